@@ -1,0 +1,2529 @@
+/*
+train_gpt.c - a tiny GPT, from random numbers to a checkpoint, on a CPU.
+
+This is the model that rl.c trains by reinforcement learning: the architecture of Qwen3 at a thousandth of
+its size. The file reads top to bottom, and nothing is used long before it is explained:
+
+    1  small things          errors, memory, random numbers, time, files
+    2  arithmetic            the exponential, sums in a fixed order
+    3  matrix multiplication where the time goes
+    4  layers                each one a forward and a backward function, side by side
+    5  the model             parameters, a batch, forward, backward
+    6  the optimizer         AdamW, gradient clipping, the learning-rate schedule
+    7  text and tokens       bytes, nine special tokens, conversations and their mask
+    8  decoding              many rollouts at once with a key/value cache
+    9  JSON                  reading and writing the little that is needed
+   10  checkpoints           a Hugging Face model directory, and what a resumed run needs
+   11  supervised training   the loop
+   12  the command line
+
+Letters for sizes, everywhere:
+    N tokens in a batch     S segments (sequences)   V vocabulary     C width of the residual stream
+    L layers                H query heads            G key/value heads D width of one head
+    F width of the MLP      Q = (H + 2G) D, the width of query, key and value side by side
+
+Arrays are row-major: "x (N,C)" means that element (n,c) is x[n*C + c].
+
+Three decisions shape the rest.
+
+Log-probabilities are the interface. The forward pass ends in logp, the log-probability of each token that
+is scored; the backward pass begins with d(loss)/d(logp). Supervised training, policy gradients, clipping,
+KL penalties and DPO differ only in the few lines in between, and these live in rl.c.
+
+Nothing is padded. A batch is one stream of N tokens cut into segments. A segment may continue an earlier
+one: sixteen rollouts of one question share the question's tokens, which are computed once.
+
+Every sum has one order. No result depends on the number of threads, nor on what else is in the batch: a
+token's log-probability while sampling equals, bit for bit, the one of the training pass.
+*/
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+// =============================================================================================
+// 1  Small things
+// =============================================================================================
+
+// An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend
+// (a wrong option, a broken file); status 1 is everything else (no memory, a full disk).
+#ifdef __GNUC__
+__attribute__((format(printf, 2, 3), noreturn))
+#endif
+static void fail(int status, const char* format, ...) {
+    va_list args;
+    va_start(args, format);
+    fflush(stdout);
+    fputs("error: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(status);
+}
+
+// count x size bytes, all zero; never NULL, never an overflow
+static void* allocate(size_t count, size_t size) {
+    if (size && count > SIZE_MAX / size) fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
+    void* memory = calloc(count ? count : 1, size ? size : 1);
+    if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
+    return memory;
+}
+
+// make room for `count` elements: the old content stays, the new part is not cleared
+static void* enlarge(void* memory, size_t count, size_t size) {
+    if (size && count > SIZE_MAX / size) fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
+    memory = realloc(memory, count && size ? count * size : 1);
+    if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
+    return memory;
+}
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The largest resident size so far, in MB (getrusage counts KB on Linux, bytes on macOS).
+static double peak_memory_mb(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+    return (double)usage.ru_maxrss / 1e6;
+#else
+    return (double)usage.ru_maxrss / 1e3;
+#endif
+}
+
+static int thread_count(void) {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static int thread_index(void) {
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+static void set_threads(int threads) {
+#ifdef _OPENMP
+    if (threads > 0) omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
+// Random numbers: splitmix64 (Steele, Lea, Flood 2014). The state is one counter, so that a stream
+// of its own for every rollout costs nothing: see random_stream().
+typedef struct { uint64_t state; } Rng;
+
+static uint64_t mix_u64(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static uint64_t random_u64(Rng* rng) { return mix_u64(rng->state += 0x9E3779B97F4A7C15u); }
+
+// uniform in [0,1), 24 bits
+static float random_uniform(Rng* rng) { return (float)(random_u64(rng) >> 40) * 0x1p-24f; }
+
+// uniform in 0..n-1; the bias of the modulus is below n / 2^64
+static int random_int(Rng* rng, int n) { return (int)(random_u64(rng) % (uint64_t)n); }
+
+// standard normal, by Box and Muller
+static double random_normal(Rng* rng) {
+    double u = 1.0 - (double)(random_u64(rng) >> 11) * 0x1p-53, v = (double)(random_u64(rng) >> 11) * 0x1p-53;
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+// The stream that belongs to (seed, a, b). What a rollout draws depends on who it is, not on what
+// was drawn before, on the order of the batch or on the number of threads.
+static Rng random_stream(uint64_t seed, uint64_t a, uint64_t b) {
+    return (Rng){mix_u64(mix_u64(mix_u64(seed + 0x9E3779B97F4A7C15u) + a) + b)};
+}
+
+// a permutation of 0..n-1 (Fisher and Yates)
+static void shuffle(int* order, int n, Rng* rng) {
+    for (int i = 0; i < n; i++) order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = random_int(rng, i + 1), t = order[i];
+        order[i] = order[j];
+        order[j] = t;
+    }
+}
+
+// ---- files
+
+// A growing piece of text or bytes; data[length] is always 0.
+typedef struct { char* data; size_t length, capacity; } Text;
+
+static void text_append(Text* text, const void* bytes, size_t count) {
+    if (text->length + count + 1 > text->capacity) {
+        text->capacity = 2 * (text->length + count + 1);
+        text->data = enlarge(text->data, text->capacity, 1);
+    }
+    if (count) memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = 0;
+}
+
+#ifdef __GNUC__
+__attribute__((format(printf, 2, 3)))
+#endif
+static void text_printf(Text* text, const char* format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int count = vsnprintf(NULL, 0, format, args);
+    char* line = allocate((size_t)max_int(count, 0) + 1, 1);
+    vsnprintf(line, (size_t)max_int(count, 0) + 1, format, again);
+    text_append(text, line, (size_t)max_int(count, 0));
+    free(line);
+    va_end(again);
+    va_end(args);
+}
+
+static void text_free(Text* text) {
+    free(text->data);
+    *text = (Text){0};
+}
+
+// The whole file, with a 0 behind it. A file that cannot be read ends the program with status 2.
+static Text read_file(const char* path) {
+    struct stat info;
+    FILE* file = fopen(path, "rb");
+    if (!file) fail(2, "cannot open %s: %s", path, strerror(errno));
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) fail(2, "%s is a directory, a file was expected", path);
+    Text text = {0};
+    char block[1 << 16];
+    size_t count;
+    text_append(&text, "", 0);
+    while ((count = fread(block, 1, sizeof block, file)) > 0) text_append(&text, block, count);
+    if (ferror(file)) fail(2, "cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    return text;
+}
+
+static int file_exists(const char* path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+// path = folder/name, checked for length
+enum { PATH_SIZE = 4096 };
+static void join_path(char path[PATH_SIZE], const char* folder, const char* name) {
+    if (snprintf(path, PATH_SIZE, "%s/%s", folder, name) >= PATH_SIZE) fail(2, "the path %s/%s is too long", folder, name);
+}
+
+// mkdir -p
+static void make_folder(const char* folder) {
+    char path[PATH_SIZE];
+    if (snprintf(path, sizeof path, "%s", folder) >= PATH_SIZE) fail(2, "the path %s is too long", folder);
+    for (char* p = path + 1;; p++) {
+        if (*p != '/' && *p != 0) continue;
+        char end = *p;
+        *p = 0;
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) fail(1, "cannot make the directory %s: %s", path, strerror(errno));
+        if (!end) break;
+        *p = end;
+    }
+    struct stat info;
+    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", folder);
+}
+
+// A set of files that appears whole or not at all: each is written to NAME.tmp and flushed to the
+// disk; only when all of them are there are they renamed. A full disk leaves the old files as they were.
+typedef struct { char folder[PATH_SIZE]; char name[8][64]; int count; } FileSet;
+
+static void files_discard(FileSet* files) {
+    char path[PATH_SIZE];
+    for (int i = 0; i < files->count; i++) {
+        join_path(path, files->folder, files->name[i]);
+        strcat(path, ".tmp");            // files_add() has seen to it that this fits
+        remove(path);
+    }
+}
+
+static void files_add(FileSet* files, const char* name, const void* data, size_t size) {
+    char path[PATH_SIZE];
+    join_path(path, files->folder, name);
+    if (strlen(path) + 5 > sizeof path) fail(2, "the path %s is too long", path);
+    strcat(path, ".tmp");
+    snprintf(files->name[files->count++], sizeof files->name[0], "%s", name);
+    FILE* file = fopen(path, "wb");
+    int ok = file && fwrite(data, 1, size, file) == size && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int reason = errno;
+    if (file && fclose(file) != 0 && ok) ok = 0, reason = errno;
+    if (!ok) {
+        files_discard(files);
+        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+    }
+}
+
+static void files_commit(FileSet* files) {
+    char from[PATH_SIZE], to[PATH_SIZE];
+    for (int i = 0; i < files->count; i++) {
+        join_path(to, files->folder, files->name[i]);
+        strcat(strcpy(from, to), ".tmp");
+        if (rename(from, to) != 0) {
+            int reason = errno;
+            files_discard(files);
+            fail(1, "cannot rename %s to %s: %s", from, to, strerror(reason));
+        }
+    }
+}
+
+// one file, whole or not at all
+static void write_file(const char* folder, const char* name, const Text* text) {
+    FileSet files = {.count = 0};
+    snprintf(files.folder, sizeof files.folder, "%s", folder);
+    files_add(&files, name, text->data, text->length);
+    files_commit(&files);
+}
+
+// =============================================================================================
+// 2  Arithmetic
+// =============================================================================================
+
+// The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized.
+// Eight partial sums are eight chains: they fit a vector register, and their order is fixed by the
+// code, not by a flag. This is why -ffast-math is not needed.
+enum { SUMS = 8 };
+
+static inline float add_up(const float* s) { return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])); }
+
+static inline float dot(const float* a, const float* b, int n) {
+    float s[SUMS] = {0};
+    int i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) s[j] += a[i + j] * b[i + j];
+    for (int j = 0; i + j < n; j++) s[j] += a[i + j] * b[i + j];
+    return add_up(s);
+}
+
+static inline float maximum(const float* x, int n) {
+    float m[SUMS];
+    for (int j = 0; j < SUMS; j++) m[j] = x[0];
+    int i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) m[j] = m[j] < x[i + j] ? x[i + j] : m[j];
+    for (; i < n; i++) m[0] = m[0] < x[i] ? x[i] : m[0];
+    for (int j = 1; j < SUMS; j++) m[0] = m[0] < m[j] ? m[j] : m[0];
+    return m[0];
+}
+
+// exp(x) without a branch or a call, so that loops over it vectorize: x = n ln 2 + r with |r| <= ln(2)/2,
+// exp(x) = 2^n exp(r). Adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves n in the low
+// bits, from where it is shifted into the exponent field. ln 2 is subtracted in two parts, the first
+// with so few bits that n times it is exact. exp(r) is a polynomial of degree 6 (a Taylor series whose last two
+// coefficients are nudged). Error at most 2 ulp (see the test); exactly 0 below -87.3; held at exp(88) above.
+static inline float fast_exp(float x) {
+    if (sizeof(float) == sizeof(double)) return (float)exp((double)x);  // the tests compile this file with float = double
+    union { float f; uint32_t u; } t, scale;
+    float c = x > 88.0f ? 88.0f : x;
+    t.f = c * 1.44269504f + 12582912.0f;
+    float n = t.f - 12582912.0f;
+    float r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    scale.u = (t.u << 23) + 0x3F800000u;
+    return x < -87.3f ? 0.0f : p * scale.f;
+}
+
+// x[i] <- exp(x[i] - shift); returns the sum
+static inline float exp_and_sum(float* x, float shift, int n) {
+    float s[SUMS] = {0};
+    for (int i = 0; i < n; i++) x[i] = fast_exp(x[i] - shift);
+    int i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) s[j] += x[i + j];
+    for (int j = 0; i + j < n; j++) s[j] += x[i + j];
+    return add_up(s);
+}
+
+// =============================================================================================
+// 3  Matrix multiplication
+// =============================================================================================
+//
+//     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
+//
+// A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop
+// which loads both factors for every product runs at a third of its speed. The remedy is to keep a tile of c in
+// registers: TILE_M x TILE_N sums. Each step of k then loads one row of b (TILE_N numbers) and TILE_M numbers of
+// a, and does TILE_M * TILE_N multiply-adds with them. With 512-bit registers 12 x 32 is 24 registers
+// of sums, 2 for b, and 26 loads' worth of work for 14 loads.
+//
+// The strip of b that a tile walks down is first copied into a `panel`: contiguous, padded with zeros to
+// TILE_N, whatever the strides of b. So one kernel serves x W, dy W^T and x^T dy; only strides differ.
+//
+// Each element of c is one sum in the order k = 0, 1, 2, ...; neither tile, panel nor thread changes that.
+//
+// vec is the compiler's portable vector type (gcc and clang): element-wise + and *, no intrinsics.
+
+#if defined(__AVX512F__)
+enum { LANES = 64 / sizeof(float), TILE_M = 12, TILE_V = 2 };
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+enum { LANES = 32 / sizeof(float), TILE_M = 6, TILE_V = 2 };
+#define VECTOR_BYTES 32
+#else
+enum { LANES = 16 / sizeof(float), TILE_M = 6, TILE_V = 2 };
+#define VECTOR_BYTES 16
+#endif
+enum { TILE_N = TILE_V * LANES, PANEL_K = 256 };
+
+#ifdef __GNUC__
+typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(float)), may_alias));
+#define ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE
+#endif
+
+// A matrix seen through strides: element (i,j) is data[i*row + j*col]. Exchanging row and col transposes.
+typedef struct { const float* data; size_t row, col; } View;
+static View view(const float* data, size_t row) { return (View){data, row, 1}; }
+static View transposed(const float* data, size_t row) { return (View){data, 1, row}; }
+
+// c (TILE_M,TILE_N) = a (TILE_M,K) panel (K,TILE_N), or += with `add`; element (m,k) of a at a[m*row + k*col]
+static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col, const float* panel, int K) {
+#ifdef __GNUC__
+    vec sum[TILE_M][TILE_V];
+    for (int m = 0; m < TILE_M; m++)
+        for (int v = 0; v < TILE_V; v++) sum[m][v] = add ? *(const vec*)(c + m * ldc + v * LANES) : (vec){0};
+    for (int k = 0; k < K; k++) {
+        vec b[TILE_V];
+        for (int v = 0; v < TILE_V; v++) b[v] = *(const vec*)(panel + (size_t)k * TILE_N + v * LANES);
+        for (int m = 0; m < TILE_M; m++) {
+            float x = a[(size_t)m * row + (size_t)k * col];
+            for (int v = 0; v < TILE_V; v++) sum[m][v] += x * b[v];
+        }
+    }
+    for (int m = 0; m < TILE_M; m++)
+        for (int v = 0; v < TILE_V; v++) *(vec*)(c + m * ldc + v * LANES) = sum[m][v];
+#else
+    for (int m = 0; m < TILE_M; m++)
+        for (int n = 0; n < TILE_N && !add; n++) c[m * ldc + n] = 0.0f;
+    for (int k = 0; k < K; k++)
+        for (int m = 0; m < TILE_M; m++)
+            for (int n = 0; n < TILE_N; n++) c[m * ldc + n] += a[m * row + k * col] * panel[k * TILE_N + n];
+#endif
+}
+
+// The same tile compiled twice, so that the compiler knows which of the two strides is 1.
+static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* panel, int K) { tile(c, ldc, add, a, row, 1, panel, K); }
+static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* panel, int K) { tile(c, ldc, add, a, 1, col, panel, K); }
+
+// panel (K,TILE_N) <- b (K,n), the missing columns 0
+static void pack_panel(float* panel, View b, int K, int n) {
+    if (n < TILE_N) memset(panel, 0, (size_t)K * TILE_N * sizeof(float));
+    if (b.col == 1 && n == TILE_N) {
+        for (int k = 0; k < K; k++) memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
+    } else if (b.col == 1) {
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < n; j++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + j];
+    } else {
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < K; k++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + (size_t)j * b.col];
+    }
+}
+
+// One tile of c with m1 x n1 elements. At the right edge of c the result goes through a block of full size; at the lower edge
+// the rows of a are first completed with zeros (and stored column by column).
+static void matmul_tile(float* c, size_t ldc, int add, View a, const float* panel, int m1, int n1, int K) {
+    float block[TILE_M * TILE_N], rows[PANEL_K * TILE_M], *target = c;
+    size_t stride = ldc;
+    if (m1 < TILE_M) {
+        for (int k = 0; k < K; k++)
+            for (int m = 0; m < TILE_M; m++) rows[k * TILE_M + m] = m < m1 ? a.data[(size_t)m * a.row + (size_t)k * a.col] : 0.0f;
+        a = transposed(rows, TILE_M);
+    }
+    if (m1 < TILE_M || n1 < TILE_N) {
+        target = block, stride = TILE_N;
+        if (add) memset(block, 0, sizeof block);
+        for (int m = 0; m < m1 && add; m++)
+            for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
+    }
+    if (a.col == 1) tile_of_rows(target, stride, add, a.data, a.row, panel, K);
+    else tile_of_columns(target, stride, add, a.data, a.col, panel, K);
+    if (target == block)
+        for (int m = 0; m < m1; m++)
+            for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
+}
+
+// One thread's product. c has the row stride ldc; a.row or a.col is 1.
+static void matmul_serial(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
+    float panel[PANEL_K * TILE_N];
+    for (int n0 = 0; n0 < N; n0 += TILE_N) {
+        int n1 = min_int(TILE_N, N - n0);
+        for (int k0 = 0; k0 < K; k0 += PANEL_K) {
+            int k1 = min_int(PANEL_K, K - k0), add = accumulate || k0 > 0;
+            pack_panel(panel, (View){b.data + (size_t)k0 * b.row + (size_t)n0 * b.col, b.row, b.col}, k1, n1);
+            for (int m0 = 0; m0 < M; m0 += TILE_M) {
+                int m1 = min_int(TILE_M, M - m0);
+                View rows = {a.data + (size_t)m0 * a.row + (size_t)k0 * a.col, a.row, a.col};
+                matmul_tile(c + (size_t)m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
+            }
+        }
+    }
+}
+
+// All threads: the longer side of c is cut into one strip of whole tiles per thread.
+static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
+    int strips = (double)M * N * K < 1e5 ? 1 : thread_count();
+    int unit = M >= N ? TILE_M : TILE_N, side = M >= N ? M : N, units = (side + unit - 1) / unit;
+    #pragma omp parallel for schedule(static) if (strips > 1)
+    for (int t = 0; t < strips; t++) {
+        int from = (int)((long)units * t / strips) * unit, to = min_int(side, (int)((long)units * (t + 1) / strips) * unit);
+        if (from >= to) continue;
+        if (M >= N) matmul_serial(c + (size_t)from * ldc, ldc, (View){a.data + (size_t)from * a.row, a.row, a.col}, b, to - from, N, K, accumulate);
+        else matmul_serial(c + from, ldc, a, (View){b.data + (size_t)from * b.col, b.row, b.col}, M, to - from, K, accumulate);
+    }
+}
+
+// =============================================================================================
+// 4  Layers: forward and backward side by side
+// =============================================================================================
+//
+// A backward function receives dy = d(loss)/dy and ADDS to the gradient of the weights, because a step may
+// consist of several batches. What it does to dx (store or add) is said at each one. Loops over tokens
+// are shared among threads; sums over tokens are made in blocks of a fixed size, then over the blocks in order.
+
+enum { TOKEN_BLOCK = 64, SMALL_BATCH = 16 };  // below SMALL_BATCH rows a parallel loop costs more than it gives
+
+typedef struct {
+    int vocab_size;      // V
+    int context;         // longest sequence in tokens: prompt and answer together
+    int layers;          // L
+    int width;           // C
+    int heads;           // H query heads
+    int kv_heads;        // G key/value heads; each serves H / G query heads (grouped-query attention)
+    int head_dim;        // D, even; H D need not be C
+    int mlp_width;       // F
+    int tied;            // 1 = the unembedding is the embedding
+    float rope_theta;    // wavelengths of the rotary positions run from 2 pi to 2 pi theta
+    float norm_eps;
+} Config;
+
+static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c->head_dim; }
+
+// A batch: one stream of N tokens, cut into S segments. Segment s is ids[start[s]] .. ids[start[s+1]-1]. If
+// prefix[s] = p >= 0, it continues segment p: its positions go on where p ends, and its tokens see all of p. A
+// prefix is itself no continuation and comes directly before its continuations. targets[n] is the token whose
+// log-probability is asked after reading token n, or -1 where none is (-1 is the usual "ignored" label);
+// scored lists the M positions that have a target.
+typedef struct {
+    int N, S, M;
+    int *ids, *targets, *position, *scored;   // (N), (N), (N), (M)
+    int *start, *prefix;                      // (S+1), (S)
+    int token_capacity, segment_capacity;
+} Batch;
+
+static void batch_clear(Batch* b) { b->N = b->S = b->M = 0; }
+
+static void batch_free(Batch* b) {
+    free(b->ids), free(b->targets), free(b->position), free(b->scored), free(b->start), free(b->prefix);
+    *b = (Batch){0};
+}
+
+static int segment_length(const Batch* b, int s) { return b->start[s + 1] - b->start[s]; }
+
+// Appends a segment and returns its index. targets may be NULL: nothing is scored then.
+static int batch_add(Batch* b, const int* ids, const int* targets, int n, int prefix) {
+    if (b->N + n > b->token_capacity) {
+        b->token_capacity = 2 * (b->N + n);
+        size_t size = (size_t)b->token_capacity;
+        b->ids = enlarge(b->ids, size, sizeof(int));
+        b->targets = enlarge(b->targets, size, sizeof(int));
+        b->position = enlarge(b->position, size, sizeof(int));
+        b->scored = enlarge(b->scored, size, sizeof(int));
+    }
+    if (b->S + 1 > b->segment_capacity) {
+        b->segment_capacity = 2 * (b->S + 1);
+        b->start = enlarge(b->start, (size_t)b->segment_capacity + 1, sizeof(int));
+        b->prefix = enlarge(b->prefix, (size_t)b->segment_capacity, sizeof(int));
+    }
+    int first = prefix < 0 ? 0 : segment_length(b, prefix);
+    b->start[b->S] = b->N;
+    b->prefix[b->S] = prefix;
+    for (int i = 0; i < n; i++) {
+        b->ids[b->N + i] = ids[i];
+        b->targets[b->N + i] = targets ? targets[i] : -1;
+        b->position[b->N + i] = first + i;
+        if (targets && targets[i] >= 0) b->scored[b->M++] = b->N + i;
+    }
+    b->N += n;
+    b->start[++b->S] = b->N;
+    return b->S - 1;
+}
+
+// ---- embedding: x[n] = w[ids[n]]                                      x (N,C), w (V,C)
+
+static void embedding_forward(float* x, const int* ids, const float* w, int N, int C) {
+    for (int n = 0; n < N; n++) memcpy(x + (size_t)n * C, w + (size_t)ids[n] * C, (size_t)C * sizeof(float));
+}
+
+static void embedding_backward(float* dw, const float* dx, const int* ids, int N, int C) {
+    for (int n = 0; n < N; n++) {
+        float* row = dw + (size_t)ids[n] * C;
+        for (int i = 0; i < C; i++) row[i] += dx[(size_t)n * C + i];
+    }
+}
+
+// ---- RMSNorm: y = w x / rms(x), rms(x) = sqrt(mean(x^2) + eps)        (Zhang and Sennrich 2019)
+
+static inline void rmsnorm_row(float* y, const float* x, const float* w, float eps, int C) {
+    float scale = (float)(1.0 / sqrt((double)(dot(x, x, C) / (float)C + eps)));
+    for (int i = 0; i < C; i++) y[i] = x[i] * scale * w[i];
+}
+
+// With s = 1/rms(x) and u = x s:   dx = s (w dy - u mean(w dy u)).   dw is added to; dx is added to or stored
+// (dx may be dy itself when it is stored).
+static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps, int C, int add) {
+    float s = (float)(1.0 / sqrt((double)(dot(x, x, C) / (float)C + eps)));
+    float sum[SUMS] = {0};
+    for (int i = 0; i < C; i += SUMS)
+        for (int j = 0; j < SUMS && i + j < C; j++) sum[j] += w[i + j] * dy[i + j] * x[i + j];
+    float mean = add_up(sum) * s / (float)C;
+    for (int i = 0; i < C; i++) {
+        float g = dy[i], u = x[i] * s, d = s * (w[i] * g - u * mean);
+        dw[i] += g * u;
+        dx[i] = add ? dx[i] + d : d;
+    }
+}
+
+static void rmsnorm_forward(float* y, const float* x, const float* w, float eps, int N, int C) {
+    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
+    for (int n = 0; n < N; n++) rmsnorm_row(y + (size_t)n * C, x + (size_t)n * C, w, eps, C);
+}
+
+// adds the rows of part (blocks, C) to dw (C), in order
+static void add_blocks(float* dw, const float* part, int blocks, int C) {
+    for (int b = 0; b < blocks; b++)
+        for (int i = 0; i < C; i++) dw[i] += part[(size_t)b * C + i];
+}
+
+// dx += ..., dw += ...
+static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps, int N, int C) {
+    int blocks = (N + TOKEN_BLOCK - 1) / TOKEN_BLOCK;
+    float* part = allocate((size_t)blocks * C, sizeof(float));
+    #pragma omp parallel for schedule(static)
+    for (int b = 0; b < blocks; b++)
+        for (int n = b * TOKEN_BLOCK; n < min_int(N, (b + 1) * TOKEN_BLOCK); n++)
+            rmsnorm_row_backward(dx + (size_t)n * C, part + (size_t)b * C, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
+    add_blocks(dw, part, blocks, C);
+    free(part);
+}
+
+// ---- rotary positions: each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
+// the product of a query and a key depends on how far apart they are (Su et al. 2021; the "rotate half"
+// pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its inverse.
+
+static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
+    int half = c->head_dim / 2;
+    for (int t = 0; t < c->context; t++)
+        for (int i = 0; i < half; i++) {
+            double angle = t * pow(c->rope_theta, -2.0 * i / c->head_dim);
+            cosine[(size_t)t * half + i] = (float)cos(angle);
+            sine[(size_t)t * half + i] = (float)sin(angle);
+        }
+}
+
+static inline void rope_row(float* x, const float* cosine, const float* sine, int D, float direction) {
+    int half = D / 2;
+    for (int i = 0; i < half; i++) {
+        float a = x[i], b = x[i + half], s = direction * sine[i];
+        x[i] = a * cosine[i] - b * s;
+        x[i + half] = b * cosine[i] + a * s;
+    }
+}
+
+// ---- query and key: per head RMSNorm, then RoPE; the value is copied.      y, qkv (N,Q): H queries, G keys, G values
+
+static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine, const float* sine, const Config* c) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim;
+    for (int h = 0; h < H + G; h++) {
+        rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
+        rope_row(y + h * D, cosine, sine, D, 1.0f);
+    }
+    memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
+}
+
+static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine, const float* sine,
+                       const int* position, int N, const Config* c) {
+    int Q = qkv_width(c), half = c->head_dim / 2;
+    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
+    for (int n = 0; n < N; n++)
+        qk_row(y + (size_t)n * Q, qkv + (size_t)n * Q, wq, wk, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, c);
+}
+
+// dy (N,Q) is replaced by the gradient with respect to qkv
+static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, const float* wq, const float* wk,
+                        const float* cosine, const float* sine, const int* position, int N, const Config* c) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
+    int blocks = (N + TOKEN_BLOCK - 1) / TOKEN_BLOCK;
+    float* part = allocate((size_t)blocks * 2 * D, sizeof(float));
+    #pragma omp parallel for schedule(static)
+    for (int b = 0; b < blocks; b++)
+        for (int n = b * TOKEN_BLOCK; n < min_int(N, (b + 1) * TOKEN_BLOCK); n++)
+            for (int h = 0; h < H + G; h++) {
+                float *d = dy + (size_t)n * Q + h * D, *dw = part + ((size_t)b * 2 + (h >= H)) * D;
+                rope_row(d, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, -1.0f);
+                rmsnorm_row_backward(d, dw, d, qkv + (size_t)n * Q + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
+            }
+    for (int b = 0; b < blocks; b++) {
+        add_blocks(dwq, part + ((size_t)b * 2) * D, 1, D);
+        add_blocks(dwk, part + ((size_t)b * 2 + 1) * D, 1, D);
+    }
+    free(part);
+}
+
+// ---- attention: out_i = sum_j p_ij v_j over the keys j that token i may see,
+//      p_ij = exp(q_i k_j / sqrt(D)) / sum_j exp(q_i k_j / sqrt(D))
+//
+// A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are taken
+// in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of each
+// denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not N^2.
+
+enum { QUERY_BLOCK = 48 };
+
+// One thread's working space: keys, values and their gradients for one head, scores and their gradients for one block.
+typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
+
+static size_t attention_scratch_size(const Config* c) {
+    return (size_t)c->context * (4 * (size_t)c->head_dim + 2 * QUERY_BLOCK);
+}
+
+static AttentionScratch attention_scratch(float* memory, const Config* c) {
+    size_t keys = (size_t)c->context * c->head_dim, scores = (size_t)c->context * QUERY_BLOCK;
+    float* m = memory + (size_t)thread_index() * attention_scratch_size(c);
+    return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
+}
+
+// k, v (count,D) <- the keys and values of head g of `count` tokens
+static void copy_keys(float* k, float* v, const float* qkv, int count, int g, const Config* c) {
+    int D = c->head_dim, Q = qkv_width(c);
+    for (int i = 0; i < count; i++) {
+        memcpy(k + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + g) * D, (size_t)D * sizeof(float));
+        memcpy(v + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, (size_t)D * sizeof(float));
+    }
+}
+
+// scores (width) become weights: softmax over the first `seen`, 0 behind; returns log(sum exp)
+static inline float softmax_row(float* p, float scale, int seen, int width) {
+    for (int j = 0; j < seen; j++) p[j] *= scale;
+    float top = maximum(p, seen), sum = exp_and_sum(p, top, seen), inverse = 1.0f / sum;
+    for (int j = 0; j < seen; j++) p[j] *= inverse;
+    for (int j = seen; j < width; j++) p[j] = 0.0f;
+    return top + (float)log((double)sum);
+}
+
+static inline float attention_scale(const Config* c) { return (float)(1.0 / sqrt((double)c->head_dim)); }
+
+static void attention_forward(float* out, float* lse, const float* qkv, const Batch* b, const Config* c, float* memory) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    float scale = attention_scale(c);
+    #pragma omp parallel for schedule(dynamic)
+    for (int task = 0; task < b->S * G; task++) {
+        int s = task / G, g = task % G, before = b->prefix[s], P = before < 0 ? 0 : segment_length(b, before);
+        int first = b->start[s], length = segment_length(b, s);
+        AttentionScratch a = attention_scratch(memory, c);
+        if (P) copy_keys(a.k, a.v, qkv + (size_t)b->start[before] * Q, P, g, c);
+        copy_keys(a.k + (size_t)P * D, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
+        for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
+            for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
+                int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
+                size_t n0 = (size_t)(first + i0);
+                matmul_serial(a.p, (size_t)keys, view(qkv + n0 * Q + h * D, Q), transposed(a.k, D), rows, keys, D, 0);
+                for (int i = 0; i < rows; i++)
+                    lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
+                matmul_serial(out + n0 * H * D + h * D, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
+            }
+    }
+}
+
+// Backward for the queries of one segment and one head; a.dk, a.dv are added to, dq is stored.
+//     dp_ij = dout_i v_j      ds_ij = p_ij (dp_ij - sum_j p_ij dp_ij) / sqrt(D)      sum_j p_ij dp_ij = dout_i out_i
+//     dv_j = sum_i p_ij dout_i      dk_j = sum_i ds_ij q_i      dq_i = sum_j ds_ij k_j
+static void attention_head_backward(float* dqkv, const float* dout, const float* out, const float* lse, const float* qkv,
+                                    AttentionScratch a, int first, int length, int P, int h, const Config* c) {
+    int H = c->heads, D = c->head_dim, Q = qkv_width(c);
+    float scale = attention_scale(c);
+    for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
+        int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
+        size_t n0 = (size_t)(first + i0);
+        const float *q = qkv + n0 * Q + h * D, *dy = dout + n0 * H * D + h * D;
+        matmul_serial(a.p, (size_t)keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
+        matmul_serial(a.dp, (size_t)keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
+        for (int i = 0; i < rows; i++) {
+            float *p = a.p + (size_t)i * keys, *dp = a.dp + (size_t)i * keys, top = lse[(n0 + i) * H + h];
+            float mean = dot(dy + (size_t)i * H * D, out + (n0 + i) * H * D + h * D, D);
+            int seen = P + i0 + i + 1;
+            for (int j = 0; j < seen; j++) {
+                p[j] = fast_exp(p[j] * scale - top);
+                dp[j] = p[j] * (dp[j] - mean) * scale;
+            }
+            for (int j = seen; j < keys; j++) p[j] = dp[j] = 0.0f;
+        }
+        matmul_serial(a.dv, (size_t)D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
+        matmul_serial(a.dk, (size_t)D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
+        matmul_serial(dqkv + n0 * Q + h * D, (size_t)Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
+    }
+}
+
+// gradients of keys and values from the scratch to dqkv
+static void store_key_gradients(float* dqkv, const float* dk, const float* dv, int count, int g, const Config* c) {
+    int D = c->head_dim, Q = qkv_width(c);
+    for (int i = 0; i < count; i++) {
+        memcpy(dqkv + (size_t)i * Q + (c->heads + g) * D, dk + (size_t)i * D, (size_t)D * sizeof(float));
+        memcpy(dqkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, dv + (size_t)i * D, (size_t)D * sizeof(float));
+    }
+}
+
+// dqkv (N,Q) is stored. A task is one key/value head of a segment together with all its continuations, because
+// the keys of a shared prefix collect gradients from each of them.
+static void attention_backward(float* dqkv, const float* dout, const float* out, const float* lse, const float* qkv,
+                               const Batch* b, const Config* c, float* memory) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    #pragma omp parallel for schedule(dynamic)
+    for (int task = 0; task < b->S * G; task++) {
+        int root = task / G, g = task % G, end = root + 1;
+        if (b->prefix[root] >= 0) continue;
+        while (end < b->S && b->prefix[end] == root) end++;
+        AttentionScratch a = attention_scratch(memory, c);
+        int P = 0, shared = segment_length(b, root);
+        memset(a.dk, 0, (size_t)shared * D * sizeof(float));
+        memset(a.dv, 0, (size_t)shared * D * sizeof(float));
+        for (int s = root; s < end; s++, P = shared) {
+            int first = b->start[s], length = segment_length(b, s);
+            copy_keys(a.k + (size_t)P * D, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
+            if (s > root) {
+                memset(a.dk + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
+                memset(a.dv + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
+            }
+            for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
+                attention_head_backward(dqkv, dout, out, lse, qkv, a, first, length, P, h, c);
+            if (s > root) store_key_gradients(dqkv + (size_t)first * Q, a.dk + (size_t)P * D, a.dv + (size_t)P * D, length, g, c);
+        }
+        store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, shared, g, c);
+    }
+}
+
+// ---- SwiGLU: y = silu(gate) up, silu(z) = z sigmoid(z)      gu (N,2F): gate and up side by side; y (N,F)   (Shazeer 2020)
+
+static void swiglu_forward(float* y, const float* gu, int N, int F) {
+    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
+    for (int n = 0; n < N; n++) {
+        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F;
+        for (int i = 0; i < F; i++) y[(size_t)n * F + i] = gate[i] / (1.0f + fast_exp(-gate[i])) * up[i];
+    }
+}
+
+// dgu (N,2F) is stored.   d silu / dz = s (1 + z (1 - s)) with s = sigmoid(z)
+static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N, int F) {
+    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
+    for (int n = 0; n < N; n++) {
+        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F, *d = dy + (size_t)n * F;
+        float *dgate = dgu + (size_t)n * 2 * F, *dup = dgate + F;
+        for (int i = 0; i < F; i++) {
+            float s = 1.0f / (1.0f + fast_exp(-gate[i]));
+            dup[i] = d[i] * gate[i] * s;
+            dgate[i] = d[i] * up[i] * s * (1.0f + gate[i] * (1.0f - s));
+        }
+    }
+}
+
+// ---- log-probabilities:  logp = log softmax(logits)[target] = logit[target] - log sum exp(logits)
+// Also the entropy -sum p log p in nats. logits, probs (M,V); target of row m: targets[scored[m]].
+
+static inline float softmax_log_sum(float* probs, const float* logits, int V) {
+    float top = maximum(logits, V);
+    memcpy(probs, logits, (size_t)V * sizeof(float));
+    float sum = exp_and_sum(probs, top, V), inverse = 1.0f / sum;
+    for (int i = 0; i < V; i++) probs[i] *= inverse;
+    return top + (float)log((double)sum);
+}
+
+static void logprob_forward(float* logp, float* entropy, float* probs, const float* logits, const int* targets, const int* scored, int M, int V) {
+    #pragma omp parallel for schedule(static) if (M > SMALL_BATCH)
+    for (int m = 0; m < M; m++) {
+        const float* row = logits + (size_t)m * V;
+        float lse = softmax_log_sum(probs + (size_t)m * V, row, V);
+        logp[m] = row[targets[scored[m]]] - lse;
+        entropy[m] = lse - dot(probs + (size_t)m * V, row, V);
+    }
+}
+
+// d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
+static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored, int M, int V) {
+    #pragma omp parallel for schedule(static) if (M > SMALL_BATCH)
+    for (int m = 0; m < M; m++) {
+        float* row = probs + (size_t)m * V;
+        for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
+        row[targets[scored[m]]] += dlogp[m];
+    }
+}
+
+// =============================================================================================
+// 5  The model
+// =============================================================================================
+//
+//     x = embedding[ids]
+//     for each layer:   x += attention(qk(RMSNorm(x) Wqkv)) Wout
+//                       x += SwiGLU(RMSNorm(x) Wgate_up) Wdown
+//     logits = RMSNorm(x) unembedding^T
+//
+// A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows; query,
+// key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part is which.
+
+typedef struct { float *norm1, *qkv, *qnorm, *knorm, *out, *norm2, *gate_up, *down; } LayerWeights;
+
+// Weights, gradients and both moments of AdamW are four of these, laid out alike in one block of `count` floats. The
+// first `undecayed` of them (embedding and norms) are exempt from weight decay.
+typedef struct {
+    float* memory;
+    size_t count, undecayed;
+    float *embedding, *norm, *unembedding;   // (V,C), (C), (V,C); the last is the first when tied
+    LayerWeights* layer;
+} Weights;
+
+static float* take(float** next, size_t count) {
+    float* here = *next;
+    if (here) *next += count;
+    return here;
+}
+
+static size_t weight_count(const Config* c, size_t* undecayed) {
+    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
+    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
+    *undecayed = V * C + C + L * (2 * C + 2 * D);
+    return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + (c->tied ? 0 : V * C);
+}
+
+static Weights weights_new(const Config* c) {
+    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
+    Weights w = {0};
+    w.count = weight_count(c, &w.undecayed);
+    w.memory = allocate(w.count, sizeof(float));
+    w.layer = allocate((size_t)c->layers, sizeof(LayerWeights));
+    float* next = w.memory;
+    w.embedding = take(&next, V * C);
+    w.norm = take(&next, C);
+    for (int l = 0; l < c->layers; l++) {
+        w.layer[l].norm1 = take(&next, C), w.layer[l].norm2 = take(&next, C);
+        w.layer[l].qnorm = take(&next, D), w.layer[l].knorm = take(&next, D);
+    }
+    for (int l = 0; l < c->layers; l++) {
+        w.layer[l].qkv = take(&next, C * Q), w.layer[l].out = take(&next, HD * C);
+        w.layer[l].gate_up = take(&next, C * 2 * F), w.layer[l].down = take(&next, F * C);
+    }
+    w.unembedding = c->tied ? w.embedding : take(&next, V * C);
+    return w;
+}
+
+static void weights_free(Weights* w) {
+    free(w->memory), free(w->layer);
+    *w = (Weights){0};
+}
+
+// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; element (i,j) at data[i*row + j*col].
+typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
+
+static int tensor_count(const Config* c) { return 2 + 11 * c->layers + !c->tied; }
+
+static Tensor tensor(const char* prefix, const char* name, float* data, int rows, int cols, size_t row, size_t col) {
+    Tensor t = {.data = data, .rows = rows, .cols = cols, .row = row, .col = col};
+    snprintf(t.name, sizeof t.name, "%s%s.weight", prefix, name);
+    return t;
+}
+
+static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
+    int C = c->width, D = c->head_dim, H = c->heads, G = c->kv_heads, F = c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), HD = (size_t)H * D;
+    *t++ = tensor("model.", "embed_tokens", w->embedding, c->vocab_size, C, (size_t)C, 1);
+    for (int l = 0; l < c->layers; l++) {
+        const LayerWeights* y = &w->layer[l];
+        char p[40];
+        snprintf(p, sizeof p, "model.layers.%d.", l);
+        *t++ = tensor(p, "input_layernorm", y->norm1, C, 0, 1, 0);
+        *t++ = tensor(p, "self_attn.q_proj", y->qkv, H * D, C, 1, Q);
+        *t++ = tensor(p, "self_attn.k_proj", y->qkv + HD, G * D, C, 1, Q);
+        *t++ = tensor(p, "self_attn.v_proj", y->qkv + HD + (size_t)G * D, G * D, C, 1, Q);
+        *t++ = tensor(p, "self_attn.q_norm", y->qnorm, D, 0, 1, 0);
+        *t++ = tensor(p, "self_attn.k_norm", y->knorm, D, 0, 1, 0);
+        *t++ = tensor(p, "self_attn.o_proj", y->out, C, H * D, 1, (size_t)C);
+        *t++ = tensor(p, "post_attention_layernorm", y->norm2, C, 0, 1, 0);
+        *t++ = tensor(p, "mlp.gate_proj", y->gate_up, F, C, 1, 2 * (size_t)F);
+        *t++ = tensor(p, "mlp.up_proj", y->gate_up + F, F, C, 1, 2 * (size_t)F);
+        *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, (size_t)C);
+    }
+    *t++ = tensor("model.", "norm", w->norm, C, 0, 1, 0);
+    if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
+}
+
+// What the forward pass leaves for the backward pass, for up to `capacity` tokens.
+typedef struct {
+    int capacity;
+    float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;    // each (L, capacity, its width); x has L+1 of them
+    float *last, *hidden, *logits, *probs, *logp, *entropy;         // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M)
+    float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
+    float* memory;
+} Activations;
+
+typedef struct {
+    Config config;
+    Weights weights, grads;        // grads are allocated by the first backward pass
+    Activations acts;
+    float *cosine, *sine;          // (context, D/2) the rotary angles
+    float* scratch;                // per thread, for attention
+    int scratch_threads;
+} Model;
+
+// Says why a configuration cannot be, or NULL when it can.
+static const char* config_problem(const Config* c) {
+    if (c->vocab_size < 1 || c->vocab_size > 1 << 20) return "the vocabulary must have 1 to 1048576 tokens";
+    if (c->context < 2 || c->context > 1 << 16) return "the context must be 2 to 65536 tokens";
+    if (c->layers < 1 || c->layers > 256) return "there must be 1 to 256 layers";
+    if (c->width < 1 || c->width > 1 << 14) return "the width must be 1 to 16384";
+    if (c->heads < 1 || c->heads > 256) return "there must be 1 to 256 heads";
+    if (c->kv_heads < 1 || c->kv_heads > c->heads || c->heads % c->kv_heads) return "the number of heads must be a multiple of the number of key/value heads";
+    if (c->head_dim < 2 || c->head_dim > 1024 || c->head_dim % 2) return "the head dimension must be even, 2 to 1024";
+    if (c->mlp_width < 1 || c->mlp_width > 1 << 16) return "the MLP width must be 1 to 65536";
+    if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f)) return "rope_theta must be above 1 and below 1e9";
+    if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f)) return "the norm epsilon must be above 0 and below 1";
+    return NULL;
+}
+
+static Model model_new(Config config) {
+    const char* problem = config_problem(&config);
+    if (problem) fail(2, "this model cannot be built: %s", problem);
+    Model m = {.config = config};
+    m.weights = weights_new(&config);
+    size_t angles = (size_t)config.context * config.head_dim / 2;
+    m.cosine = allocate(angles, sizeof(float));
+    m.sine = allocate(angles, sizeof(float));
+    rope_table(m.cosine, m.sine, &config);
+    return m;
+}
+
+static void model_free(Model* m) {
+    weights_free(&m->weights), weights_free(&m->grads);
+    free(m->acts.memory), free(m->cosine), free(m->sine), free(m->scratch);
+    *m = (Model){0};
+}
+
+// Random weights: normal with standard deviation 1/sqrt(inputs), a fifth of it for the two matrices that write to the
+// residual stream (so that every layer begins as a small correction), 0.02 for the embedding; norms are 1.
+static void model_init(Model* m, uint64_t seed) {
+    const Config* c = &m->config;
+    Rng rng = random_stream(seed, 0, 0);
+    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
+    tensor_list(list, &m->weights, c);
+    for (int k = 0; k < tensor_count(c); k++) {
+        Tensor* t = &list[k];
+        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"), embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
+        double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
+        for (int i = 0; i < t->rows; i++) {
+            if (t->cols == 0) t->data[i] = 1.0f;
+            for (int j = 0; j < t->cols; j++) t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
+        }
+    }
+    free(list);
+}
+
+static void model_copy_weights(Model* to, const Model* from) {
+    memcpy(to->weights.memory, from->weights.memory, from->weights.count * sizeof(float));
+}
+
+// Lays the arrays of Activations out in one block; with memory == NULL it only counts.
+static size_t activations_layout(Activations* a, const Config* c, size_t n, float* memory) {
+    size_t C = (size_t)c->width, V = (size_t)c->vocab_size, L = (size_t)c->layers, F = (size_t)c->mlp_width, Q = (size_t)qkv_width(c);
+    size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
+    struct { float** array; size_t size; } plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C}, {&a->qkv, L * n * Q}, {&a->rot, L * n * Q}, {&a->att, L * n * HD},
+        {&a->lse, L * n * H}, {&a->mid, L * n * C}, {&a->h2, L * n * C}, {&a->gu, L * n * 2 * F}, {&a->act, L * n * F},
+        {&a->last, n * C}, {&a->hidden, n * C}, {&a->logits, n * V}, {&a->probs, n * V}, {&a->logp, n}, {&a->entropy, n},
+        {&a->dx, n * C}, {&a->dh, n * C}, {&a->dqkv, n * Q}, {&a->datt, n * HD}, {&a->dgu, n * 2 * F}, {&a->dact, n * F}, {&a->dlast, n * C},
+    };
+    size_t total = 0;
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        if (memory) *plan[i].array = memory + total;
+        total += (plan[i].size + 15) / 16 * 16;   // every array begins on a 64-byte line
+    }
+    return total;
+}
+
+static void model_reserve(Model* m, int tokens) {
+    if (tokens > m->acts.capacity) {
+        free(m->acts.memory);
+        m->acts.memory = NULL;
+        int capacity = max_int(tokens, 256);
+        size_t total = activations_layout(&m->acts, &m->config, (size_t)capacity, NULL);
+        float* memory = allocate(total + 16, sizeof(float));
+        activations_layout(&m->acts, &m->config, (size_t)capacity, memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
+        m->acts.memory = memory;
+        m->acts.capacity = capacity;
+    }
+    if (thread_count() > m->scratch_threads) {
+        free(m->scratch);
+        m->scratch_threads = thread_count();
+        m->scratch = allocate((size_t)m->scratch_threads * attention_scratch_size(&m->config), sizeof(float));
+    }
+}
+
+// Every token has a place in the vocabulary and in the context? Everything below relies on it.
+static void batch_check(const Batch* b, const Config* c) {
+    for (int n = 0; n < b->N; n++) {
+        if (b->ids[n] < 0 || b->ids[n] >= c->vocab_size || b->targets[n] >= c->vocab_size)
+            fail(2, "token %d is outside the model's vocabulary of %d", b->ids[n] < 0 || b->ids[n] >= c->vocab_size ? b->ids[n] : b->targets[n], c->vocab_size);
+        if (b->position[n] >= c->context) fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
+    }
+}
+
+// The body: acts.hidden (M,C) = the final norm's output at the scored tokens.
+static void model_hidden_forward(Model* m, const Batch* b) {
+    const Config* c = &m->config;
+    batch_check(b, c);
+    model_reserve(m, b->N);
+    Activations* a = &m->acts;
+    int N = b->N, C = c->width, Q = qkv_width(c), F = c->mlp_width, HD = c->heads * c->head_dim;
+    size_t n = (size_t)a->capacity;
+    embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
+    for (int l = 0; l < c->layers; l++) {
+        const LayerWeights* w = &m->weights.layer[l];
+        float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q, *rot = a->rot + l * n * Q;
+        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C, *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
+        matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
+        qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
+        attention_forward(att, a->lse + l * n * c->heads, rot, b, c, m->scratch);
+        memcpy(mid, x, (size_t)N * C * sizeof(float));
+        matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
+        rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
+        matmul(gu, 2 * (size_t)F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
+        swiglu_forward(act, gu, N, F);
+        memcpy(next, mid, (size_t)N * C * sizeof(float));
+        matmul(next, (size_t)C, view(act, F), view(w->down, C), N, C, F, 1);
+    }
+    const float* x = a->x + c->layers * n * C;
+    for (int i = 0; i < b->M; i++) memcpy(a->last + (size_t)i * C, x + (size_t)b->scored[i] * C, (size_t)C * sizeof(float));
+    rmsnorm_forward(a->hidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
+}
+
+// The whole model. Leaves acts.logits (M,V), acts.logp (M) and acts.entropy (M) in nats for the M scored tokens.
+static void model_forward(Model* m, const Batch* b) {
+    model_hidden_forward(m, b);
+    Activations* a = &m->acts;
+    int C = m->config.width, V = m->config.vocab_size;
+    matmul(a->logits, (size_t)V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
+    logprob_forward(a->logp, a->entropy, a->probs, a->logits, b->targets, b->scored, b->M, V);
+}
+
+static void model_zero_grads(Model* m) {
+    if (!m->grads.memory) m->grads = weights_new(&m->config);
+    memset(m->grads.memory, 0, m->grads.count * sizeof(float));
+}
+
+// Backward of model_hidden_forward from dhidden (M,C). Adds to grads, which model_zero_grads() clears.
+static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden) {
+    const Config* c = &m->config;
+    Activations* a = &m->acts;
+    int N = b->N, C = c->width, Q = qkv_width(c), F = c->mlp_width, HD = c->heads * c->head_dim;
+    size_t n = (size_t)a->capacity;
+    memset(a->dlast, 0, (size_t)b->M * C * sizeof(float));
+    rmsnorm_backward(a->dlast, m->grads.norm, dhidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
+    memset(a->dx, 0, (size_t)N * C * sizeof(float));
+    for (int i = 0; i < b->M; i++) memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
+    for (int l = c->layers - 1; l >= 0; l--) {
+        const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
+        float *x = a->x + l * n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q, *rot = a->rot + l * n * Q;
+        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C, *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
+        matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
+        swiglu_backward(a->dgu, a->dact, gu, N, F);
+        matmul(g->gate_up, 2 * (size_t)F, transposed(h2, C), view(a->dgu, 2 * F), C, 2 * F, N, 1);
+        matmul(a->dh, (size_t)C, view(a->dgu, 2 * F), transposed(w->gate_up, 2 * F), N, C, 2 * F, 0);
+        rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
+        matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
+        matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
+        attention_backward(a->dqkv, a->datt, att, a->lse + l * n * c->heads, rot, b, c, m->scratch);
+        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
+        matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
+        matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
+        rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
+    }
+    embedding_backward(m->grads.embedding, a->dx, b->ids, N, C);
+}
+
+// Backward of model_forward from dlogp (M) = d(loss)/d(logp). Must follow it directly, with the same batch.
+static void model_backward(Model* m, const Batch* b, const float* dlogp) {
+    Activations* a = &m->acts;
+    int C = m->config.width, V = m->config.vocab_size;
+    if (!m->grads.memory) model_zero_grads(m);
+    logprob_backward(a->probs, dlogp, b->targets, b->scored, b->M, V);
+    matmul(m->grads.unembedding, (size_t)C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
+    matmul(a->dh, (size_t)C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
+    model_hidden_backward(m, b, a->dh);
+}
+
+// =============================================================================================
+// 6  The optimizer
+// =============================================================================================
+//
+// AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
+//     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
+//     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
+// The decay is decoupled: it does not pass through the moments. Embedding and norms are not decayed.
+
+typedef struct { float beta1, beta2, eps, weight_decay; } AdamOptions;
+typedef struct { Weights first, second; long step; } Optimizer;   // the moments m and v, updates done
+
+static Optimizer optimizer_new(const Config* c) { return (Optimizer){weights_new(c), weights_new(c), 0}; }
+static void optimizer_free(Optimizer* o) { weights_free(&o->first), weights_free(&o->second); }
+
+static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
+    o->step++;
+    float* w = model->weights.memory;
+    const float* grad = model->grads.memory;
+    float *m = o->first.memory, *v = o->second.memory;
+    long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
+    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step))), correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
+    #pragma omp parallel for schedule(static)
+    for (long i = 0; i < count; i++) {
+        float g = grad[i], decay = i < undecayed ? 0.0f : s.weight_decay;
+        m[i] = s.beta1 * m[i] + (1.0f - s.beta1) * g;
+        v[i] = s.beta2 * v[i] + (1.0f - s.beta2) * g * g;
+        w[i] -= lr * (m[i] * correct1 / ((float)sqrt((double)(v[i] * correct2)) + s.eps) + decay * w[i]);
+    }
+}
+
+// Returns the global norm of the gradient, |g| = sqrt(sum g^2), and scales it down to max_norm when it is longer
+// (max_norm <= 0: never). The squares are added in double in blocks of a fixed size.
+static double clip_gradient(Model* m, double max_norm) {
+    float* g = m->grads.memory;
+    double sum = 0.0;
+    for (size_t i = 0; i < m->grads.count; i += 1024) {
+        int n = (int)(m->grads.count - i < 1024 ? m->grads.count - i : 1024);
+        sum += dot(g + i, g + i, n);
+    }
+    double norm = sqrt(sum);
+    if (max_norm > 0.0 && norm > max_norm) {
+        float scale = (float)(max_norm / norm);
+        for (size_t i = 0; i < m->grads.count; i++) g[i] *= scale;
+    }
+    return norm;
+}
+
+// The factor on the learning rate at update `step` = 0 .. steps-1: it rises in `warmup` updates, then falls in a
+// straight line to `final`.
+static double lr_schedule(long step, long steps, long warmup, double final) {
+    if (step < warmup) return (double)(step + 1) / (double)warmup;
+    if (steps <= warmup) return 1.0;
+    return 1.0 - (1.0 - final) * (double)(step - warmup) / (double)(steps - warmup);
+}
+
+// =============================================================================================
+// 7  Text and tokens
+// =============================================================================================
+//
+// A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and text from a
+// user can never become a special token: the ids 256 to 264 come from no byte.
+
+enum {
+    BOS = 256, USER_START, USER_END, ASSISTANT_START, ASSISTANT_END,
+    PYTHON_START, PYTHON_END, OUTPUT_START, OUTPUT_END, VOCAB_SIZE
+};
+static const char* const special_names[VOCAB_SIZE - 256] = {
+    "<|bos|>", "<|user_start|>", "<|user_end|>", "<|assistant_start|>", "<|assistant_end|>",
+    "<|python_start|>", "<|python_end|>", "<|output_start|>", "<|output_end|>"
+};
+
+// A growing list of tokens, each with its mask: 1 = the assistant's own, 0 = given to it.
+typedef struct { int *ids, *mask; int length, capacity; } Tokens;
+
+static void tokens_add(Tokens* t, int id, int mask) {
+    if (t->length == t->capacity) {
+        t->capacity = 2 * t->capacity + 64;
+        t->ids = enlarge(t->ids, (size_t)t->capacity, sizeof(int));
+        t->mask = enlarge(t->mask, (size_t)t->capacity, sizeof(int));
+    }
+    t->ids[t->length] = id;
+    t->mask[t->length++] = mask;
+}
+
+static void tokens_add_text(Tokens* t, const char* text, size_t length, int mask) {
+    for (size_t i = 0; i < length; i++) tokens_add(t, (unsigned char)text[i], mask);
+}
+
+static void tokens_free(Tokens* t) {
+    free(t->ids), free(t->mask);
+    *t = (Tokens){0};
+}
+
+// Tokens as text; special tokens by name, or left out.
+static void decode_tokens(Text* text, const int* ids, int length, int with_special) {
+    text_append(text, "", 0);
+    for (int i = 0; i < length; i++) {
+        if (ids[i] < 256) {
+            char byte = (char)ids[i];
+            text_append(text, &byte, 1);
+        } else if (with_special && ids[i] < VOCAB_SIZE) text_append(text, special_names[ids[i] - 256], strlen(special_names[ids[i] - 256]));
+    }
+}
+
+// The prompt of a rollout: everything up to the point where the assistant speaks.
+static void render_prompt(Tokens* t, const char* question) {
+    tokens_add(t, BOS, 0);
+    tokens_add(t, USER_START, 0);
+    tokens_add_text(t, question, strlen(question), 0);
+    tokens_add(t, USER_END, 0);
+    tokens_add(t, ASSISTANT_START, 0);
+}
+
+// A whole conversation, as nanochat renders it. A calculator annotation <<48/2=24>> of GSM8K becomes a call:
+//     <|python_start|>48/2<|python_end|>       mask 1: the assistant decides to call, and what
+//     <|output_start|>24<|output_end|>         mask 0: the tool's words, not the assistant's
+static void render_conversation(Tokens* t, const char* question, const char* answer) {
+    render_prompt(t, question);
+    while (*answer) {
+        const char* call = strstr(answer, "<<");
+        const char* end = call ? strchr(call + 2, '>') : NULL;
+        if (!end || end[1] != '>' || end == call + 2) {   // no call, or something that only looks like one
+            size_t length = call ? (size_t)(call - answer) + 2 : strlen(answer);
+            tokens_add_text(t, answer, length, 1);
+            answer += length;
+            continue;
+        }
+        tokens_add_text(t, answer, (size_t)(call - answer), 1);
+        const char *from = call + 2, *equals = end;
+        while (equals > from && equals[-1] != '=') equals--;    // behind the last '=' is the result
+        const char* expression_end = equals > from ? equals - 1 : end;
+        tokens_add(t, PYTHON_START, 1);
+        tokens_add_text(t, from, (size_t)(expression_end - from), 1);
+        tokens_add(t, PYTHON_END, 1);
+        tokens_add(t, OUTPUT_START, 0);
+        if (equals > from) tokens_add_text(t, equals, (size_t)(end - equals), 0);
+        tokens_add(t, OUTPUT_END, 0);
+        answer = end + 2;
+    }
+    tokens_add(t, ASSISTANT_END, 1);
+}
+
+// =============================================================================================
+// 8  Decoding
+// =============================================================================================
+//
+// K answers to each of B questions are sampled together. The prompt but for its last token is computed once per
+// question, by model_hidden_forward; its keys and values are shared by the K rows. From then on each step feeds one token to
+// every row that is not finished. All rows have fed the same number of own tokens, but each has its own position, because
+// the prompts differ in length.
+//
+// Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes them one by one.
+
+typedef struct {
+    int max_new_tokens;      // at most so many tokens per rollout, forced ones included
+    float temperature;       // logits are divided by it; 0 = always the likeliest token
+    int top_k;               // keep the k likeliest tokens; 0 = all
+    float top_p;             // keep the likeliest tokens that together have this probability; 1 = all
+} SampleOptions;
+
+typedef struct {
+    int prompt;              // index of the prompt that it answers
+    int length;              // tokens after the prompt
+    int finished;            // 1 = ended with <|assistant_end|> (or <|bos|>), 0 = cut off
+    int* ids;                // (length)
+    int* mask;               // (length) 1 = sampled by the model, 0 = forced by the tool
+    float* logp;             // (length) log-probability under the model; 0 where forced
+    float* logp_sampler;     // (length) the same under the distribution that was sampled from: after temperature, top-k, top-p
+} Rollout;
+
+// The tool. It sees a row's tokens after each sampled one and writes the tokens that must follow now, at most
+// `capacity`; it returns how many. It keeps no state between calls.
+typedef int (*ForceFunction)(int* forced, int capacity, const int* ids, int length);
+
+static void rollouts_free(Rollout* r, int count) {
+    for (int i = 0; i < count; i++) free(r[i].ids), free(r[i].mask), free(r[i].logp), free(r[i].logp_sampler);
+    free(r);
+}
+
+// the k-th largest of x (n), k >= 1 (Hoare's selection); x is reordered
+static float kth_largest(float* x, int n, int k) {
+    int low = 0, high = n - 1, want = k - 1;
+    while (low < high) {
+        float pivot = x[low + (high - low) / 2];
+        int i = low, j = high;
+        while (i <= j) {
+            while (x[i] > pivot) i++;
+            while (x[j] < pivot) j--;
+            if (i <= j) {
+                float t = x[i];
+                x[i++] = x[j], x[j--] = t;
+            }
+        }
+        if (want <= j) high = j;
+        else if (want >= i) low = i;
+        else break;
+    }
+    return x[want];
+}
+
+// Draws a token from logits (V) and tells its log-probability under the model and under the sampler. work (2V).
+static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
+    float* p = work;
+    float lse = softmax_log_sum(p, logits, V);
+    int best = 0;
+    for (int i = 1; i < V; i++) if (logits[i] > logits[best]) best = i;
+    if (o.temperature <= 0.0f) {
+        *logp = logits[best] - lse, *logp_sampler = 0.0f;
+        return best;
+    }
+    if (o.temperature != 1.0f)
+        for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - logits[best]) / o.temperature);
+    float* sorted = work + V;
+    if (o.top_k > 0 && o.top_k < V) {   // at most k tokens stay; among equals at the border the first ones
+        memcpy(sorted, p, (size_t)V * sizeof(float));
+        float border = kth_largest(sorted, V, o.top_k);
+        int room = o.top_k;
+        for (int i = 0; i < V; i++) room -= p[i] > border;
+        for (int i = 0; i < V; i++)
+            if (p[i] < border || (p[i] == border && room-- <= 0)) p[i] = 0.0f;
+    }
+    float total = 0.0f;
+    for (int i = 0; i < V; i++) total += p[i];
+    if (o.top_p < 1.0f) {               // the smallest border such that what lies above it has probability top_p
+        float kept = 0.0f, border = 0.0f;
+        memcpy(sorted, p, (size_t)V * sizeof(float));
+        for (int k = 0; k < V && kept < o.top_p * total; k++) {
+            int top = k;
+            for (int i = k + 1; i < V; i++) if (sorted[i] > sorted[top]) top = i;
+            float t = sorted[top];
+            sorted[top] = sorted[k], sorted[k] = t;
+            border = t, kept += t;
+        }
+        total = 0.0f;
+        for (int i = 0; i < V; i++) {
+            if (p[i] < border) p[i] = 0.0f;
+            total += p[i];
+        }
+    }
+    float u = random_uniform(rng) * total, below = 0.0f;
+    int choice = best;
+    for (int i = 0; i < V; i++) {
+        below += p[i];
+        if (p[i] > 0.0f && u < below) {
+            choice = i;
+            break;
+        }
+    }
+    *logp = logits[choice] - lse;
+    *logp_sampler = (float)log((double)(p[choice] / total));
+    return choice;
+}
+
+// The state of a decoding batch. Caches: keys of a prompt are stored (D, P), so that scores run along rows, values (P, D).
+typedef struct {
+    int B, K, R;                                  // prompts, rows per prompt, longest own part
+    int* P;                                       // (B) length of the shared part = prompt but for its last token
+    float **prompt_k, **prompt_v;                 // (B) each (L,G,D,P) and (L,G,P,D)
+    float *own_k, *own_v;                         // (BK,L,G,D,R), (BK,L,G,R,D)
+    float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
+    float *work;                                  // per row: 2V for sampling; per thread: queries, scores, outputs
+    int *active, *next, *position;                // rows that go on; the token each one is fed now
+} Decoder;
+
+static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
+    const Config* c = &m->config;
+    int G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), H = c->heads;
+    Batch batch = {0};
+    for (int q = 0; q < d->B;) {
+        batch_clear(&batch);
+        int from = q;
+        do batch_add(&batch, prompts[q].ids, NULL, prompts[q].length - 1, -1);
+        while (++q < d->B && batch.N + prompts[q].length <= 1024);
+        model_hidden_forward(m, &batch);
+        for (int p = from; p < q; p++) {
+            size_t P = (size_t)d->P[p];
+            d->prompt_k[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
+            d->prompt_v[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
+            for (int l = 0; l < c->layers; l++)
+                for (int g = 0; g < G; g++)
+                    for (size_t j = 0; j < P; j++) {
+                        const float* row = m->acts.rot + ((size_t)l * m->acts.capacity + (size_t)batch.start[p - from] + j) * Q;
+                        size_t at = ((size_t)l * G + g) * D * P;
+                        for (int i = 0; i < D; i++) d->prompt_k[p][at + (size_t)i * P + j] = row[(H + g) * D + i];
+                        memcpy(d->prompt_v[p] + at + j * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
+                    }
+        }
+    }
+    batch_free(&batch);
+}
+
+// Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t` own tokens
+// came before the present one. The sums run over the prompt, then over the own tokens: the order of the training pass.
+static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t, float* work) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), each = H / G, P = d->P[q], width = P + t + 1, R = d->R;
+    int M = (to - from) * each;
+    float *query = work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
+    for (int i = 0; i < M; i++)
+        memcpy(query + (size_t)i * D, d->rot + (size_t)(from + i / each) * Q + (g * each + i % each) * D, (size_t)D * sizeof(float));
+    size_t at = ((size_t)l * G + g) * D * P;
+    matmul_serial(score, (size_t)width, view(query, D), view(d->prompt_k[q] + at, P), M, P, D, 0);
+    for (int i = 0; i < M; i++) {
+        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        float* s = score + (size_t)i * width + P;
+        for (int j = 0; j <= t; j++) s[j] = 0.0f;
+        for (int k = 0; k < D; k++) {
+            float x = query[(size_t)i * D + k];
+            const float* key = d->own_k + own + (size_t)k * R;
+            for (int j = 0; j <= t; j++) s[j] += x * key[j];
+        }
+        softmax_row(s - P, attention_scale(c), width, width);
+    }
+    matmul_serial(out, (size_t)D, view(score, width), view(d->prompt_v[q] + at, D), M, D, P, 0);
+    for (int i = 0; i < M; i++) {
+        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
+        for (int j = 0; j <= t; j++)
+            for (int k = 0; k < D; k++) o[k] += s[j] * d->own_v[own + (size_t)j * D + k];
+        memcpy(d->att + (size_t)(from + i / each) * H * D + (g * each + i % each) * D, o, (size_t)D * sizeof(float));
+    }
+}
+
+// One step: feeds next[] to the n active rows, leaves logits (n,V).
+static void decoder_step(Decoder* d, Model* m, int n, int t) {
+    const Config* c = &m->config;
+    int C = c->width, Q = qkv_width(c), F = c->mlp_width, H = c->heads, G = c->kv_heads, D = c->head_dim, R = d->R, V = c->vocab_size;
+    size_t work = (size_t)d->K * (H / G) * (2 * (size_t)D + c->context);
+    int* from = allocate((size_t)d->B + 1, sizeof(int));      // active rows of prompt q: from[q] .. from[q+1]-1
+    for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
+    for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
+    for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
+    embedding_forward(d->x, d->next, m->weights.embedding, n, C);
+    for (int l = 0; l < c->layers; l++) {
+        const LayerWeights* w = &m->weights.layer[l];
+        rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
+        matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
+        qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
+        for (int i = 0; i < n; i++)
+            for (int g = 0; g < G; g++) {
+                size_t own = (((size_t)d->active[i] * c->layers + l) * G + g) * D * R;
+                const float* row = d->rot + (size_t)i * Q;
+                for (int k = 0; k < D; k++) d->own_k[own + (size_t)k * R + t] = row[(H + g) * D + k];
+                memcpy(d->own_v + own + (size_t)t * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
+            }
+        #pragma omp parallel for schedule(dynamic)
+        for (int task = 0; task < d->B * G; task++)
+            if (from[task / G] < from[task / G + 1])
+                decoder_attention(d, c, l, task / G, task % G, from[task / G], from[task / G + 1], t, d->work + (size_t)thread_index() * work);
+        matmul(d->x, (size_t)C, view(d->att, H * D), view(w->out, C), n, C, H * D, 1);
+        rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
+        matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
+        swiglu_forward(d->act, d->gu, n, F);
+        matmul(d->x, (size_t)C, view(d->act, F), view(w->down, C), n, C, F, 1);
+    }
+    rmsnorm_forward(d->h, d->x, m->weights.norm, c->norm_eps, n, C);
+    matmul(d->logits, (size_t)V, view(d->h, C), transposed(m->weights.unembedding, C), n, V, C, 0);
+    free(from);
+}
+
+static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
+    Decoder d = {.B = B, .K = K, .R = R};
+    size_t n = (size_t)B * K, C = (size_t)c->width, Q = (size_t)qkv_width(c), cache = n * c->layers * c->kv_heads * c->head_dim * R;
+    size_t row = (size_t)(c->heads / c->kv_heads) * (2 * (size_t)c->head_dim + c->context);
+    d.P = allocate((size_t)B, sizeof(int));
+    d.prompt_k = allocate((size_t)B, sizeof(float*)), d.prompt_v = allocate((size_t)B, sizeof(float*));
+    d.own_k = allocate(cache, sizeof(float)), d.own_v = allocate(cache, sizeof(float));
+    d.x = allocate(n * C, sizeof(float)), d.h = allocate(n * C, sizeof(float));
+    d.qkv = allocate(n * Q, sizeof(float)), d.rot = allocate(n * Q, sizeof(float));
+    d.att = allocate(n * c->heads * c->head_dim, sizeof(float));
+    d.gu = allocate(n * 2 * c->mlp_width, sizeof(float)), d.act = allocate(n * c->mlp_width, sizeof(float));
+    d.logits = allocate(n * c->vocab_size, sizeof(float));
+    size_t per_thread = (size_t)K * row > 2 * (size_t)c->vocab_size ? (size_t)K * row : 2 * (size_t)c->vocab_size;
+    d.work = allocate((size_t)thread_count() * per_thread, sizeof(float));
+    d.active = allocate(n, sizeof(int)), d.next = allocate(n, sizeof(int)), d.position = allocate(n, sizeof(int));
+    for (int q = 0; q < B; q++) d.P[q] = prompts[q].length - 1;
+    return d;
+}
+
+static void decoder_free(Decoder* d) {
+    for (int q = 0; q < d->B; q++) free(d->prompt_k[q]), free(d->prompt_v[q]);
+    free(d->P), free(d->prompt_k), free(d->prompt_v), free(d->own_k), free(d->own_v), free(d->x), free(d->h), free(d->qkv);
+    free(d->rot), free(d->att), free(d->gu), free(d->act), free(d->logits), free(d->work), free(d->active), free(d->next), free(d->position);
+}
+
+// Samples K rollouts for each of B prompts. Returns B*K of them, rollout k of prompt q at [q*K + k]; rollouts_free() frees them.
+// A prompt has at least 2 tokens; it and max_new_tokens must fit the context (the rollout is cut off there). Rollout k
+// of prompt q draws from random_stream(seed, first + q, k), so that it does not depend on its neighbours.
+static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool, uint64_t seed, uint64_t first) {
+    const Config* c = &m->config;
+    int n = B * K, V = c->vocab_size, R = o.max_new_tokens, longest = 0;
+    for (int q = 0; q < B; q++) longest = max_int(longest, prompts[q].length);
+    if (longest + 1 > c->context) fail(2, "a prompt of %d tokens leaves no room in the model's context of %d tokens", longest, c->context);
+    Decoder d = decoder_new(c, prompts, B, K, R);
+    Rollout* rollouts = allocate((size_t)n, sizeof(Rollout));
+    Rng* rng = allocate((size_t)n, sizeof(Rng));
+    Tokens* forced = allocate((size_t)n, sizeof(Tokens));   // tokens a row still has to take; .capacity counts those taken
+    for (int i = 0; i < n; i++) {
+        Rollout* r = &rollouts[i];
+        r->prompt = i / K;
+        r->ids = allocate((size_t)R, sizeof(int)), r->mask = allocate((size_t)R, sizeof(int));
+        r->logp = allocate((size_t)R, sizeof(float)), r->logp_sampler = allocate((size_t)R, sizeof(float));
+        rng[i] = random_stream(seed, first + (uint64_t)(i / K), (uint64_t)(i % K));
+        forced[i].ids = allocate((size_t)R, sizeof(int));
+        d.active[i] = i;
+        d.next[i] = prompts[i / K].ids[prompts[i / K].length - 1];
+    }
+    decoder_prefill(&d, m, prompts);
+    for (int t = 0; t < R && n > 0; t++) {
+        decoder_step(&d, m, n, t);
+        #pragma omp parallel for schedule(static)
+        for (int i = 0; i < n; i++) {
+            int row = d.active[i];
+            Rollout* r = &rollouts[row];
+            Tokens* f = &forced[row];
+            if (f->capacity < f->length) {
+                r->ids[t] = f->ids[f->capacity++];
+            } else {
+                r->ids[t] = sample_token(&r->logp[t], &r->logp_sampler[t], d.logits + (size_t)i * V, V, o, &rng[row], d.work + (size_t)thread_index() * 2 * V);
+                r->mask[t] = 1;
+                f->capacity = 0;
+                f->length = tool ? tool(f->ids, R, r->ids, t + 1) : 0;
+            }
+            r->length = t + 1;
+            d.next[i] = r->ids[t];
+            r->finished = r->mask[t] && (r->ids[t] == ASSISTANT_END || r->ids[t] == BOS);
+        }
+        int left = 0;                                       // finished rows and full ones leave the batch
+        for (int i = 0; i < n; i++) {
+            int row = d.active[i];
+            if (rollouts[row].finished || d.P[row / K] + t + 2 >= c->context) continue;
+            d.active[left] = row, d.next[left++] = d.next[i];
+        }
+        n = left;
+    }
+    for (int i = 0; i < B * K; i++) free(forced[i].ids);
+    free(forced), free(rng);
+    decoder_free(&d);
+    return rollouts;
+}
+
+// =============================================================================================
+// 9  JSON
+// =============================================================================================
+//
+// A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the members of
+// an object and the items of an array are a linked list.
+
+typedef enum { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } JsonType;
+
+typedef struct Json {
+    JsonType type;
+    char* key;              // within an object
+    char* string;           // JSON_STRING, UTF-8, 0 at the end (a \u0000 inside is refused)
+    double number;
+    struct Json *child, *next;
+} Json;
+
+enum { JSON_DEPTH = 64 };
+
+typedef struct { const char *at, *end; const char* problem; int depth; } JsonReader;
+
+static void json_free(Json* j) {
+    while (j) {
+        Json* next = j->next;
+        json_free(j->child);
+        free(j->key), free(j->string), free(j);
+        j = next;
+    }
+}
+
+static void json_space(JsonReader* r) {
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
+}
+
+// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are none).
+static int utf8_length(const char* s, const char* end) {
+    unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
+    int n = a < 0x80 ? 1 : a >= 0xC2 && a < 0xE0 ? 2 : a >= 0xE0 && a < 0xF0 ? 3 : a >= 0xF0 && a < 0xF5 ? 4 : 0;
+    if (n == 0 || end - s < n) return 0;
+    for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
+    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) || (a == 0xF4 && b >= 0x90)) return 0;
+    return n;
+}
+
+static void utf8_append(Text* text, unsigned code) {
+    char c[4];
+    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (int i = n - 1; i > 0; i--, code >>= 6) c[i] = (char)(0x80 | (code & 0x3F));
+    c[0] = (char)(first[n] | code);
+    text_append(text, c, (size_t)n);
+}
+
+static int json_hex(JsonReader* r, unsigned* code) {
+    *code = 0;
+    for (int i = 0; i < 4; i++, r->at++) {
+        if (r->at >= r->end || !isxdigit((unsigned char)*r->at)) return r->problem = "\\u needs four hexadecimal digits", 0;
+        int c = tolower((unsigned char)*r->at);
+        *code = *code * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return 1;
+}
+
+// Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair.
+static int json_escape(JsonReader* r, Text* text) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (r->at >= r->end) return r->problem = "the line ends inside a string", 0;
+    char c = *r->at++;
+    const char* known = c ? strchr(from, c) : NULL;
+    if (known) return text_append(text, &to[known - from], 1), 1;
+    if (c != 'u') return r->problem = "unknown escape in a string", 0;
+    unsigned code, low;
+    if (!json_hex(r, &code)) return 0;
+    if (code >= 0xD800 && code < 0xDC00) {
+        if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'u') return r->problem = "half of a surrogate pair", 0;
+        r->at += 2;
+        if (!json_hex(r, &low)) return 0;
+        if (low < 0xDC00 || low >= 0xE000) return r->problem = "half of a surrogate pair", 0;
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    } else if (code >= 0xDC00 && code < 0xE000) return r->problem = "half of a surrogate pair", 0;
+    if (code == 0) return r->problem = "a zero character in a string", 0;
+    utf8_append(text, code);
+    return 1;
+}
+
+static char* json_string(JsonReader* r) {
+    Text text = {0};
+    text_append(&text, "", 0);
+    for (r->at++; r->at < r->end && *r->at != '"';) {
+        if (*r->at == '\\') {
+            r->at++;
+            if (!json_escape(r, &text)) break;
+            continue;
+        }
+        int n = utf8_length(r->at, r->end);
+        if (n == 0) { r->problem = "invalid UTF-8 in a string"; break; }
+        if ((unsigned char)*r->at < 0x20) { r->problem = "a control character or the end of the line inside a string"; break; }
+        text_append(&text, r->at, (size_t)n);
+        r->at += n;
+    }
+    if (!r->problem && r->at >= r->end) r->problem = "the text ends inside a string";
+    if (r->problem) return text_free(&text), NULL;
+    r->at++;
+    return text.data;
+}
+
+static int json_number(JsonReader* r, double* number) {
+    const char* s = r->at;
+    if (s < r->end && *s == '-') s++;
+    if (s >= r->end || !isdigit((unsigned char)*s)) return 0;
+    if (*s == '0') s++;
+    else while (s < r->end && isdigit((unsigned char)*s)) s++;
+    if (s + 1 < r->end && *s == '.' && isdigit((unsigned char)s[1])) for (s++; s < r->end && isdigit((unsigned char)*s);) s++;
+    if (s < r->end && (*s == 'e' || *s == 'E')) {
+        const char* e = s + 1;
+        if (e < r->end && (*e == '+' || *e == '-')) e++;
+        if (e < r->end && isdigit((unsigned char)*e)) for (s = e; s < r->end && isdigit((unsigned char)*s);) s++;
+    }
+    char copy[64];
+    if (s - r->at >= (ptrdiff_t)sizeof copy) return 0;
+    memcpy(copy, r->at, (size_t)(s - r->at));
+    copy[s - r->at] = 0;
+    *number = strtod(copy, NULL);
+    r->at = s;
+    return 1;
+}
+
+static Json* json_value(JsonReader* r);
+
+static void json_members(JsonReader* r, Json* parent, char close) {
+    Json** last = &parent->child;
+    r->at++;
+    json_space(r);
+    if (r->at < r->end && *r->at == close) { r->at++; return; }
+    while (!r->problem) {
+        char* key = NULL;
+        json_space(r);
+        if (close == '}') {
+            if (r->at >= r->end || *r->at != '"') { r->problem = "the name of a field was expected"; return; }
+            if (!(key = json_string(r))) return;
+            json_space(r);
+            if (r->at >= r->end || *r->at != ':') { free(key), r->problem = "a colon was expected"; return; }
+            r->at++;
+        }
+        Json* value = json_value(r);
+        if (!value) { free(key); return; }
+        value->key = key;
+        *last = value, last = &value->next;
+        json_space(r);
+        if (r->at < r->end && *r->at == ',') { r->at++; continue; }
+        if (r->at < r->end && *r->at == close) { r->at++; return; }
+        r->problem = r->at >= r->end ? "the text ends too early" : "a comma or a closing bracket was expected";
+    }
+}
+
+static Json* json_value(JsonReader* r) {
+    json_space(r);
+    if (r->at >= r->end) return r->problem = "the text ends too early", NULL;
+    if (r->depth >= JSON_DEPTH) return r->problem = "brackets are nested too deeply", NULL;
+    Json* j = allocate(1, sizeof(Json));
+    size_t left = (size_t)(r->end - r->at);
+    r->depth++;
+    if (*r->at == '{') j->type = JSON_OBJECT, json_members(r, j, '}');
+    else if (*r->at == '[') j->type = JSON_ARRAY, json_members(r, j, ']');
+    else if (*r->at == '"') j->type = JSON_STRING, j->string = json_string(r);
+    else if (left >= 4 && !memcmp(r->at, "true", 4)) j->type = JSON_TRUE, r->at += 4;
+    else if (left >= 5 && !memcmp(r->at, "false", 5)) j->type = JSON_FALSE, r->at += 5;
+    else if (left >= 4 && !memcmp(r->at, "null", 4)) j->type = JSON_NULL, r->at += 4;
+    else if (json_number(r, &j->number)) j->type = JSON_NUMBER;
+    else r->problem = "a value was expected";
+    r->depth--;
+    if (r->problem) return json_free(j), NULL;
+    return j;
+}
+
+// Parses one value that fills the text. On error returns NULL and says why in *problem and where in *offset.
+static Json* json_parse(const char* text, size_t length, const char** problem, size_t* offset) {
+    JsonReader r = {text, text + length, NULL, 0};
+    Json* j = json_value(&r);
+    if (j) {
+        json_space(&r);
+        if (r.at < r.end) r.problem = "there is something behind the value", json_free(j), j = NULL;
+    }
+    *problem = r.problem;
+    *offset = (size_t)(r.at - text);
+    return j;
+}
+
+static const Json* json_get(const Json* object, const char* key) {
+    for (const Json* j = object && object->type == JSON_OBJECT ? object->child : NULL; j; j = j->next)
+        if (!strcmp(j->key, key)) return j;
+    return NULL;
+}
+
+static Json* json_read_file(const char* path) {
+    Text text = read_file(path);
+    const char* problem;
+    size_t offset;
+    Json* j = json_parse(text.data, text.length, &problem, &offset);
+    if (!j) {
+        int line = 1;
+        for (size_t i = 0; i < offset && i < text.length; i++) line += text.data[i] == '\n';
+        fail(2, "%s, line %d: %s", path, line, problem);
+    }
+    text_free(&text);
+    return j;
+}
+
+static void json_append_string(Text* out, const char* s) {
+    text_append(out, "\"", 1);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\') text_printf(out, "\\%c", c);
+        else if (c == '\n') text_append(out, "\\n", 2);
+        else if (c < 0x20) text_printf(out, "\\u%04x", c);
+        else text_append(out, s, 1);
+    }
+    text_append(out, "\"", 1);
+}
+
+// ---- problems: files of lines {"question": ..., "answer": ...}, GSM8K's format
+
+typedef struct { char *question, *answer; } Problem;
+typedef struct { Problem* list; int count; } Problems;
+
+static void problems_free(Problems* p) {
+    for (int i = 0; i < p->count; i++) free(p->list[i].question), free(p->list[i].answer);
+    free(p->list);
+    *p = (Problems){0};
+}
+
+static char* problem_field(const Json* line, const char* name, const char* path, int number) {
+    const Json* field = json_get(line, name);
+    if (!field) fail(2, "%s, line %d: the field \"%s\" is missing", path, number, name);
+    if (field->type != JSON_STRING) fail(2, "%s, line %d: the field \"%s\" is not a text", path, number, name);
+    if (!*field->string) fail(2, "%s, line %d: the field \"%s\" is empty", path, number, name);
+    char* copy = allocate(strlen(field->string) + 1, 1);
+    return strcpy(copy, field->string);
+}
+
+static Problems load_problems(const char* path) {
+    Text text = read_file(path);
+    Problems p = {0};
+    int capacity = 0, number = 0;
+    for (size_t from = 0; from < text.length;) {
+        const char* newline = memchr(text.data + from, '\n', text.length - from);
+        size_t to = newline ? (size_t)(newline - text.data) : text.length, length = to - from, offset;
+        const char *line = text.data + from, *problem;
+        number++, from = to + 1;
+        if (number == 1 && length >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3, length -= 3;   // byte order mark
+        while (length && strchr(" \t\r", line[length - 1])) length--;
+        if (!length) continue;
+        Json* j = json_parse(line, length, &problem, &offset);
+        if (!j) fail(2, "%s, line %d, column %zu: %s", path, number, offset + 1, problem);
+        if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {\"question\": ..., \"answer\": ...} was expected", path, number);
+        if (p.count == capacity) capacity = 2 * capacity + 64, p.list = enlarge(p.list, (size_t)capacity, sizeof(Problem));
+        p.list[p.count].question = problem_field(j, "question", path, number);
+        p.list[p.count++].answer = problem_field(j, "answer", path, number);
+        json_free(j);
+    }
+    text_free(&text);
+    if (!p.count) fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected", path);
+    return p;
+}
+
+// =============================================================================================
+// 10  Checkpoints
+// =============================================================================================
+//
+// A checkpoint is a Hugging Face model directory, which other programs can open, plus two files of our own:
+//
+//     config.json, generation_config.json     the architecture (Qwen3ForCausalLM)
+//     tokenizer.json, tokenizer_config.json   bytes and special tokens
+//     model.safetensors                       the weights
+//     optimizer.safetensors                   both moments of AdamW
+//     trainer_state.json                      updates done, and every option of the run
+//
+// With the last two, a resumed run is bit for bit the run that was never stopped. (Without the moments it is not: nanochat's
+// RL leaves them out, and D1 names that as a limitation.) All files carry the number of updates; a directory whose files
+// do not belong together is refused.
+
+static void config_to_json(Text* out, const Config* c) {
+    text_printf(out, "{\n  \"architectures\": [\"Qwen3ForCausalLM\"],\n  \"model_type\": \"qwen3\",\n");
+    text_printf(out, "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  \"num_hidden_layers\": %d,\n", c->vocab_size, c->width, c->mlp_width, c->layers);
+    text_printf(out, "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n", c->heads, c->kv_heads, c->head_dim);
+    text_printf(out, "  \"max_position_embeddings\": %d,\n  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n", c->context, (double)c->rope_theta, (double)c->norm_eps);
+    text_printf(out, "  \"tie_word_embeddings\": %s,\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"attention_dropout\": 0.0,\n", c->tied ? "true" : "false");
+    text_printf(out, "  \"use_sliding_window\": false,\n  \"rope_scaling\": null,\n  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n", BOS, ASSISTANT_END);
+}
+
+// GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other
+// 68 bytes are U+0100 and up in order.
+static unsigned byte_to_unicode(int byte) {
+    unsigned next = 256;
+    for (int b = 0; b <= byte; b++) {
+        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+        if (b == byte) return visible ? (unsigned)b : next;
+        next += !visible;
+    }
+    return 0;
+}
+
+static void tokenizer_to_json(Text* out) {
+    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [\n");
+    for (int i = 256; i < VOCAB_SIZE; i++)
+        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
+                    i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
+    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
+    text_printf(out, "  \"post_processor\": null,\n  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
+    text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n");
+    text_printf(out, "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
+    for (int b = 0; b < 256; b++) {
+        Text character = {0};
+        utf8_append(&character, byte_to_unicode(b));
+        text_printf(out, "      ");
+        json_append_string(out, character.data);
+        text_printf(out, ": %d%s\n", b, b < 255 ? "," : "");
+        text_free(&character);
+    }
+    text_printf(out, "    }, \"merges\": []}\n}\n");
+}
+
+// The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers row by row.
+// `groups` weight sets are written, each tensor name with its group's prefix.
+static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups, const Config* c, long step) {
+    int count = tensor_count(c);
+    Tensor* list = allocate((size_t)count, sizeof(Tensor));
+    Text header = {0};
+    size_t offset = 0;
+    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\"}", step);
+    for (int g = 0; g < groups; g++) {
+        tensor_list(list, &w[g], c);
+        for (int k = 0; k < count; k++) {
+            size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
+            text_printf(&header, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d", prefix[g], list[k].name, list[k].rows);
+            if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
+            text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
+            offset += bytes;
+        }
+    }
+    text_append(&header, "}", 1);
+    while (header.length % 8) text_append(&header, " ", 1);
+    for (int i = 0; i < 8; i++) {
+        char byte = (char)((uint64_t)header.length >> (8 * i) & 0xFF);
+        text_append(out, &byte, 1);
+    }
+    text_append(out, header.data, header.length);
+    for (int g = 0; g < groups; g++) {
+        tensor_list(list, &w[g], c);
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < list[k].rows; i++)
+                for (int j = 0; j < max_int(list[k].cols, 1); j++) {
+                    union { float f; uint32_t u; } number = {list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col]};
+                    char bytes[4] = {(char)(number.u & 0xFF), (char)(number.u >> 8 & 0xFF), (char)(number.u >> 16 & 0xFF), (char)(number.u >> 24)};
+                    text_append(out, bytes, 4);
+                }
+    }
+    text_free(&header);
+    free(list);
+}
+
+static int json_is_size(const Json* j, double limit) { return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit && j->number == floor(j->number); }
+
+// Finds one tensor in the header, checks its type, shape and place, and copies it. F32 and BF16 are understood.
+static void read_tensor(const Tensor* t, const char* prefix, const Json* header, const unsigned char* data, size_t size, const char* path) {
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", prefix, t->name);
+    const Json* entry = json_get(header, name);
+    if (!entry) fail(2, "%s: the tensor %s is missing", path, name);
+    const Json *dtype = json_get(entry, "dtype"), *shape = json_get(entry, "shape"), *place = json_get(entry, "data_offsets");
+    const Json *first = place ? place->child : NULL, *last = first ? first->next : NULL, *rows = shape ? shape->child : NULL, *cols = rows ? rows->next : NULL;
+    if (!dtype || dtype->type != JSON_STRING || !json_is_size(first, 9e15) || !json_is_size(last, 9e15)) fail(2, "%s: the entry of tensor %s is damaged", path, name);
+    size_t each = !strcmp(dtype->string, "F32") ? 4 : !strcmp(dtype->string, "BF16") ? 2 : 0;
+    if (!each) fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, name, dtype->string);
+    int fits = json_is_size(rows, 1e9) && (int)rows->number == t->rows && (t->cols ? json_is_size(cols, 1e9) && (int)cols->number == t->cols && !cols->next : !cols);
+    if (!fits) fail(2, "%s: tensor %s does not have the shape that config.json asks for (%d x %d)", path, name, t->rows, max_int(t->cols, 1));
+    size_t from = (size_t)first->number, bytes = each * (size_t)t->rows * (size_t)max_int(t->cols, 1);
+    if (last->number - first->number != (double)bytes || from > size || bytes > size - from) fail(2, "%s: the file ends before tensor %s does; it is truncated or damaged", path, name);
+    const unsigned char* p = data + from;
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < max_int(t->cols, 1); j++, p += each) {
+            union { float f; uint32_t u; } number = {.u = 0};
+            for (size_t b = 0; b < each; b++) number.u |= (uint32_t)p[b] << (8 * (b + 4 - each));
+            t->data[(size_t)i * t->row + (size_t)j * t->col] = number.f;
+        }
+}
+
+// Reads the tensors of `groups` weight sets; returns the step written in the file, or -1.
+static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c, const char* path) {
+    Text file = read_file(path);
+    uint64_t length = 0;
+    const char* problem = "the header is missing";
+    size_t offset = 0;
+    for (int i = 7; i >= 0 && file.length >= 8; i--) length = length << 8 | (unsigned char)file.data[i];
+    if (file.length < 8 || length > file.length - 8) fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
+    Json* header = json_parse(file.data + 8, (size_t)length, &problem, &offset);
+    if (!header) fail(2, "%s: the header is damaged at byte %zu: %s", path, offset + 8, problem);
+    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
+    for (int g = 0; g < groups; g++) {
+        tensor_list(list, &w[g], c);
+        for (int k = 0; k < tensor_count(c); k++)
+            read_tensor(&list[k], prefix[g], header, (const unsigned char*)file.data + 8 + length, file.length - 8 - (size_t)length, path);
+    }
+    int known = 0;
+    for (const Json* j = header->child; j; j = j->next) known += strcmp(j->key, "__metadata__") != 0 && !(c->tied && !strcmp(j->key, "lm_head.weight"));
+    if (known != groups * tensor_count(c)) fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known, groups * tensor_count(c));
+    const Json* step = json_get(json_get(header, "__metadata__"), "step");
+    long result = step && step->type == JSON_STRING ? strtol(step->string, NULL, 10) : -1;
+    free(list);
+    json_free(header);
+    text_free(&file);
+    return result;
+}
+
+static int config_int(const Json* j, const char* name, int fallback, const char* path) {
+    const Json* field = json_get(j, name);
+    if (!field && fallback >= 0) return fallback;
+    if (!field) fail(2, "%s: the field \"%s\" is missing", path, name);
+    if (!json_is_size(field, 1e9)) fail(2, "%s: the field \"%s\" is not a whole number", path, name);
+    return (int)field->number;
+}
+
+static Config config_from_json(const char* path) {
+    Json* j = json_read_file(path);
+    const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"), *eps = json_get(j, "rms_norm_eps"), *theta = json_get(j, "rope_theta");
+    if (!type || type->type != JSON_STRING || strcmp(type->string, "qwen3"))
+        fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path, type && type->type == JSON_STRING ? type->string : "unknown");
+    if (!theta) theta = json_get(json_get(j, "rope_parameters"), "rope_theta");
+    Config c = {.vocab_size = config_int(j, "vocab_size", -1, path), .context = config_int(j, "max_position_embeddings", -1, path),
+                .layers = config_int(j, "num_hidden_layers", -1, path), .width = config_int(j, "hidden_size", -1, path),
+                .heads = config_int(j, "num_attention_heads", -1, path), .mlp_width = config_int(j, "intermediate_size", -1, path)};
+    c.kv_heads = config_int(j, "num_key_value_heads", c.heads, path);
+    c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
+    c.tied = tied && tied->type == JSON_TRUE;
+    c.norm_eps = eps && eps->type == JSON_NUMBER ? (float)eps->number : 1e-6f;
+    c.rope_theta = theta && theta->type == JSON_NUMBER ? (float)theta->number : 10000.0f;
+    const char* problem = config_problem(&c);
+    if (problem) fail(2, "%s: %s", path, problem);
+    json_free(j);
+    return c;
+}
+
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json; optimizer may be NULL.
+static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Text* state, long step) {
+    FileSet files = {.count = 0};
+    Text text = {0};
+    make_folder(folder);
+    if (snprintf(files.folder, sizeof files.folder, "%s", folder) >= PATH_SIZE) fail(2, "the path %s is too long", folder);
+    config_to_json(&text, &m->config);
+    files_add(&files, "config.json", text.data, text.length);
+    text.length = 0;
+    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+    files_add(&files, "generation_config.json", text.data, text.length);
+    text.length = 0;
+    tokenizer_to_json(&text);
+    files_add(&files, "tokenizer.json", text.data, text.length);
+    text.length = 0;
+    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  \"eos_token\": \"%s\",\n  \"model_max_length\": %d\n}\n",
+                special_names[0], special_names[ASSISTANT_END - 256], m->config.context);
+    files_add(&files, "tokenizer_config.json", text.data, text.length);
+    text.length = 0;
+    weights_to_safetensors(&text, &m->weights, (const char* const[]){""}, 1, &m->config, step);
+    files_add(&files, "model.safetensors", text.data, text.length);
+    if (o) {
+        Weights moments[2] = {o->first, o->second};
+        text.length = 0;
+        weights_to_safetensors(&text, moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, &m->config, step);
+        files_add(&files, "optimizer.safetensors", text.data, text.length);
+        files_add(&files, "trainer_state.json", state->data, state->length);
+    }
+    files_commit(&files);
+    text_free(&text);
+}
+
+static Model load_model(const char* folder) {
+    char path[PATH_SIZE];
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory %s", folder);
+    join_path(path, folder, "config.json");
+    Config config = config_from_json(path);
+    join_path(path, folder, "model.safetensors");
+    struct stat info;
+    size_t undecayed;
+    if (stat(path, &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed)) fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
+    Model m = model_new(config);
+    safetensors_to_weights(&m.weights, (const char* const[]){""}, 1, &config, path);
+    return m;
+}
+
+// The optimizer of a checkpoint; its step must be the one of trainer_state.json and of model.safetensors.
+static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+    char path[PATH_SIZE];
+    Optimizer o = optimizer_new(c);
+    Weights moments[2] = {o.first, o.second};
+    join_path(path, folder, "optimizer.safetensors");
+    long found = safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, c, path);
+    if (found != step) fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path, found, step);
+    o.step = step;
+    return o;
+}
+
+// =============================================================================================
+// 11  Options, the log, and the signal that says stop
+// =============================================================================================
+//
+// Every program of this project has one table of options. The table parses the command line, prints --help, is written into
+// trainer_state.json, and is read back from there when a run is resumed.
+
+typedef enum { OPTION_INT, OPTION_FLOAT, OPTION_SEED, OPTION_TEXT, OPTION_FLAG } OptionType;
+
+typedef struct {
+    const char* name;        // without the two dashes
+    OptionType type;
+    void* value;             // int, float, uint64_t, const char*, int
+    double low, high;        // allowed range of numbers
+    const char* help;
+    int saved;               // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
+    int given;               // 1 = set on the command line
+} Option;
+
+// One value from its text; complains in a sentence that names the option.
+static void option_set(Option* o, const char* text, const char* where) {
+    char* end;
+    errno = 0;
+    if (o->type == OPTION_TEXT) { *(const char**)o->value = text; return; }
+    if (o->type == OPTION_FLAG) { *(int*)o->value = strcmp(text, "0") != 0; return; }
+    if (o->type == OPTION_SEED) {
+        unsigned long long seed = strtoull(text, &end, 10);
+        if (!isdigit((unsigned char)*text) || *end || errno) fail(2, "%s--%s must be a whole number from 0 to 18446744073709551615, not '%s'", where, o->name, text);
+        *(uint64_t*)o->value = seed;
+        return;
+    }
+    double number = strtod(text, &end);
+    int whole = o->type == OPTION_INT;
+    if (end == text || *end || !isfinite(number) || (whole && number != floor(number))) fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
+    if (number < o->low || number > o->high) fail(2, "%s--%s must be from %g to %g, not %s", where, o->name, o->low, o->high, text);
+    if (whole) *(int*)o->value = (int)number;
+    else *(float*)o->value = (float)number;
+}
+
+static void option_text(const Option* o, char* text, size_t size) {
+    switch (o->type) {
+        case OPTION_INT: case OPTION_FLAG: snprintf(text, size, "%d", *(int*)o->value); break;
+        case OPTION_FLOAT: snprintf(text, size, "%.9g", (double)*(float*)o->value); break;
+        case OPTION_SEED: snprintf(text, size, "%llu", (unsigned long long)*(uint64_t*)o->value); break;
+        default: snprintf(text, size, "%s", *(const char**)o->value ? *(const char**)o->value : "");
+    }
+}
+
+// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how many.
+static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
+    int count = 0;
+    for (int i = 0; i < argc; i++) {
+        const char* text = argv[i];
+        if (text[0] != '-' || text[1] == 0) {
+            if (count == room) fail(2, "'%s' is not expected here; see --help", text);
+            rest[count++] = text;
+            continue;
+        }
+        size_t length = strcspn(text, "=");
+        Option* o = options;
+        while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) && !strncmp(text + 2, o->name, length - 2))) o++;
+        if (!o->name) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
+        if (o->type == OPTION_FLAG) {
+            if (text[length] == '=') fail(2, "--%s takes no value", o->name);
+            *(int*)o->value = 1;
+        } else if (text[length] == '=') option_set(o, text + length + 1, "");
+        else if (i + 1 < argc) option_set(o, argv[++i], "");
+        else fail(2, "--%s needs a value", o->name);
+        o->given = 1;
+    }
+    return count;
+}
+
+static void print_options(const Option* options) {
+    for (const Option* o = options; o->name; o++) {
+        char left[48], value[256];
+        static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
+        option_text(o, value, sizeof value);
+        snprintf(left, sizeof left, "--%s%s", o->name, kind[o->type]);
+        printf("  %-24s %s", left, o->help);
+        if (o->type == OPTION_FLAG || !*value) printf("\n");
+        else if (o->type == OPTION_FLOAT) printf(" [%g]\n", (double)*(float*)o->value);
+        else printf(" [%s]\n", value);
+    }
+}
+
+// --help anywhere on the command line prints the table and is all that happens.
+static int asked_for_help(int argc, char** argv, const char* what, const char* usage, const Option* options) {
+    int asked = 0;
+    for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    if (!asked) return 0;
+    printf("%s\n\nusage: %s\n\n", what, usage);
+    print_options(options);
+    return 1;
+}
+
+// trainer_state.json: which program, how many updates, every option that belongs to the run. Random numbers need no entry of
+// their own: all of them are functions of the seed and of the number of the update (see random_stream).
+static void state_to_json(Text* out, const char* kind, long step, const Option* options) {
+    text_printf(out, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
+    int first = 1;
+    for (const Option* o = options; o->name; o++) {
+        char value[PATH_SIZE];
+        if (!o->saved) continue;
+        option_text(o, value, sizeof value);
+        text_printf(out, "%s\n    \"%s\": ", first ? "" : ",", o->name);
+        json_append_string(out, value);
+        first = 0;
+    }
+    text_printf(out, "\n  }\n}\n");
+}
+
+// Options of the saved run that were not given anew take their saved values. Returns the number of updates done. The
+// texts stay allocated: options point into them.
+static long state_from_json(const char* folder, const char* kind, Option* options) {
+    char path[PATH_SIZE];
+    join_path(path, folder, "trainer_state.json");
+    if (!file_exists(path)) fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
+    Json* j = json_read_file(path);
+    const Json *found = json_get(j, "kind"), *step = json_get(j, "step"), *saved = json_get(j, "options");
+    if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved) fail(2, "%s is damaged: the fields \"kind\", \"step\" and \"options\" were expected", path);
+    if (strcmp(found->string, kind)) fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\"; start from it instead of resuming it", folder, found->string, kind);
+    for (Option* o = options; o->name; o++) {
+        const Json* value = json_get(saved, o->name);
+        if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
+        option_set(o, value->string, "in trainer_state.json: ");
+    }
+    return (long)step->number;
+}
+
+// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once.
+static volatile sig_atomic_t stop_asked;
+static void on_stop(int sig) {
+    if (stop_asked) _exit(128 + sig);
+    stop_asked = 1;
+}
+static void watch_for_stop(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_stop;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+// "  37%  12 s left", rewritten in place, on a terminal only
+static void progress(long done, long total, double started) {
+    if (!isatty(2)) return;
+    double left = done ? (seconds_now() - started) / (double)done * (double)(total - done) : 0.0;
+    fprintf(stderr, "\r  update %ld of %ld, %.0f s left \033[K", done, total, left);
+    if (done == total || stop_asked) fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again.
+static FILE* open_metrics(const char* folder, const char* header, long step) {
+    char path[PATH_SIZE];
+    make_folder(folder);
+    join_path(path, folder, "metrics.csv");
+    Text kept = {0};
+    text_printf(&kept, "%s\n", header);
+    if (step > 0 && file_exists(path)) {
+        Text old = read_file(path);
+        char* line = strchr(old.data, '\n');
+        while (line && *++line && strtol(line, NULL, 10) < step) {
+            char* end = strchr(line, '\n');
+            if (!end) break;
+            text_append(&kept, line, (size_t)(end + 1 - line));
+            line = end;
+        }
+        text_free(&old);
+    }
+    write_file(folder, "metrics.csv", &kept);
+    text_free(&kept);
+    FILE* file = fopen(path, "a");
+    if (!file) fail(1, "cannot write %s: %s", path, strerror(errno));
+    return file;
+}
+
+static void close_metrics(FILE* file) {
+    if (fflush(file) != 0 || ferror(file)) fail(1, "cannot write metrics.csv: %s", strerror(errno));
+    fclose(file);
+}
+
+// =============================================================================================
+// 12  Supervised training
+// =============================================================================================
+//
+// The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
+//
+//     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
+//
+// The examples are taken in a random order that changes every epoch. Batch and order are functions of (seed, update), so that a
+// resumed run continues with the same examples.
+
+typedef struct {
+    const char *data, *eval_data, *out, *resume;
+    int steps, batch_size, warmup_steps, save_every, log_every, threads, quiet;
+    float lr, final_lr_frac, grad_clip;
+    AdamOptions adam;
+    uint64_t seed;
+    Config config;
+} TrainOptions;
+
+static TrainOptions train_defaults(void) {
+    return (TrainOptions){
+        .data = "data/demos.jsonl", .out = "out/sft", .steps = 900, .batch_size = 32, .warmup_steps = 20, .log_every = 50,
+        .lr = 3e-3f, .final_lr_frac = 0.1f, .grad_clip = 1.0f, .adam = {0.9f, 0.95f, 1e-8f, 0.1f}, .seed = 1,
+        .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f},
+    };
+}
+
+enum { TRAIN_OPTIONS = 32 };
+static void train_options(Option* t, TrainOptions* o) {
+    Option table[TRAIN_OPTIONS] = {
+        {"data", OPTION_TEXT, &o->data, 0, 0, "lines {\"question\", \"answer\"} to imitate", 1, 0},
+        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "file whose loss is reported too", 1, 0},
+        {"out", OPTION_TEXT, &o->out, 0, 0, "directory to write the checkpoint to", 0, 0},
+        {"resume", OPTION_TEXT, &o->resume, 0, 0, "checkpoint directory to go on from", 0, 0},
+        {"steps", OPTION_INT, &o->steps, 1, 1e9, "updates in all", 1, 0},
+        {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
+        {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
+        {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises from 0", 1, 0},
+        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it that is left at the end", 1, 0},
+        {"beta1", OPTION_FLOAT, &o->adam.beta1, 0, 0.9999, "AdamW: memory of the mean", 1, 0},
+        {"beta2", OPTION_FLOAT, &o->adam.beta2, 0, 0.999999, "AdamW: memory of the square", 1, 0},
+        {"adam-eps", OPTION_FLOAT, &o->adam.eps, 1e-30, 1, "AdamW: added to the root", 1, 0},
+        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices", 1, 0},
+        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any", 1, 0},
+        {"seed", OPTION_SEED, &o->seed, 0, 0, "of weights and order", 1, 0},
+        {"context", OPTION_INT, &o->config.context, 2, 65536, "longest conversation in tokens", 1, 0},
+        {"layers", OPTION_INT, &o->config.layers, 1, 256, "layers", 1, 0},
+        {"width", OPTION_INT, &o->config.width, 1, 16384, "width of the residual stream", 1, 0},
+        {"heads", OPTION_INT, &o->config.heads, 1, 256, "query heads", 1, 0},
+        {"kv-heads", OPTION_INT, &o->config.kv_heads, 1, 256, "key/value heads, a divisor of heads", 1, 0},
+        {"head-dim", OPTION_INT, &o->config.head_dim, 2, 1024, "width of a head, even", 1, 0},
+        {"mlp-width", OPTION_INT, &o->config.mlp_width, 1, 65536, "width of the MLP", 1, 0},
+        {"tied", OPTION_INT, &o->config.tied, 0, 1, "1 = unembed with the embedding", 1, 0},
+        {"rope-theta", OPTION_FLOAT, &o->config.rope_theta, 2, 1e8, "base of the rotary positions", 1, 0},
+        {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
+        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates between printed lines", 0, 0},
+        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
+    };
+    memcpy(t, table, sizeof table);
+}
+
+// Conversations that fit the context; the others are counted and left out.
+static int render_all(Tokens* out, const Problems* p, int context, const char* path) {
+    int count = 0;
+    for (int i = 0; i < p->count; i++) {
+        Tokens t = {0};
+        render_conversation(&t, p->list[i].question, p->list[i].answer);
+        if (t.length - 1 <= context) out[count++] = t;
+        else tokens_free(&t);
+    }
+    if (count < p->count) printf("%s: %d of %d conversations are longer than the context of %d tokens and are skipped\n", path, p->count - count, p->count, context);
+    if (!count) fail(2, "%s: no conversation fits the context of %d tokens; try a larger --context", path, context);
+    return count;
+}
+
+// Appends a conversation as one segment: input ids[0..n-2], target ids[t+1] where its mask is 1.
+static void batch_add_conversation(Batch* b, const Tokens* t) {
+    int n = t->length - 1;
+    int* targets = allocate((size_t)n, sizeof(int));
+    for (int i = 0; i < n; i++) targets[i] = t->mask[i + 1] ? t->ids[i + 1] : -1;
+    batch_add(b, t->ids, targets, n, -1);
+    free(targets);
+}
+
+// Sum of -logp and number of scored tokens of `count` conversations. With dlogp != 0 the gradient is accumulated too.
+// They pass through the model some thousand tokens at a time: enough for full speed, little enough for the cache.
+enum { BATCH_TOKENS = 1200 };
+static double conversations_loss(Model* m, const Tokens* const* list, int count, float dlogp, long* scored) {
+    Batch b = {0};
+    double sum = 0.0;
+    for (int i = 0; i < count;) {
+        batch_clear(&b);
+        do batch_add_conversation(&b, list[i++]);
+        while (i < count && b.N + list[i]->length <= BATCH_TOKENS);
+        model_forward(m, &b);
+        for (int k = 0; k < b.M; k++) sum -= m->acts.logp[k];
+        *scored += b.M;
+        if (dlogp != 0.0f) {
+            float* d = allocate((size_t)b.M, sizeof(float));
+            for (int k = 0; k < b.M; k++) d[k] = dlogp;
+            model_backward(m, &b, d);
+            free(d);
+        }
+    }
+    batch_free(&b);
+    return sum;
+}
+
+// One update on the conversations list[0..count-1]; returns the mean loss per scored token before it, in nats.
+static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, float lr, float grad_clip, AdamOptions adam, double* norm) {
+    long total = 0, scored = 0;
+    for (int i = 0; i < count; i++)
+        for (int t = 1; t < list[i]->length; t++) total += list[i]->mask[t];
+    model_zero_grads(m);
+    double loss = conversations_loss(m, list, count, total ? (float)(-1.0 / (double)total) : 0.0f, &scored);
+    *norm = clip_gradient(m, grad_clip);
+    adamw_step(m, o, lr, adam);
+    return scored ? loss / (double)scored : 0.0;
+}
+
+// The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
+static int train(TrainOptions* o, Option* options, Model* result) {
+    set_threads(o->threads);
+    long step = o->resume ? state_from_json(o->resume, "sft", options) : 0;
+    if (o->resume && o->out == train_defaults().out) o->out = o->resume;
+    Problems problems = load_problems(o->data), eval = {0};
+    if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
+    Model m = o->resume ? load_model(o->resume) : model_new(o->config);
+    if (m.config.vocab_size != VOCAB_SIZE) fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size, VOCAB_SIZE);
+    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
+    if (!o->resume) model_init(&m, o->seed);
+    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)), *held = allocate((size_t)eval.count, sizeof(Tokens));
+    int count = render_all(examples, &problems, m.config.context, o->data), held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
+    int* order = allocate((size_t)count, sizeof(int));
+    const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)), **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
+    for (int i = 0; i < held_count; i++) all[i] = &held[i];
+    FILE* metrics = open_metrics(o->out, "step,loss,lr,grad_norm,tokens_per_second,seconds", step);
+    if (!o->quiet) {
+        printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count, thread_count());
+        printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds", held_count ? "  held-out" : "");
+    }
+    watch_for_stop();
+    double started = seconds_now();
+    long begun = step, epoch_of_order = -1;
+    while (step < o->steps && !stop_asked) {
+        double begin = seconds_now(), norm;
+        long tokens = 0;
+        for (int i = 0; i < o->batch_size; i++) {
+            long index = step * o->batch_size + i, epoch = index / count;
+            if (epoch != epoch_of_order) {
+                Rng rng = random_stream(o->seed, 1, (uint64_t)epoch);
+                shuffle(order, count, &rng);
+                epoch_of_order = epoch;
+            }
+            batch[i] = &examples[order[index % count]];
+            tokens += batch[i]->length;
+        }
+        float lr = o->lr * (float)lr_schedule(step, o->steps, o->warmup_steps, o->final_lr_frac);
+        double loss = train_step(&m, &optimizer, batch, o->batch_size, lr, o->grad_clip, o->adam, &norm);
+        if (!isfinite(loss)) fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
+        step++;
+        double now = seconds_now();
+        fprintf(metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", step - 1, loss, (double)lr, norm, (double)tokens / (now - begin), now - started);
+        progress(step - begun, o->steps - begun, started);
+        if (!o->quiet && (step % o->log_every == 0 || step == o->steps || stop_asked)) {
+            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", step, loss, (double)lr, norm, (double)tokens / (now - begin), now - started);
+            if (held_count) {
+                long scored = 0;
+                double sum = conversations_loss(&m, all, held_count, 0.0f, &scored);
+                printf(" %9.4f", sum / (double)max_int((int)scored, 1));
+            }
+            printf("\n");
+            fflush(stdout);
+        }
+        if (step == o->steps || stop_asked || (o->save_every && step % o->save_every == 0)) {
+            Text state = {0};
+            fflush(metrics);
+            state_to_json(&state, "sft", step, options);
+            save_checkpoint(o->out, &m, &optimizer, &state, step);
+            text_free(&state);
+        }
+    }
+    close_metrics(metrics);
+    if (stop_asked) printf("stopped after update %ld and saved; go on with: ./train_gpt --resume %s\n", step, o->out);
+    else if (!o->quiet) printf("saved %s\n", o->out);
+    for (int i = 0; i < count; i++) tokens_free(&examples[i]);
+    for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
+    free(examples), free(held), free(order), free(batch), free(all);
+    problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
+    if (result) *result = m;
+    else model_free(&m);
+    return stop_asked ? 130 : 0;
+}
+
+#ifndef TRAIN_GPT_NO_MAIN
+int main(int argc, char** argv) {
+    TrainOptions o = train_defaults();
+    Option options[TRAIN_OPTIONS] = {{0}};
+    train_options(options, &o);
+    if (asked_for_help(argc - 1, argv + 1, "train_gpt - supervised training of a tiny GPT on question/answer lines",
+                       "./train_gpt [--option=value ...]", options)) return 0;
+    parse_options(options, argc - 1, argv + 1, NULL, 0);
+    return train(&o, options, NULL);
+}
+#endif
