@@ -1,0 +1,87 @@
+# rl.c - `make help` lists what can be made.
+#
+#   make CC=clang      another compiler
+#   make OMP=0         without OpenMP (one thread, the same numbers)
+#   make DEBUG=1       slow, with address and undefined-behaviour sanitizers
+#   make PORTABLE=1    a program that also runs on other processors of this kind
+#
+# The two -fno flags do not change a value: they say that nobody reads errno after sqrt() or traps a NaN.
+# -ffp-contract=fast allows a*b + c in one instruction. There is no -ffast-math: sums keep their order.
+
+CC      ?= cc
+OMP     ?= 1
+CFLAGS  ?=
+FLAGS    = -std=c11 -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wall -Wextra -Wpedantic
+LIBS     = -lm
+RUN      =
+
+ifeq ($(DEBUG),1)
+  FLAGS += -O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+else
+  FLAGS += -O3
+endif
+ifneq ($(PORTABLE),1)
+  FLAGS += $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+endif
+ifeq ($(OMP),1)
+  HAVE_OMP := $(shell printf '\043include <omp.h>\nint main(void){return omp_get_max_threads() < 1;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo 1)
+  ifeq ($(HAVE_OMP),1)
+    FLAGS += -fopenmp
+  else
+    $(info notice: $(CC) finds no OpenMP here; building for one thread)
+    FLAGS += -Wno-unknown-pragmas
+  endif
+else
+  FLAGS += -Wno-unknown-pragmas
+endif
+
+# Whatever decides how a program is compiled; when it changes, everything is compiled anew.
+COMPILE = $(CC) $(FLAGS) $(CFLAGS)
+TESTS   = $(patsubst tests/%.c,build/%,$(wildcard tests/*.c))
+
+all: train_gpt rl                  ## build ./train_gpt and ./rl
+
+run: rl                            ## the whole story in two minutes: train, reinforce, compare
+	./rl run $(ARGS)
+
+test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
+	@sh tests/run.sh $(TESTS)
+
+bench: build/bench                 ## measure: matmul against the peak, tokens per second
+	./build/bench
+
+lib: librl.so                      ## librl.so, the chapter functions for other languages
+
+data: build/generate               ## write data/*.jsonl anew (the same bytes)
+	./build/generate data
+
+train_gpt: train_gpt.c build/flags
+	$(COMPILE) -o $@ train_gpt.c $(LIBS)
+
+rl: rl.c train_gpt.c build/flags
+	$(COMPILE) -o $@ rl.c $(LIBS)
+
+librl.so: rl.c train_gpt.c build/flags
+	$(COMPILE) -DRL_NO_MAIN -Wno-unused-function -shared -fPIC -o $@ rl.c $(LIBS)
+
+build/generate: data/generate.c build/flags
+	$(COMPILE) -o $@ data/generate.c
+
+build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
+
+build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
+	$(COMPILE) -Wno-unused-function -o $@ $< $(LIBS)
+
+build/flags: FORCE
+	@mkdir -p build
+	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
+
+clean:                             ## remove what was built (out/ stays: it holds what was trained)
+	rm -rf build train_gpt rl librl.so
+
+help:                              ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+FORCE:
+.PHONY: all run test bench lib data clean help FORCE

@@ -1,0 +1,5443 @@
+/*
+rl.c - reinforcement learning for language models, as a book that computes.
+
+Three documents are followed here, chapter by chapter (README.md says where they come from):
+
+    D1  nanochat's reinforcement learning on GSM8K: rollouts, the tool, reward, advantage, loss, pass@k
+    D2  where rewards come from: the verifier, and why a right answer can get 0
+    D3  the overview: MDP, log-probabilities, KL, the three objectives, the recipes
+
+A chapter is a comment that teaches, the few functions that compute it, and lesson_N(), which prints the
+worked numbers: `./rl lesson 7`. Read from top to bottom; or open one chapter, run its lesson, change a line
+and run it again.
+
+     1  The language of reinforcement learning     7  Advantages: better than average
+     2  Two warm-ups that really learn             8  The objective: reward minus beta KL
+     3  The language model as policy               9  Losses
+     4  Why it is a bandit                        10  The training loop
+     5  Rewards: the verifier                     11  Evaluation
+     6  Rollouts and the tool                     12  Recipes
+                                                      The command line
+
+The model, its gradients, sampling and files are in train_gpt.c, which is included here as a whole. Sizes:
+B sequences, T tokens, T1 = T - 1, V vocabulary, K rollouts of one question. Arrays are row-major. A mask is 1
+where the model itself chose the token. Log-probabilities, entropies and KL are in nats.
+*/
+#define TRAIN_GPT_NO_MAIN
+#include "train_gpt.c"
+
+/* ==========================================================================================================
+ * CHAPTER 1. The language of reinforcement learning                                            (D3 section 1)
+ *
+ * Question: what exactly is being optimized when something "learns from reward"?
+ *
+ * A Markov decision process is five things (S, A, P, r, gamma):
+ *
+ *     S      the states: everything the next step may depend on
+ *     A      the actions the agent can choose
+ *     P      the dynamics p(s' | s, a): where an action leads. It belongs to the world, not to the agent
+ *     r      the reward: one number per step, also given by the world
+ *     gamma  the discount in [0, 1]: a reward t steps away counts gamma^t
+ *
+ * The agent owns one thing, its policy pi(a | s): for every state a distribution over the actions. Policy and
+ * world together produce a trajectory
+ *
+ *     tau = (s_0, a_0, r_0, s_1, a_1, r_1, ..., s_T)
+ *     p(tau) = rho_0(s_0) * product over t of  pi(a_t | s_t) * p(s_{t+1} | s_t, a_t)
+ *
+ * where rho_0 is the distribution of the first state. The return of a trajectory, and the objective, are
+ *
+ *     G = r_0 + gamma r_1 + gamma^2 r_2 + ...           J(pi) = E[ G ], the mean over trajectories of pi
+ *
+ * The mean is over trajectories that pi itself produces: change pi and the data changes too. That is what
+ * "on-policy" means, and what supervised learning does not have.
+ *
+ * Three averages cut the return into steps. All three belong to one policy and are wrong for the next one:
+ *
+ *     V(s)    = E[ G | start in s, follow pi ]                     how good is it to be here
+ *     Q(s, a) = E[ G | start in s, do a once, then follow pi ]     how good is it to do a here
+ *     A(s, a) = Q(s, a) - V(s)                                     is a better than what pi does on average
+ *
+ * They satisfy the Bellman equations, one linear equation per state:
+ *
+ *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
+ *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
+ *
+ * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
+ * the first kind contains theta, the parameters of the policy. So
+ *
+ *     d log p(tau) / d theta = sum over t of  d log pi(a_t | s_t) / d theta
+ *
+ * and with d p = p d log p ("log-derivative trick") the gradient of the objective is an average which can be
+ * sampled without knowing the world at all. This is REINFORCE (Williams 1992):
+ *
+ *     dJ / d theta = E[ G * d log p(tau) / d theta ]
+ *
+ * Trap: "no dynamics term" does not mean that the dynamics do not matter. They decide which trajectories
+ * occur and what G is. They are only not needed as a formula.
+ *
+ * The world of this chapter is a chain of five states. Both ends are final; entering state 4 pays 1.
+ *
+ *     [0] <-> 1 <-> 2 <-> 3 <-> [4]       actions: left, right. One time in six (a die shows 6) the step
+ *      end                    end, +1     slips and goes the other way.
+ *
+ * Solved by hand for gamma = 1. Let u be the probability that a step really goes right, d = 1 - u, x = d / u.
+ * Bellman says V(s) = u V(s+1) + d V(s-1), which is the same as V(s+1) - V(s) = x (V(s) - V(s-1)): each gap
+ * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it) the gaps are g, gx,
+ * gx^2, gx^3 and add up to 1:
+ *
+ *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
+ *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
+ *
+ * The coin flip does not even notice the slipping: a random step turned around is a random step. With a
+ * discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) = 0.45
+ * (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782. (The pay for entering state 4 comes
+ * with the step itself and is not discounted by that step.)
+ * ======================================================================================================== */
+enum { CHAIN_STATES = 5, CHAIN_GOAL = 4, CHAIN_LEFT = 0, CHAIN_RIGHT = 1, CHAIN_MAX_STEPS = 512 };
+
+typedef struct { double right[CHAIN_STATES]; } ChainPolicy;       // pi(right | s); pi(left | s) is the rest
+
+typedef struct {
+    int T;                                                         // steps taken
+    int state[CHAIN_MAX_STEPS + 1], action[CHAIN_MAX_STEPS];       // s_0 ... s_T and a_0 ... a_{T-1}
+    double reward[CHAIN_MAX_STEPS];                                // r_0 ... r_{T-1}
+} Trajectory;
+
+// Discounted return G = sum over t of gamma^t rewards[t] (Sutton and Barto, eq. 3.8). rewards (T); T <= 0
+// gives 0. Unit: that of the rewards. Worked from the back, G_t = r_t + gamma G_{t+1}: one multiplication per
+// step, no power of gamma to compute, and gamma = 0 needs no special care for 0^0.
+double discounted_return(const double* rewards, int T, double gamma) {
+    double G = 0.0;
+    for (int t = T - 1; t >= 0; t--) G = rewards[t] + gamma * G;
+    return G;
+}
+
+static double sigmoid(double z) { return 1.0 / (1.0 + exp(-z)); }
+
+static int chain_is_final(int s) { return s == 0 || s == CHAIN_GOAL; }
+
+// pi(a | s)
+static double chain_policy(const ChainPolicy* pi, int s, int a) {
+    return a == CHAIN_RIGHT ? pi->right[s] : 1.0 - pi->right[s];
+}
+
+// p(next | s, a) from a state that is not final
+static double chain_dynamics(double slip, int s, int a, int next) {
+    int step = a == CHAIN_RIGHT ? 1 : -1;
+    if (next == s + step) return 1.0 - slip;
+    if (next == s - step) return slip;
+    return 0.0;
+}
+
+// Documents write r(s, a). Here the pay depends on where the step ends, r(s, a, s'), and r(s, a) is its mean.
+static double chain_reward(int next) { return next == CHAIN_GOAL ? 1.0 : 0.0; }
+
+// V (5) and Q (5 x 2) of one policy: start from V = 0 and apply the Bellman equations again and again. Each
+// sweep shrinks the error (by gamma, or here also because walks end), so it settles. Returns the sweeps used.
+static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
+    int sweeps = 0;
+    for (int s = 0; s < CHAIN_STATES; s++) V[s] = Q[s][0] = Q[s][1] = 0.0;        // final states keep V = 0
+    for (double change = 1.0; change > 1e-15 && sweeps < 10000; sweeps++) {
+        change = 0.0;
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            double v = 0.0;
+            for (int a = 0; a < 2; a++) {
+                Q[s][a] = 0.0;
+                for (int next = s - 1; next <= s + 1; next += 2)
+                    Q[s][a] += chain_dynamics(slip, s, a, next) * (chain_reward(next) + gamma * V[next]);
+                v += chain_policy(pi, s, a) * Q[s][a];
+            }
+            change = fmax(change, fabs(v - V[s]));
+            V[s] = v;
+        }
+    }
+    return sweeps;
+}
+
+// One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
+static void sample_trajectory(Trajectory* tau, int start, const ChainPolicy* pi, double slip, Rng* rng) {
+    int s = start;
+    for (tau->T = 0, tau->state[0] = s; !chain_is_final(s) && tau->T < CHAIN_MAX_STEPS; ) {
+        int a = random_uniform(rng) < pi->right[s] ? CHAIN_RIGHT : CHAIN_LEFT;
+        int step = a == CHAIN_RIGHT ? 1 : -1;
+        s += random_uniform(rng) < slip ? -step : step;
+        tau->action[tau->T] = a;
+        tau->reward[tau->T] = chain_reward(s);
+        tau->state[++tau->T] = s;
+    }
+}
+
+// log p(tau | s_0) in nats, returned as a sum and written as its two parts.
+static double trajectory_logprob(double* log_policy, double* log_dynamics, const Trajectory* tau,
+                                 const ChainPolicy* pi, double slip) {
+    *log_policy = *log_dynamics = 0.0;
+    for (int t = 0; t < tau->T; t++) {
+        *log_policy += log(chain_policy(pi, tau->state[t], tau->action[t]));
+        *log_dynamics += log(chain_dynamics(slip, tau->state[t], tau->action[t], tau->state[t + 1]));
+    }
+    return *log_policy + *log_dynamics;
+}
+
+// A policy with one parameter per state: pi(right | s) = sigmoid(theta_s).
+static ChainPolicy chain_policy_from(const double* theta) {
+    ChainPolicy pi;
+    for (int s = 0; s < CHAIN_STATES; s++) pi.right[s] = sigmoid(theta[s]);
+    return pi;
+}
+
+// grad (5) = d log p(tau) / d theta, called the score. For a sigmoid d log pi(a | s) / d theta_s is
+// 1 - pi(right | s) when a is right and -pi(right | s) when a is left: what was done minus what was expected.
+// The dynamics are not even an argument of this function.
+static void score_trajectory(double* grad, const Trajectory* tau, const ChainPolicy* pi) {
+    for (int s = 0; s < CHAIN_STATES; s++) grad[s] = 0.0;
+    for (int t = 0; t < tau->T; t++)
+        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT ? 1.0 : 0.0) - pi->right[tau->state[t]];
+}
+
+// The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
+// only.
+static double chain_value_by_hand(int s, double pi_right, double slip) {
+    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip, x = (1.0 - u) / u;
+    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
+}
+
+static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
+    enum { SAMPLES = 10000 };
+    ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
+    int sweeps = solve_chain(V, Q, &pi, slip, 1.0);
+    printf("Policy \"%s\", pi(right) = %g, gamma = 1. Bellman takes %d sweeps;\n", name, pi_right, sweeps);
+    printf("V sampled is the mean return of %d walks (standard error up to %.3f).\n", SAMPLES,
+           0.5 / sqrt(SAMPLES));
+    printf("   s   V hand V Bellman V sampled   Q left  Q right   A left  A right   pi.A\n");
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        double mean = 0.0;
+        for (int i = 0; i < SAMPLES; i++) {
+            Trajectory tau;
+            sample_trajectory(&tau, s, &pi, slip, rng);
+            mean += discounted_return(tau.reward, tau.T, 1.0) / SAMPLES;
+        }
+        double a_left = Q[s][CHAIN_LEFT] - V[s], a_right = Q[s][CHAIN_RIGHT] - V[s];
+        double average = (1.0 - pi_right) * a_left + pi_right * a_right;
+        printf("%4d %8.4f %9.4f %9.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
+        printf(" %8.4f %8.4f %8.4f %8.4f %6.3f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], a_left, a_right,
+               fabs(average) < 1e-12 ? 0.0 : average);             // -1e-17 would be printed as -0.000
+    }
+    printf("\n");
+}
+
+static void print_discounting(double slip) {
+    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
+    double ones[1000];
+    for (int t = 0; t < 1000; t++) ones[t] = 1.0;
+    printf("Discounting. Left: the coin flip's values; the same reward further away counts\n");
+    printf("less. Right: the return of a reward of 1 on every step. It stays below\n");
+    printf("1/(1-gamma); only for gamma = 1 does it grow with the length of the task.\n");
+    printf("   gamma    V(1)    V(2)    V(3)  | 10 steps  100 steps 1000 steps 1/(1-gamma)\n");
+    for (int i = 0; i < 4; i++) {
+        double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
+        solve_chain(V, Q, &coin, slip, g);
+        printf("%8.2f %7.4f %7.4f %7.4f  | %8.3f %10.3f %10.3f", g, V[1], V[2], V[3],
+               discounted_return(ones, 10, g), discounted_return(ones, 100, g),
+               discounted_return(ones, 1000, g));
+        if (g < 1.0) printf(" %11.3f\n", 1.0 / (1.0 - g));
+        else printf("        none\n");
+    }
+    printf("\n");
+}
+
+static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
+    double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
+    printf("One trajectory of \"mostly right\", from state 2 (rho_0 = 1). Step 1 slips.\n");
+    printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
+    for (int t = 0; t < tau->T; t++) {
+        int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
+        printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
+               chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
+    }
+    printf("   product            %12.4f  %9.4f         p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
+           exp(total));
+    printf("   sum of logs (nats) %12.4f  %9.4f     log p(tau) = %.4f\n", log_policy, log_dynamics,
+           total);
+    printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+           discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
+}
+
+static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
+    const double slips[] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
+    double a, b;
+    printf("The gradient of log p(tau) in three worlds, by central differences (step %.0e).\n", h);
+    printf("The world changes log p(tau), and not its gradient:\n");
+    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3    d/d slip\n");
+    for (int i = 0; i < 3; i++) {
+        ChainPolicy pi = chain_policy_from(theta);
+        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            double up[CHAIN_STATES], down[CHAIN_STATES];
+            for (int j = 0; j < CHAIN_STATES; j++) up[j] = down[j] = theta[j];
+            up[s] += h;
+            down[s] -= h;
+            ChainPolicy pi_up = chain_policy_from(up), pi_down = chain_policy_from(down);
+            printf(" %13.6f", (trajectory_logprob(&a, &b, tau, &pi_up, slips[i])
+                               - trajectory_logprob(&a, &b, tau, &pi_down, slips[i])) / (2 * h));
+        }
+        printf(" %11.3f\n", (trajectory_logprob(&a, &b, tau, &pi, slips[i] + h)
+                             - trajectory_logprob(&a, &b, tau, &pi, slips[i] - h)) / (2 * h));
+    }
+    ChainPolicy pi = chain_policy_from(theta);
+    double score[CHAIN_STATES];
+    score_trajectory(score, tau, &pi);
+    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+}
+
+static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
+    enum { SAMPLES = 40000 };
+    const double h = 1e-5;
+    ChainPolicy pi = chain_policy_from(theta);
+    double sampled[CHAIN_STATES] = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        Trajectory tau;
+        double score[CHAIN_STATES];
+        sample_trajectory(&tau, 2, &pi, slip, rng);
+        score_trajectory(score, &tau, &pi);
+        for (int s = 0; s < CHAIN_STATES; s++)
+            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / SAMPLES;
+    }
+    printf("What that buys: the slope of J = V(2) from %d walks alone, the mean of\n", SAMPLES);
+    printf("G * d log p(tau), against the slope of the solved Bellman equations.\n");
+    printf("                         d/d theta_1   d/d theta_2   d/d theta_3\n");
+    printf("   sampled, no dynamics %12.4f  %12.4f  %12.4f\n", sampled[1], sampled[2], sampled[3]);
+    printf("   solved, dynamics     ");
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        double V[CHAIN_STATES], Q[CHAIN_STATES][2], moved[CHAIN_STATES], J[2];
+        for (int side = 0; side < 2; side++) {
+            for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
+            moved[s] += side ? h : -h;
+            ChainPolicy pi_moved = chain_policy_from(moved);
+            solve_chain(V, Q, &pi_moved, slip, 1.0);
+            J[side] = V[2];
+        }
+        printf("%12.4f  ", (J[1] - J[0]) / (2 * h));
+    }
+    printf("\n\n");
+}
+
+static void lesson_1(void) {
+    const double slip = 1.0 / 6.0, logit = log(3.0);               // sigmoid(ln 3) = 3/4
+    const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
+    const Trajectory tau = {4, {2, 3, 2, 3, 4},
+                            {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
+    ChainPolicy pi = chain_policy_from(theta);
+    Rng rng = {1};
+    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n");
+    printf("   [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 are final, entering 4 pays 1.\n");
+    printf("   A step slips and goes the other way with probability %.4f (1/6).\n\n", slip);
+    print_chain_values("coin flip", 0.5, slip, &rng);
+    print_chain_values("mostly right", 0.75, slip, &rng);
+    printf("The better policy makes every state better (V). Its advantage of \"right\" is\n");
+    printf("smaller: the average it is measured against has risen. pi.A is always 0.\n\n");
+    print_discounting(slip);
+    print_trajectory(&tau, &pi, slip);
+    print_gradient_without_dynamics(&tau, theta);
+    print_reinforce_identity(theta, slip, &rng);
+    printf("Take away: the policy gradient needs returns and log pi. It never needs P.\n");
+}
+
+/* ==========================================================================================================
+ * CHAPTER 2. Two warm-ups: the thermostat and CartPole                                         (D3 section 2)
+ *
+ * Question: does the gradient of chapter 1 really teach anything? Two worlds in which something moves, one
+ * algorithm, no library.
+ *
+ * REINFORCE, as run here. Play a group of K episodes, then move the parameters w of the policy uphill:
+ *
+ *     w += rate * mean over all steps t of   A_t * d log pi(a_t | s_t) / d w
+ *
+ * A_t says how much better the step turned out than expected. Both policies choose between two actions with a
+ * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state. Then
+ *
+ *     d log pi(a | s) / d w = (a - pi(1 | s)) f(s)                 what was done minus what was expected
+ *
+ * The thermostat. The state is the room's temperature, the actions are heater off and on, the reward is 1
+ * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is
+ *
+ *     pi(on | s) = 1 if s < 70, else 0
+ *
+ * and the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). As w_1 goes
+ * to minus infinity the two become equal. The room obeys Newton's law of cooling: per step it loses 3% of its
+ * distance to the 40 F outside, and a heater that is on adds 2.4 F. Nobody tells the agent these numbers. At
+ * 70 F that is -0.03 * 30 = -0.9 F per step with the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A
+ * step is five minutes, an episode one day of 288 steps.
+ *
+ * CartPole. A pole stands on a cart, hinged at its foot; every 0.02 s the agent pushes the cart to the left
+ * or to the right. State (x, x_dot, theta, theta_dot), theta = 0 upright. Dynamics (Barto, Sutton and
+ * Anderson 1983, without friction), with the mass-normalized intermediate value alpha, an acceleration:
+ *
+ *     alpha     = (F + m_p l theta_dot^2 sin(theta)) / (m_c + m_p)
+ *     theta_acc = (g sin(theta) - cos(theta) alpha) / (l (4/3 - m_p cos^2(theta) / (m_c + m_p)))
+ *     x_acc     = alpha - m_p l theta_acc cos(theta) / (m_c + m_p)
+ *
+ * and Euler's method, in which everything on the right is the OLD value (so x does not feel the force yet):
+ *
+ *     x += dt x_dot      x_dot += dt x_acc      theta += dt theta_dot      theta_dot += dt theta_acc
+ *
+ * The first step by hand, from rest, upright, pushed to the right (F = 10):
+ *     alpha = 10 / 1.1 = 100/11 = 9.0909
+ *     theta_acc = -(100/11) / (0.5 (4/3 - 0.1/1.1)) = -(100/11) / (41/66) = -600/41 = -14.634
+ *     x_acc = 100/11 + 0.05 (600/41) / 1.1 = 9.0909 + 0.6652 = 400/41 = 9.7561
+ *     x = 0, x_dot = 0.02 * 9.7561 = 0.19512, theta = 0, theta_dot = 0.02 * -14.634 = -0.29268
+ * The push moves the foot of the pole to the right, so the pole tips to the left.
+ *
+ * Each step pays 1, also the one on which the pole falls (12 degrees) or the cart leaves (2.4 m), as in the
+ * usual Gym version. An episode is cut off after 500 steps. The return is the length of the episode.
+ *
+ * Where does A_t come from? Two answers, and the reason why this chapter belongs into this book:
+ *
+ *   (1) Group mean, what GRPO does to language models: the K episodes of a group start in the same state (the
+ *       same "prompt"); every step of episode i gets the one number G_i - mean(G). Good steps of a short
+ *       episode are punished together with the bad one; on average over many episodes that cancels.
+ *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
+ *       number.
+ *
+ * D3 says that (1) works for language models and does not work on CartPole. `cartpole` runs both and prints
+ * what happens. The theory to read it with: the group mean is a constant as far as one step is concerned, and
+ * a baseline that does not look at the action leaves the mean of the gradient as it is. (Strictly, the mean
+ * that includes G_i itself shrinks it by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
+ * function can change is the noise, and with it the number of episodes needed. (The comparison is of two
+ * whole recipes: GAE also discounts, and gives a step no credit for what happened before it.)
+ *
+ * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
+ * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
+ * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
+ * little about the next: learning curves in reinforcement learning need several.
+ * ======================================================================================================== */
+enum { CURVE_COLUMNS = 64, CURVE_ROWS = 11 };
+
+// Draw the n values of y between low and high as stars, at most 80 columns wide; the label names the x axis.
+// When n is not CURVE_COLUMNS, every column shows the value that lies at its place.
+static void draw_curve(const double* y, int n, double low, double high, const char* label) {
+    for (int row = CURVE_ROWS - 1; row >= 0; row--) {
+        printf("%8.4g |", low + (high - low) * row / (CURVE_ROWS - 1));
+        int last = -1;
+        char line[CURVE_COLUMNS + 1];
+        for (int i = 0; i < CURVE_COLUMNS; i++) {
+            double value = y[(size_t)i * (size_t)n / CURVE_COLUMNS];
+            int at = (int)floor((value - low) / (high - low) * (CURVE_ROWS - 1) + 0.5);
+            line[i] = at == row ? '*' : ' ';
+            if (at == row) last = i;
+        }
+        line[last + 1] = '\0';
+        printf("%s\n", line);
+    }
+    printf("         +");
+    for (int i = 0; i < CURVE_COLUMNS; i++) putchar('-');
+    printf("\n          %s\n", label);
+}
+
+// Euclidean scalar product of two short vectors.
+static double inner_product(const double* a, const double* b, int n) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// The thermostat
+
+static const double thermostat_target = 70.0, thermostat_band = 2.0;                     // F
+static const double thermostat_outside = 40.0;                                           // F
+static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
+
+enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8 };
+
+typedef struct {
+    int updates;             // gradient steps
+    double learning_rate;    // on the gradient after A has been divided by its root mean square
+    double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
+} ThermostatOptions;
+
+static const ThermostatOptions thermostat_defaults = {CURVE_COLUMNS, 3.0, 0.8};
+
+// What one step changes, in F: loss to the outside, plus heat when the heater is on.
+static double thermostat_rate(double temperature, int on) {
+    return (on ? thermostat_heat : 0.0) - thermostat_loss * (temperature - thermostat_outside);
+}
+
+static int thermostat_in_band(double temperature) {
+    return fabs(temperature - thermostat_target) <= thermostat_band;
+}
+
+static void thermostat_features(double* f, double temperature) {
+    f[0] = 1.0;
+    f[1] = (temperature - thermostat_target) / thermostat_band;
+}
+
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature each action saw,
+// the action, and the reward of the temperature it led to (each 288). Returns the share of the day in the
+// band.
+static double simulate_day(double* temperature, int* action, double* reward, const double* w, Rng* rng) {
+    double now = 60.0 + 20.0 * random_uniform(rng), share = 0.0;
+    for (int t = 0; t < THERMOSTAT_STEPS; t++) {
+        double f[2];
+        thermostat_features(f, now);
+        temperature[t] = now;
+        action[t] = random_uniform(rng) < sigmoid(inner_product(w, f, 2));
+        now += thermostat_rate(now, action[t]);
+        reward[t] = thermostat_in_band(now);
+        share += reward[t] / THERMOSTAT_STEPS;
+    }
+    return share;
+}
+
+// REINFORCE with returns-to-go G_t and one baseline, the mean of all G_t of the group. w (2) starts at 0,
+// random switching. share (updates) receives the part of time in the band during each update's episodes.
+static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
+    enum { N = THERMOSTAT_GROUP * THERMOSTAT_STEPS };
+    Rng rng = {seed};
+    w[0] = w[1] = 0.0;
+    for (int update = 0; update < options->updates; update++) {
+        double temperature[N], reward[N], advantage[N], mean = 0.0, square = 0.0, gradient[2] = {0.0, 0.0};
+        int action[N];
+        share[update] = 0.0;
+        for (int k = 0; k < THERMOSTAT_GROUP; k++) {
+            int first = k * THERMOSTAT_STEPS;
+            double G = 0.0;
+            share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
+                             / THERMOSTAT_GROUP;
+            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--)        // G_t = r_t + gamma G_{t+1}
+                advantage[first + t] = G = reward[first + t] + options->gamma * G;
+        }
+        for (int i = 0; i < N; i++) mean += advantage[i] / N;
+        for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
+        for (int i = 0; i < N; i++) {
+            double f[2];
+            thermostat_features(f, temperature[i]);
+            double surprise = action[i] - sigmoid(inner_product(w, f, 2));
+            double A = (advantage[i] - mean) / (sqrt(square) + 1e-8);
+            for (int j = 0; j < 2; j++) gradient[j] += A * surprise * f[j] / N;
+        }
+        for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
+    }
+}
+
+// Share of time in the band over `days` fresh days, and the last day's temperatures for a drawing.
+static double test_thermostat(double* temperature, const double* w, int days, Rng* rng) {
+    double reward[THERMOSTAT_STEPS], share = 0.0;
+    int action[THERMOSTAT_STEPS];
+    for (int day = 0; day < days; day++)
+        share += simulate_day(temperature, action, reward, w, rng) / days;
+    return share;
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// CartPole: the world
+
+typedef struct { double x, x_dot, theta, theta_dot; } CartPole;    // m, m/s, rad, rad/s; theta 0 is upright
+
+static const double gravity = 9.8, cart_mass = 1.0, pole_mass = 0.1, pole_half_length = 0.5;  // in SI units
+static const double push_force = 10.0, time_step = 0.02;                                      // N, s
+static const double x_limit = 2.4, theta_limit = 12.0 * M_PI / 180.0;                         // m, rad
+
+enum { CARTPOLE_CAP = 500, CARTPOLE_GROUP = 8, CARTPOLE_MAX_UPDATES = 4096 };
+enum { POLICY_SIZE = 5, VALUE_SIZE = 15 };                          // weights of the policy and of V
+
+typedef struct { double alpha, theta_acc, x_acc; } CartPoleForces;
+
+static CartPoleForces cartpole_forces(const CartPole* c, double force) {
+    double mass = cart_mass + pole_mass, sine = sin(c->theta), cosine = cos(c->theta);
+    CartPoleForces a;
+    a.alpha = (force + pole_mass * pole_half_length * c->theta_dot * c->theta_dot * sine) / mass;
+    a.theta_acc = (gravity * sine - cosine * a.alpha)
+                  / (pole_half_length * (4.0 / 3.0 - pole_mass * cosine * cosine / mass));
+    a.x_acc = a.alpha - pole_mass * pole_half_length * a.theta_acc * cosine / mass;
+    return a;
+}
+
+// One step of 0.02 s; action 1 pushes right, 0 left. Returns 1 while the pole stands and the cart is on its
+// track.
+static int step_cartpole(CartPole* c, int action) {
+    CartPoleForces a = cartpole_forces(c, action ? push_force : -push_force);
+    c->x += time_step * c->x_dot;                   // explicit Euler: positions move with the old velocities
+    c->theta += time_step * c->theta_dot;
+    c->x_dot += time_step * a.x_acc;
+    c->theta_dot += time_step * a.theta_acc;
+    return fabs(c->x) <= x_limit && fabs(c->theta) <= theta_limit;
+}
+
+// Every episode starts nearly at rest: four numbers from -0.05 to 0.05, as in Gym.
+static CartPole start_cartpole(Rng* rng) {
+    CartPole c;
+    c.x = 0.1 * random_uniform(rng) - 0.05;
+    c.x_dot = 0.1 * random_uniform(rng) - 0.05;
+    c.theta = 0.1 * random_uniform(rng) - 0.05;
+    c.theta_dot = 0.1 * random_uniform(rng) - 0.05;
+    return c;
+}
+
+// The state in units of its limits (a speed of 2 is a typical high one), so that one step size suits them
+// all.
+static void cartpole_features(double* f, const CartPole* c) {
+    f[0] = 1.0;
+    f[1] = c->x / x_limit;
+    f[2] = c->x_dot / 2.0;
+    f[3] = c->theta / theta_limit;
+    f[4] = c->theta_dot / 2.0;
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// CartPole: the value function and GAE
+
+// V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
+static double value_of(const double* v, const double* f) {
+    double sum = 0.0;
+    for (int i = 0, n = 0; i < POLICY_SIZE; i++)
+        for (int j = i; j < POLICY_SIZE; j++) sum += v[n++] * f[i] * f[j];
+    return sum;
+}
+
+// One step of gradient descent on (target - V)^2 / 2, whose gradient is -(target - V) f_i f_j.
+static void value_update(double* v, const double* f, double target, double rate) {
+    double error = target - value_of(v, f);
+    for (int i = 0, n = 0; i < POLICY_SIZE; i++)
+        for (int j = i; j < POLICY_SIZE; j++) v[n++] += rate * error * f[i] * f[j];
+}
+
+// Generalized advantage estimation (Schulman et al. 2016, eq. 16), one episode:
+//
+//     delta_t = r_t + gamma V(s_{t+1}) - V(s_t)         the surprise of one step
+//     A_t     = delta_t + gamma lambda A_{t+1}          this surprise and, fading, the later ones
+//
+// adv, reward, value (T); adv may be the same array as reward. Unit: that of the rewards. The value after the
+// last step is 0, the episode is over; when it was only cut off, add gamma V(s_T) to the last reward
+// beforehand. T <= 0 writes nothing. lambda = 0 trusts V completely (one step of evidence, biased when V is
+// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise). Worked example, gamma = 1, lambda =
+// 0.5, r = (0, 1), V = (0.25, 0.5): delta = (0.25, 0.5), A_1 = 0.5, A_0 = 0.25 + 0.5 * 0.5 = 0.5.
+void advantages_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
+    double next_advantage = 0.0, next_value = 0.0;
+    for (int t = T - 1; t >= 0; t--) {
+        double delta = reward[t] + gamma * next_value - value[t];
+        next_advantage = delta + (double)gamma * lambda * next_advantage;
+        next_value = value[t];
+        adv[t] = (float)next_advantage;
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// CartPole: learning
+
+enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
+
+static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
+
+typedef struct {
+    int baseline;            // where A_t comes from
+    int budget;              // environment steps to learn from
+    double learning_rate;    // on the gradient after A has been divided by its root mean square
+    double value_rate;       // step size of the value function, one pass over each group
+    double gamma, lambda;    // of the value function and GAE; the group mean uses the undiscounted return
+} CartPoleOptions;
+
+static const CartPoleOptions cartpole_defaults = {BASELINE_GROUP_MEAN, 200000, 30.0, 0.02, 0.99, 0.95};
+
+// The episodes of one group, laid end to end: episode k is the steps first[k] ... first[k + 1] - 1.
+typedef struct {
+    int first[CARTPOLE_GROUP + 1];
+    int action[CARTPOLE_GROUP * CARTPOLE_CAP];
+    double features[CARTPOLE_GROUP * CARTPOLE_CAP][POLICY_SIZE];
+    double advantage[CARTPOLE_GROUP * CARTPOLE_CAP];
+    double last[CARTPOLE_GROUP][POLICY_SIZE];        // features of the state after the last step
+    int cut_off[CARTPOLE_GROUP];                     // 1 = reached the cap standing, 0 = fell
+} CartPoleGroup;
+
+// One episode from `c` under sigmoid(w . f); returns its length. `group` may be NULL when nothing is to be
+// kept.
+static int run_cartpole_episode(CartPoleGroup* group, int k, CartPole c, const double* w, Rng* rng) {
+    int standing = 1, length = 0;
+    for (; standing && length < CARTPOLE_CAP; length++) {
+        double f[POLICY_SIZE];
+        cartpole_features(f, &c);
+        int action = random_uniform(rng) < sigmoid(inner_product(w, f, POLICY_SIZE));
+        if (group) {
+            int i = group->first[k] + length;
+            for (int j = 0; j < POLICY_SIZE; j++) group->features[i][j] = f[j];
+            group->action[i] = action;
+        }
+        standing = step_cartpole(&c, action);
+    }
+    if (group) {
+        group->first[k + 1] = group->first[k] + length;
+        group->cut_off[k] = standing;
+        cartpole_features(group->last[k], &c);
+    }
+    return length;
+}
+
+// K episodes from one common start. Returns their mean length.
+static double collect_group(CartPoleGroup* group, const double* w, Rng* rng) {
+    CartPole start = start_cartpole(rng);
+    group->first[0] = 0;
+    for (int k = 0; k < CARTPOLE_GROUP; k++) run_cartpole_episode(group, k, start, w, rng);
+    return (double)group->first[CARTPOLE_GROUP] / CARTPOLE_GROUP;
+}
+
+// A_t of every step. Group mean: length of the episode minus the mean length. Value: GAE, episode by episode.
+static void fill_advantages(CartPoleGroup* group, const double* v, const CartPoleOptions* options) {
+    double mean_length = (double)group->first[CARTPOLE_GROUP] / CARTPOLE_GROUP;
+    for (int k = 0; k < CARTPOLE_GROUP; k++) {
+        int first = group->first[k], T = group->first[k + 1] - first;
+        float reward[CARTPOLE_CAP], value[CARTPOLE_CAP], adv[CARTPOLE_CAP];
+        for (int t = 0; t < T; t++) {
+            reward[t] = 1.0f;
+            value[t] = (float)value_of(v, group->features[first + t]);
+            adv[t] = (float)(T - mean_length);
+        }
+        if (group->cut_off[k]) reward[T - 1] += (float)(options->gamma * value_of(v, group->last[k]));
+        if (options->baseline == BASELINE_VALUE)
+            advantages_gae(adv, reward, value, T, (float)options->gamma, (float)options->lambda);
+        for (int t = 0; t < T; t++) group->advantage[first + t] = adv[t];
+    }
+}
+
+// gradient (5) = mean over the group's steps of A_t d log pi(a_t | s_t) / d w, with A divided by its root
+// mean square: that changes the length of the step only, and makes one learning rate mean the same for both
+// rules. The root mean square counts as at least 1, the reward of one step: near the cap A is little more
+// than the error of the value function, and blown up to full size it would undo what was learned.
+static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
+    int N = group->first[CARTPOLE_GROUP];
+    double square = 0.0;
+    for (int i = 0; i < N; i++) square += group->advantage[i] * group->advantage[i] / N;
+    for (int j = 0; j < POLICY_SIZE; j++) gradient[j] = 0.0;
+    for (int i = 0; i < N; i++) {
+        const double* f = group->features[i];
+        double surprise = group->action[i] - sigmoid(inner_product(w, f, POLICY_SIZE));
+        for (int j = 0; j < POLICY_SIZE; j++)
+            gradient[j] += group->advantage[i] / fmax(sqrt(square), 1.0) * surprise * f[j] / N;
+    }
+}
+
+// The value function walks through each episode from its end, towards the discounted return that followed.
+static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptions* options) {
+    for (int k = 0; k < CARTPOLE_GROUP; k++) {
+        double G = group->cut_off[k] ? value_of(v, group->last[k]) : 0.0;
+        for (int i = group->first[k + 1] - 1; i >= group->first[k]; i--) {
+            G = 1.0 + options->gamma * G;
+            value_update(v, group->features[i], G, options->value_rate);
+        }
+    }
+}
+
+typedef struct {
+    double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
+    int updates;                              // gradient steps taken
+    int solved;                               // environment steps used when a group first averaged 475 of 500
+                                              // (the usual mark of "solved") or more; -1 if none did
+    double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
+} CartPoleRun;
+
+// Learn from nothing until the budget of environment steps is spent.
+static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOptions* options) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    Rng rng = {seed};
+    memset(run, 0, sizeof *run);
+    run->solved = -1;
+    for (int steps = 0; steps < options->budget && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
+        double gradient[POLICY_SIZE], mean_length = collect_group(group, run->w, &rng);
+        fill_advantages(group, run->v, options);
+        cartpole_gradient(gradient, group, run->w);
+        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += options->learning_rate * gradient[j];
+        if (options->baseline == BASELINE_VALUE) fit_value(run->v, group, options);
+        steps += group->first[CARTPOLE_GROUP];
+        if (run->solved < 0 && mean_length >= 0.95 * CARTPOLE_CAP) run->solved = steps;
+        run->length[run->updates] = mean_length;
+    }
+    free(group);
+}
+
+// Mean length of `episodes` fresh episodes of the policy as it is, sampling included.
+static double test_cartpole(const double* w, int episodes, Rng* rng) {
+    double sum = 0.0;
+    for (int i = 0; i < episodes; i++) sum += run_cartpole_episode(NULL, 0, start_cartpole(rng), w, rng);
+    return sum / episodes;
+}
+
+// How noisy is one group's gradient? Freeze the policy w, let v settle on it, then look at many groups. Per
+// rule: mean (5) of the gradient, and noise, the mean squared distance of one group's gradient from it.
+static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const double* w, uint64_t seed) {
+    enum { GROUPS = 400 };
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    CartPoleOptions options = cartpole_defaults;
+    double v[VALUE_SIZE] = {0}, square[BASELINES] = {0}, gradient[POLICY_SIZE];
+    Rng rng = {seed};
+    for (int b = 0; b < BASELINES; b++)
+        for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] = 0.0;
+    for (int i = -50; i < GROUPS; i++) {                          // the first 50 groups only teach v
+        collect_group(group, w, &rng);
+        for (int b = 0; b < BASELINES && i >= 0; b++) {
+            options.baseline = b;
+            fill_advantages(group, v, &options);
+            cartpole_gradient(gradient, group, w);
+            for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] += gradient[j] / GROUPS;
+            square[b] += inner_product(gradient, gradient, POLICY_SIZE) / GROUPS;
+        }
+        fit_value(v, group, &options);
+    }
+    for (int b = 0; b < BASELINES; b++) noise[b] = square[b] - inner_product(mean[b], mean[b], POLICY_SIZE);
+    free(group);
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// What the commands `thermostat` and `cartpole` and lesson 2 print
+
+static void print_thermostat_rates(void) {
+    printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
+           thermostat_outside, 100 * thermostat_loss, thermostat_heat);
+    printf("   room    rate, heater off    rate, heater on    reward\n");
+    for (int i = 0; i < 5; i++) {
+        double room = thermostat_target + (i - 2) * 2.5;
+        printf("%5.1f F  %11.3f F/step %12.3f F/step %8d\n", room, thermostat_rate(room, 0),
+               thermostat_rate(room, 1), thermostat_in_band(room));
+    }
+    printf("\n");
+}
+
+static void run_thermostat(uint64_t seed) {
+    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    Rng rng = {seed + 1000};
+    print_thermostat_rates();
+    double before = test_thermostat(temperature, nothing, 200, &rng);
+    printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
+    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    train_thermostat(w, share, seed, &thermostat_defaults);
+    printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
+           thermostat_defaults.updates, THERMOSTAT_GROUP);
+    draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
+    double after = test_thermostat(temperature, w, 200, &rng);
+    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2). A fresh day:\n", w[0], w[1]);
+    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    printf("\nIn the band over 200 fresh days, warming up or cooling down included:\n");
+    printf("   random switching     %6.2f%%\n   learned              %6.2f%%\n", 100 * before, 100 * after);
+    printf("   on below 70 F        %6.2f%%\n", 100 * test_thermostat(temperature, rule, 200, &rng));
+}
+
+static int compare_ints(const void* a, const void* b) {
+    int x = *(const int*)a, y = *(const int*)b;
+    return (x > y) - (x < y);
+}
+
+// What one rule does at one learning rate over several seeds.
+typedef struct { int solved, median_steps; double mean_end, worst_end; } SeedSummary;
+
+enum { CARTPOLE_SEEDS = 9 };
+
+static SeedSummary summarize_seeds(uint64_t seed, const CartPoleOptions* options) {
+    SeedSummary summary = {0, 0, 0.0, CARTPOLE_CAP};
+    int steps[CARTPOLE_SEEDS];
+    for (int s = 0; s < CARTPOLE_SEEDS; s++) {
+        CartPoleRun run;
+        uint64_t own = 1000 * seed + (uint64_t)s;                  // no two calls share a seed
+        Rng rng = {~own};
+        train_cartpole(&run, own, options);
+        double end = test_cartpole(run.w, 100, &rng);
+        steps[s] = run.solved < 0 ? INT_MAX : run.solved;         // never sorts behind every number
+        summary.solved += run.solved >= 0;
+        summary.mean_end += end / CARTPOLE_SEEDS;
+        summary.worst_end = fmin(summary.worst_end, end);
+    }
+    qsort(steps, CARTPOLE_SEEDS, sizeof steps[0], compare_ints);
+    summary.median_steps = steps[CARTPOLE_SEEDS / 2];
+    return summary;
+}
+
+// Both rules, several learning rates, several seeds, the same budget of environment steps.
+static void compare_baselines(uint64_t seed) {
+    enum { RATES = 4 };
+    const double rates[RATES] = {3.0, 10.0, 30.0, 100.0};
+    int solved[BASELINES] = {0}, fastest[BASELINES] = {INT_MAX, INT_MAX};
+    double low = INFINITY, high = 0.0;                     // steps of the group mean over those of value
+    printf("D3 says that a group mean does for language models and fails on CartPole. Both\n");
+    printf("rules, %d seeds each, %d environment steps. Solved: a group of %d episodes\n", CARTPOLE_SEEDS,
+           cartpole_defaults.budget, CARTPOLE_GROUP);
+    printf("averages 475 or more; steps: median over the seeds; end: length of 100 episodes.\n");
+    printf("    rate  A_t from       solved   steps to solve   end: mean   worst seed\n");
+    for (int r = 0; r < RATES; r++) {
+        int median[BASELINES];
+        for (int b = 0; b < BASELINES; b++) {
+            CartPoleOptions options = cartpole_defaults;
+            options.baseline = b;
+            options.learning_rate = rates[r];
+            SeedSummary summary = summarize_seeds(seed, &options);
+            solved[b] += summary.solved;
+            median[b] = summary.median_steps;
+            if (summary.median_steps < fastest[b]) fastest[b] = summary.median_steps;
+            printf("%8g  %-12s %5d of %d ", rates[r], baseline_names[b], summary.solved, CARTPOLE_SEEDS);
+            if (summary.median_steps < INT_MAX) printf("%16d", summary.median_steps);
+            else printf("           never");
+            printf(" %11.1f %12.1f\n", summary.mean_end, summary.worst_end);
+        }
+        if (median[0] == INT_MAX || median[1] == INT_MAX) continue;
+        low = fmin(low, (double)median[0] / median[1]);
+        high = fmax(high, (double)median[0] / median[1]);
+    }
+    printf("Solved in all: group mean %d of %d, value function %d of %d. At equal rates the\n", solved[0],
+           RATES * CARTPOLE_SEEDS, solved[1], RATES * CARTPOLE_SEEDS);
+    printf("group mean needs %.2f to %.2f times the steps; each at its fastest rate: %d\n", low, high,
+           fastest[0]);
+    printf("against %d. As a statement about what can be learned the claim %s;\n", fastest[1],
+           2 * solved[0] < RATES * CARTPOLE_SEEDS ? "holds here" : "does not hold");
+    printf("what the two rules differ in is the number of steps it takes.\n\n");
+}
+
+static void print_noise(uint64_t seed) {
+    double mean[BASELINES][POLICY_SIZE], noise[BASELINES];
+    CartPoleRun run;
+    CartPoleOptions options = cartpole_defaults;
+    options.budget = 3000;                                         // half-trained
+    train_cartpole(&run, seed, &options);
+    measure_noise(mean, noise, run.w, seed + 1);
+    printf("Why: the gradients of 400 groups at one half-trained policy (mean length %.0f).\n",
+           run.length[run.updates - 1]);
+    printf("   A_t from         |mean|   noise (sd)   groups until noise = signal\n");
+    for (int b = 0; b < BASELINES; b++) {
+        double signal = inner_product(mean[b], mean[b], POLICY_SIZE);
+        printf("   %-12s %10.4f %12.4f %14.2f\n", baseline_names[b], sqrt(signal), sqrt(noise[b]),
+               noise[b] / signal);
+    }
+    double cosine = inner_product(mean[0], mean[1], POLICY_SIZE)
+                    / sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
+    printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
+}
+
+static void run_cartpole(uint64_t seed) {
+    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
+        CartPoleOptions options = cartpole_defaults;
+        Rng rng = {seed + 1000};
+        char label[80];
+        options.baseline = b;
+        train_cartpole(&run, seed, &options);
+        printf("CartPole, REINFORCE with %s, seed %llu: mean length of an episode\n", baseline_names[b],
+               (unsigned long long)seed);
+        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run.updates,
+                 options.budget);
+        draw_curve(run.length, run.updates, 0.0, CARTPOLE_CAP, label);
+        if (run.solved >= 0) printf("   solved after %d environment steps", run.solved);
+        else printf("   not solved within %d environment steps", options.budget);
+        printf("; 100 new episodes: %.1f of %d steps\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run.w[0],
+               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+    }
+    compare_baselines(seed);
+    print_noise(seed);
+}
+
+static void print_cartpole_step(void) {
+    CartPole c = {0.0, 0.0, 0.0, 0.0};
+    printf("CartPole, the first steps from rest, pushed to the right (F = +10 N).\n");
+    printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
+    for (int t = 0; t < 4; t++) {
+        CartPoleForces a = cartpole_forces(&c, push_force);
+        printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
+        printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
+        step_cartpole(&c, 1);
+    }
+    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41.\n");
+    printf("   x moves one step late: Euler adds the old velocity.\n\n");
+}
+
+static void print_cartpole_without_learning(void) {
+    CartPole c = {0.0, 0.0, 0.0, 0.0};
+    const double nothing[POLICY_SIZE] = {0};
+    Rng rng = {2};
+    int length = 1;
+    while (step_cartpole(&c, 1)) length++;
+    printf("Length of an episode:  always right, from rest  %7d\n", length);
+    printf("                       coin flip, mean of 1000  %7.1f\n", test_cartpole(nothing, 1000, &rng));
+    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
+        CartPoleOptions options = cartpole_defaults;
+        options.baseline = b;
+        options.budget = 100000;
+        train_cartpole(&run, 1, &options);
+        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget, baseline_names[b],
+               test_cartpole(run.w, 100, &rng));
+    }
+}
+
+static void lesson_2(void) {
+    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    const double nothing[2] = {0.0, 0.0};
+    Rng rng = {1};
+    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n");
+    print_thermostat_rates();
+    train_thermostat(w, share, 1, &thermostat_defaults);
+    printf("Share of the day in the band: random switching     %6.2f%%\n",
+           100 * test_thermostat(temperature, nothing, 200, &rng));
+    printf("                              after %d updates      %6.2f%%\n\n", thermostat_defaults.updates,
+           100 * test_thermostat(temperature, w, 200, &rng));
+    print_cartpole_step();
+    print_cartpole_without_learning();
+    printf("\nTake away: nobody told the policies the rates and formulas above. The learning\n");
+    printf("curves are drawn by ./rl thermostat and ./rl cartpole.\n");
+}
+
+/* ==========================================================================================================
+ * CHAPTER 3. The language model as policy                                                      (D3 section 3)
+ *
+ * Question: where are the states, actions and probabilities of chapter 1 in a language model?
+ *
+ *     state s_t        the prompt x and the tokens written so far, (x, y_<t)
+ *     action a_t       the next token y_t, one of V
+ *     policy           the model: softmax of its logits is pi(. | s_t)
+ *     transition       append the token: s_{t+1} = (s_t, a_t). No chance in it, p(s_{t+1} | s_t, a_t) = 1
+ *     termination      an end token, or the longest length allowed
+ *     reward           0 on the way, one number at the end (chapter 5)
+ *
+ * With all dynamics factors equal to 1 the trajectory probability of chapter 1 loses them, and with the
+ * prompt given it loses rho_0 too. What remains can be computed exactly, which classic reinforcement learning
+ * can not:
+ *
+ *     pi(y | x) = product over t of pi(y_t | x, y_<t)
+ *     log pi(y | x) = sum over t of log pi(y_t | x, y_<t)
+ *
+ * Always in logs: 4000 factors below 1 leave the range of float, and of double, long before the end.
+ *
+ * From logits z to the log-probability of one token i:
+ *
+ *     log pi(i) = z_i - log(sum over j of exp(z_j))
+ *               = z_i - (m + log(sum over j of exp(z_j - m))),       m = the largest of the z_j
+ *
+ * Subtracting the largest logit m changes nothing on paper and everything in the machine: exp(z - m) is at
+ * most 1 and at least one term IS 1, so nothing overflows and the logarithm never sees 0.
+ *
+ * The shift. The model reads the tokens 0 ... t and its logits at t are about token t + 1. So row t of the
+ * logits is looked up ("gathered") at the id of token t + 1, and T tokens give T - 1 log-probabilities:
+ *
+ *     tokens        id_0   id_1   id_2   id_3
+ *     logits        z_0    z_1    z_2    z_3        z_3 is about a token that does not exist yet
+ *     logp          z_0[id_1]  z_1[id_2]  z_2[id_3]
+ *     mask          mask_1     mask_2     mask_3    the mask of the token being predicted: shifted too
+ *
+ * The mask is 1 on tokens the model itself sampled and 0 on the prompt, on padding and on what a tool
+ * inserted. It is written per token, so it must move by one exactly as the tokens do.
+ *
+ * Traps, both silent, both shown in the lesson. (1) No shift: z_t looked up at id_t asks how likely the token
+ * is that was just read. (2) Mask not shifted: the first token of the answer drops out, and if anything
+ * stands behind the answer (padding, the next turn) its first token comes in. Shapes fit in both cases,
+ * nothing crashes, the loss even falls.
+ * ======================================================================================================== */
+
+// log of the sum of exp(z_j), j < V, in nats, without overflow. The sum runs in double: 128,000 float terms
+// would lose digits. A NaN among the logits, or a +inf, gives NaN; -inf is a token that can not occur, and is
+// fine.
+static double log_sum_exp(const float* z, int V) {
+    if (V <= 0) return -INFINITY;                                  // the log of an empty sum
+    float largest = z[0];
+    double sum = 0.0;
+    for (int v = 1; v < V; v++) if (z[v] > largest) largest = z[v];
+    for (int v = 0; v < V; v++) sum += exp((double)z[v] - largest);
+    return largest + log(sum);
+}
+
+// Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
+// ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
+// nothing. An id outside 0 ... V-1 gives NaN at its place (a wrong number would be worse). D3 section 3,
+// compute_log_probs.
+void token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
+    for (int b = 0; b < B; b++) {
+        for (int t = 0; t + 1 < T; t++) {
+            const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
+            int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
+            float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
+            *out = next < 0 || next >= V ? NAN : (float)(z[next] - log_sum_exp(z, V));
+        }
+    }
+}
+
+// Entropy H = -sum over v of p_v log p_v of each row, in nats: 0 when the model is certain, log V when it has
+// no idea. entropy (N), logits (N,V), not shifted. With l_v = log p_v = z_v - log_sum_exp(z). N <= 0 writes
+// nothing; p = 0 (a logit of -inf, or far below the largest) adds 0, as its limit does, not 0 * inf = NaN.
+void token_entropy(float* entropy, const float* logits, int N, int V) {
+    for (int n = 0; n < N; n++) {
+        const float* z = logits + (size_t)n * (size_t)V;
+        double lse = log_sum_exp(z, V), sum = 0.0;
+        for (int v = 0; v < V; v++) {
+            double l = z[v] - lse, p = exp(l);
+            if (p != 0.0) sum -= p * l;
+        }
+        entropy[n] = (float)sum;
+    }
+}
+
+// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out
+// may be mask itself: reading is always ahead of writing.
+void shift_mask(int* out, const int* mask, int B, int T) {
+    for (int b = 0; b < B; b++)
+        for (int t = 0; t + 1 < T; t++)
+            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
+}
+
+// log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
+// (B,T1), both already shifted. An empty mask gives 0, the log of an empty product. Masked entries are
+// skipped, not multiplied by 0, so that a NaN or an infinity under the mask stays there.
+void sequence_logprobs(float* out, const float* logp, const int* mask, int B, int T1) {
+    for (int b = 0; b < B; b++) {
+        double sum = 0.0;
+        for (int t = 0; t < T1; t++) {
+            size_t i = (size_t)b * (size_t)T1 + (size_t)t;
+            if (mask[i]) sum += logp[i];
+        }
+        out[b] = (float)sum;
+    }
+}
+
+// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n). Summed in
+// double.
+double masked_mean(const float* x, const int* mask, int n) {
+    double sum = 0.0;
+    int count = 0;
+    for (int i = 0; i < n; i++) if (mask[i]) { sum += x[i]; count++; }
+    return count ? sum / count : 0.0;
+}
+
+// The hand-made example: five tokens, the prompt "2 + 2 =", the completion "4 <end>", and logits that are
+// whole numbers. By hand, for the two tokens of the completion:
+//     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
+//     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
+//     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
+enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
+
+static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
+static const int example_ids[EXAMPLE_T] = {0, 1, 0, 2, 3, 4};
+static const int example_mask[EXAMPLE_T] = {0, 0, 0, 0, 1, 1};
+static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
+    0, 2, 1, 0, 0,    // has read: 2
+    3, 0, 0, 1, 0,    //           2 +
+    0, 1, 3, 0, 0,    //           2 + 2
+    1, 0, 0, 3, 0,    //           2 + 2 =
+    0, 0, 0, 0, 2,    //           2 + 2 = 4
+    0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
+};
+
+// The text of the first n tokens, separated by spaces.
+static void join_example_tokens(char* out, size_t cap, int n) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int t = 0; t < n && used < cap; t++)
+        used += (size_t)snprintf(out + used, cap - used, "%s%s", t ? " " : "",
+                                 example_tokens[example_ids[t]]);
+}
+
+static void print_example_as_mdp(const float* logp) {
+    int step = 0;                                                  // t counts the model's own actions, from 0
+    printf("The completion \"4 <end>\" of the prompt \"2 + 2 =\" as an MDP:\n");
+    printf("   t  state s_t        action a_t  pi(a|s)  next state s_t+1     p   r  done\n");
+    for (int t = 0; t < EXAMPLE_T; t++) {
+        char state[64], next[64];
+        int done = example_ids[t] == EXAMPLE_END;
+        if (!example_mask[t]) continue;
+        join_example_tokens(state, sizeof state, t);
+        join_example_tokens(next, sizeof next, t + 1);
+        printf("%4d  %-16s %-10s %8.4f  %-19s %2d %3d  %s\n", step++, state, example_tokens[example_ids[t]],
+               exp(logp[t - 1]), next, 1, done, done ? "yes" : "no");
+    }
+    printf("The transition appends the token: p is always 1. The reward is one number at the\n");
+    printf("end (here 1, the answer is right). <end> terminates; so would a length limit.\n\n");
+}
+
+static void print_example_as_table(const float* logp, const int* shifted) {
+    printf("From logits to token log-probs. Row t is about token t+1; [ ] is the entry that\n");
+    printf("the shifted gather picks. log-softmax = logit - log-sum-exp (LSE), in nats.\n");
+    printf("        | logits             |       | log-softmax                       |\n");
+    printf(" t reads|");
+    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
+    printf("|  LSE  |");
+    for (int v = 0; v < EXAMPLE_V; v++) printf("%5s  ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
+    printf("| next\n");
+    for (int t = 0; t < EXAMPLE_T; t++) {
+        const float* z = example_logits + t * EXAMPLE_V;
+        printf("%2d %-5s|", t, example_tokens[example_ids[t]]);
+        for (int v = 0; v < EXAMPLE_V; v++) printf("%4.0f", z[v]);
+        printf("| %5.3f |", log_sum_exp(z, EXAMPLE_V));
+        for (int v = 0; v < EXAMPLE_V; v++) {
+            int picked = t + 1 < EXAMPLE_T && v == example_ids[t + 1];
+            printf("%c%5.2f%c", picked ? '[' : ' ', z[v] - log_sum_exp(z, EXAMPLE_V), picked ? ']' : ' ');
+        }
+        printf("| %s\n", t + 1 < EXAMPLE_T ? example_tokens[example_ids[t + 1]] : "-");
+    }
+    printf("\nThe same by position. logp and the shifted mask have T-1 = %d entries:\n", EXAMPLE_T - 1);
+    printf("   position t        ");
+    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", t);
+    printf("\n   token             ");
+    for (int t = 0; t < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t]]);
+    printf("\n   mask of the token ");
+    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", example_mask[t]);
+    printf("\n   token predicted   ");
+    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t + 1]]);
+    printf("\n   logp (nats)       ");
+    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8.4f", logp[t]);
+    printf("\n   shifted mask      ");
+    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8d", shifted[t]);
+    printf("\n\n");
+}
+
+// What the right lines and the two slips make of the same numbers.
+static void print_example_sums(const float* logp, const int* shifted) {
+    const int all[EXAMPLE_T] = {1, 1, 1, 1, 1, 1};
+    // No shift: z_t looked up at id_t. Handing token_logprobs the ids one place later undoes its shift; it
+    // then reads EXAMPLE_T rows of logits and returns EXAMPLE_T numbers, to which the unshifted mask fits.
+    int late_ids[EXAMPLE_T + 1] = {0};
+    float unshifted[EXAMPLE_T], right, everything, no_shift, late_mask;
+    memcpy(late_ids + 1, example_ids, sizeof example_ids);
+    token_logprobs(unshifted, example_logits, late_ids, 1, EXAMPLE_T + 1, EXAMPLE_V);
+    sequence_logprobs(&right, logp, shifted, 1, EXAMPLE_T - 1);
+    sequence_logprobs(&everything, logp, all, 1, EXAMPLE_T - 1);
+    sequence_logprobs(&no_shift, unshifted, example_mask, 1, EXAMPLE_T);
+    sequence_logprobs(&late_mask, logp, example_mask, 1, EXAMPLE_T - 1);
+    const char* line = "   %-36s %9.4f %9.4f  %s\n";
+    printf("Log-prob of the completion, log pi(y|x) in nats, and pi(y|x):\n");
+    printf(line, "right: shifted ids, shifted mask", right, exp(right), "as worked by hand");
+    printf(line, "without the mask, prompt included", everything, exp(everything), "prompt counted too");
+    printf(line, "slip 1: ids not shifted", no_shift, exp(no_shift), "row t asked about t");
+    printf(line, "slip 2: mask not shifted", late_mask, exp(late_mask), "first token lost");
+    printf("   mean per token, for comparing lengths %8.4f\n\n", masked_mean(logp, shifted, EXAMPLE_T - 1));
+}
+
+static void print_underflow(void) {
+    float product_float = 1.0f;
+    double product_double = 1.0;
+    int tokens_float = 0, tokens_double = 0, length = 4000;
+    for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
+    for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
+    printf("Why logs: tokens of probability 1/2, multiplied.\n");
+    printf("   the product is exactly 0 from token %d on in float, %d in double\n", tokens_float,
+           tokens_double);
+    printf("   the sum of logs after %d tokens is an ordinary number: %.4f nats\n\n", length,
+           length * log(0.5));
+}
+
+static void print_size_of_space(void) {
+    const double vocabulary = 128000.0, length = 4000.0;
+    double digits = length * log10(vocabulary), cartpole = 500.0 * log10(2.0);
+    printf("How big is this MDP?                  language model            CartPole\n");
+    printf("   actions per step               %18.0f %19d\n", vocabulary, 2);
+    printf("   steps                          %18.0f %19d\n", length, 500);
+    printf("   action sequences, power of 10  %18.1f %19.1f\n", digits, cartpole);
+    printf("   the same in bits               %18.0f %19.0f\n", length * log2(vocabulary), 500.0);
+    printf("   rewards per episode            %18s %19s\n", "1, at the end", "1 per step");
+    printf("128000^4000 = 10^%.1f, a number of %.0f digits. That it works at all is due\n", digits,
+           floor(digits) + 1);
+    printf("to pretraining: nearly all probability lies on a tiny part of the sequences.\n\n");
+}
+
+static void lesson_3(void) {
+    float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
+    int shifted[EXAMPLE_T - 1];
+    token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
+    token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
+    shift_mask(shifted, example_mask, 1, EXAMPLE_T);
+    printf("LESSON 3. The language model as policy (D3 section 3)\n\n");
+    print_example_as_mdp(logp);
+    print_example_as_table(logp, shifted);
+    print_example_sums(logp, shifted);
+    printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
+           entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
+    print_underflow();
+    print_size_of_space();
+    printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
+}
+
+
+/* ====================================================================================================
+ * Chapter 4. Why it is a bandit                                                          (D3 section 4)
+ *
+ * The question. Chapter 3 called every token an action. People who train language models say that the
+ * whole answer is one action. Who is right, and does it matter for the gradient?
+ *
+ * The idea. Three things that make reinforcement learning hard are missing here.
+ *   1. The reward is a function that we bring along: a learned judge r_phi(x, y) in RLHF, a checking
+ *      program in RLVR (chapter 5). It is no longer a fixed property of the world.
+ *   2. There is no world that answers back. x is drawn from a data set, y is written, the episode is over,
+ *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
+ *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen.
+ *   3. The reward is one number for the whole answer, and it is not discounted: gamma = 1.
+ * One situation, one choice, one payment: that is a slot machine with very many arms, a bandit. Because the
+ * situation x differs from round to round it is called a contextual bandit. The objective shrinks to
+ *
+ *     J(theta) = E over x ~ D, y ~ pi_theta(.|x) of [ r(x, y) ]
+ *
+ * where E[...] is the average over everything random, weighted by its probability.
+ *
+ * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so
+ *
+ *     grad J = sum_y grad pi(y|x) r(x,y) = E[ r(x,y) grad log pi(y|x) ]                     (answer view)
+ *
+ * and since log pi(y|x) = sum_t log pi(y_t | x, y_<t),
+ *
+ *     grad J = E[ sum_t  r(x,y)  grad log pi(y_t | x, y_<t) ]                                (token view)
+ *
+ * The token view writes the same r(x,y) next to every token. Three variants change what stands there:
+ *   whole return      R = r_0 + r_1 + ...: rewards received before the token was written included
+ *   reward-to-go      r_t + r_t+1 + ...: a token cannot change what was paid before it
+ *   minus a baseline  R - b(s_t): better or worse than expected here? b must not look at the token itself
+ * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
+ * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
+ * change is the variance, the amount by which one rollout's gradient misses the average.
+ *
+ * How the one number is shared out over the tokens is called credit assignment (the table that D3 lost here):
+ *   GRPO, RLOO, nanochat   every token of an answer gets the answer's advantage     no second model
+ *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
+ *
+ * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
+ * Over 27 answers an expectation is a sum that we can do completely: no sampling, no noise, no opinion. This
+ * "toy" is the measuring instrument of chapters 8 and 9 too.
+ *
+ * Where D3 needs care.
+ *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%. And from the
+ *     first to the last of 500 tokens there are 499 steps, which gives 0.0066 again (0.00664).
+ *   - "The two views are equivalent" is true of the expected gradient, not of its variance: a value function
+ *     still lowers the noise. Below you see by how much.
+ *   - Why gamma < 1 is a bias: common code gives token t the weight gamma^(steps to the end) and leaves out
+ *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths,
+ *     the direction is right again and only the size of the gradient changes. With unequal lengths,
+ *     gamma < 1 pays for short answers.
+ * ================================================================================================== */
+
+// ---- the toy: a language model small enough to write out ---------------------------------------------
+//
+// The tokens are the digits 0, 1, 2. The task, judged by a program: "write three digits whose sum is 3".
+// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
+// so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
+// every distribution over the 27 answers.
+//
+// Numbering. Entry e = 3*state + token is one (state, action) pair, and the state that follows it is e + 1:
+//     state 0 = ""   --token 0--> state 1 = "0"   --token 2--> state 6 = "02"   --token 1--> answer "021"
+// The 27 entries 12..38 end an answer. Answer y is entry 12 + y, and y in base 3 is the answer's digits.
+enum { TOY_V = 3, TOY_T = 3, TOY_STATES = 13, TOY_PARAMS = 39, TOY_ANSWERS = 27, TOY_LAST = 12 };
+
+// Logits that look irregular but are the same everywhere: theta[i] = scale * sin(0.7*(i+1) + 1.3*k).
+static void toy_fill(double* theta, int n, int k, double scale) {
+    for (int i = 0; i < n; i++) theta[i] = scale * sin(0.7 * (i + 1) + 1.3 * k);
+}
+
+// Log-softmax of one row of n logits, in double precision: logp[j] = logits[j] - log sum_k exp(logits[k]).
+static void toy_log_softmax(double* logp, const double* logits, int n) {
+    double largest = logits[0], sum = 0.0;
+    for (int j = 1; j < n; j++) largest = logits[j] > largest ? logits[j] : largest;
+    for (int j = 0; j < n; j++) sum += exp(logits[j] - largest);
+    for (int j = 0; j < n; j++) logp[j] = logits[j] - largest - log(sum);
+}
+
+// (39) logits -> (39) log-probabilities, log pi(token | prefix), one softmax per prefix.
+static void toy_log_policy(double* logp, const double* theta) {
+    for (int s = 0; s < TOY_STATES; s++) toy_log_softmax(logp + s * TOY_V, theta + s * TOY_V, TOY_V);
+}
+
+// The three entries that answer y passes through, found backwards from its last one.
+static void toy_path(int* path, int y) {
+    int entry = TOY_LAST + y;
+    for (int t = TOY_T - 1; t >= 0; t--) {
+        path[t] = entry;
+        entry = entry / TOY_V - 1;   // the entry that led to this entry's state
+    }
+}
+
+// Sum of the values that a table of 39 entries holds along answer y. For logp that is log pi(y).
+static double toy_sum_along(const double* table, int y) {
+    int path[TOY_T];
+    toy_path(path, y);
+    double sum = 0.0;
+    for (int t = 0; t < TOY_T; t++) sum += table[path[t]];
+    return sum;
+}
+
+// The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
+static double toy_verify(int y) {
+    int digit_sum = y / 9 + y / 3 % 3 + y % 3;
+    return digit_sum == 3 ? 1.0 : 0.0;
+}
+
+// The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
+static void toy_rewards(double* reward) {
+    for (int e = 0; e < TOY_PARAMS; e++) reward[e] = e < TOY_LAST ? 0.0 : toy_verify(e - TOY_LAST);
+}
+
+// grad += weight * grad log pi(token | prefix), for the pair with number `entry`. The field calls this
+// gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
+static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
+    int row = entry / TOY_V * TOY_V;
+    for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry ? 1.0 : 0.0) - exp(logp[e]));
+}
+
+// The answer view: grad = sum_y weight[y] * grad log pi(y). With weight[y] = pi(y) r(y) it is grad J.
+static void toy_answer_gradient(double* grad, const double* logp, const double* weight) {
+    for (int e = 0; e < TOY_PARAMS; e++) grad[e] = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        int path[TOY_T];
+        toy_path(path, y);
+        for (int t = 0; t < TOY_T; t++) toy_add_score(grad, logp, path[t], weight[y]);
+    }
+}
+
+// The MDP view, by Bellman's equations and without looking at a single whole answer:
+//     Q(s,a) = r(s,a) + V(next s),   V(s) = sum_a pi(a|s) Q(s,a),   visit(next s) = visit(s) pi(a|s)
+//     dJ/dlogit(s,a) = visit(s) pi(a|s) (Q(s,a) - V(s))                      (policy gradient theorem)
+// Writes V (13) and the gradient (39), returns J = V(first state). reward has one number per entry.
+static double toy_solve(double* value, double* grad, const double* logp, const double* reward) {
+    double q[TOY_PARAMS], visit[TOY_STATES] = {1.0};
+    for (int s = TOY_STATES - 1; s >= 0; s--) {      // children have larger numbers than their parent
+        value[s] = 0.0;
+        for (int e = s * TOY_V; e < (s + 1) * TOY_V; e++) {
+            q[e] = reward[e] + (e < TOY_LAST ? value[e + 1] : 0.0);
+            value[s] += exp(logp[e]) * q[e];
+        }
+    }
+    for (int e = 0; e < TOY_PARAMS; e++) {
+        int s = e / TOY_V;
+        double reach = visit[s] * exp(logp[e]);
+        if (e < TOY_LAST) visit[e + 1] = reach;
+        grad[e] = reach * (q[e] - value[s]);
+    }
+    return value[0];
+}
+
+enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, those from here on, own
+
+// The token view as a trainer would do it from one rollout, averaged over all 27 rollouts:
+//     sample gradient = sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t),   G_t = sum_k gamma^(k-first) r_k
+// with k from `first` to `last` as `credit` says. baseline: one number per state, or NULL for none.
+// Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
+static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
+                                   const double* baseline, double gamma, int credit) {
+    double mean_square = 0.0, square_mean = 0.0;
+    for (int e = 0; e < TOY_PARAMS; e++) mean[e] = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        double sample[TOY_PARAMS] = {0}, p = exp(toy_sum_along(logp, y));
+        int path[TOY_T];
+        toy_path(path, y);
+        for (int t = 0; t < TOY_T; t++) {
+            int first = credit == CREDIT_WHOLE ? 0 : t, last = credit == CREDIT_OWN ? t : TOY_T - 1;
+            double weight = 0.0;
+            for (int k = last; k >= first; k--) weight = reward[path[k]] + gamma * weight;
+            if (baseline) weight -= baseline[path[t] / TOY_V];
+            toy_add_score(sample, logp, path[t], weight);
+        }
+        for (int e = 0; e < TOY_PARAMS; e++) {
+            mean[e] += p * sample[e];
+            mean_square += p * sample[e] * sample[e];
+        }
+    }
+    for (int e = 0; e < TOY_PARAMS; e++) square_mean += mean[e] * mean[e];
+    return mean_square - square_mean;
+}
+
+// The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
+// S = grad log pi(y). It is a mean of the returns in which answers with a large score count more.
+static double toy_best_baseline(const double* logp, const double* reward) {
+    double top = 0.0, bottom = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS], square = 0.0;
+        one[y] = 1.0;
+        toy_answer_gradient(score, logp, one);
+        for (int e = 0; e < TOY_PARAMS; e++) square += score[e] * score[e];
+        top += exp(toy_sum_along(logp, y)) * toy_sum_along(reward, y) * square;
+        bottom += exp(toy_sum_along(logp, y)) * square;
+    }
+    return top / bottom;
+}
+
+static double toy_largest_difference(const double* a, const double* b, int n) {
+    double largest = 0.0;
+    for (int i = 0; i < n; i++) largest = fabs(a[i] - b[i]) > largest ? fabs(a[i] - b[i]) : largest;
+    return largest;
+}
+
+// |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
+static double toy_relative_error(const double* a, const double* b, int n) {
+    double difference = 0.0, length = 0.0;
+    for (int i = 0; i < n; i++) { difference += (a[i] - b[i]) * (a[i] - b[i]); length += b[i] * b[i]; }
+    return sqrt(difference / length);
+}
+
+// The angle between two vectors in degrees. A common factor does not change it.
+static double toy_angle(const double* a, const double* b, int n) {
+    double dot = 0.0, cross = 0.0;
+    for (int i = 0; i < n; i++) {
+        dot += a[i] * b[i];
+        for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
+    }
+    return atan2(sqrt(cross), dot) * 180.0 / M_PI;   // acos would lose the small angles to rounding
+}
+
+// A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
+static const char* toy_difference_text(char* out, double difference, double floor) {   // out: 16 characters
+    if (difference < floor) snprintf(out, 16, "< %.0e", floor);
+    else snprintf(out, 16, "%.4g", difference);
+    return out;
+}
+
+static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out has room for 4 characters
+    snprintf(out, 4, "%c%c%c", '0' + y / 9 % 3, '0' + y / 3 % 3, '0' + y % 3);
+    return out;
+}
+
+// ---- lesson 4 ------------------------------------------------------------------------------------------
+
+static void lesson_4_discount(void) {
+    const int steps[] = {1, 10, 100, 499, 500};
+    printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
+    printf("   steps to the end      0.99^steps    = exp(steps * ln 0.99)\n");
+    for (int i = 0; i < 5; i++)
+        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
+    printf("\n   In a 500-token answer the first token would get %.2f%% of the last token's\n"
+           "   credit, although both belong to one answer with one reward. So gamma = 1.\n\n",
+           100.0 * pow(0.99, 499));
+}
+
+static void lesson_4_toy(const double* logp, const double* reward) {
+    double total = 0.0, passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+    char text[4];
+    printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
+           "   if they add up to 3\n\n");
+    printf("   answer   pi(1st)  pi(2nd)  pi(3rd)   product  reward\n");
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        int path[TOY_T];
+        double p = exp(toy_sum_along(logp, y));
+        toy_path(path, y);
+        total += p;
+        passed += p * toy_verify(y);
+        if (toy_verify(y) > 0.0)
+            printf("   %4s     %7.4f  %7.4f  %7.4f   %7.4f  %6.0f\n", toy_text(text, y), exp(logp[path[0]]),
+                   exp(logp[path[1]]), exp(logp[path[2]]), p, toy_sum_along(reward, y));
+    }
+    printf("   (the other 20 answers: product %.4f together, reward 0)\n\n", total - passed);
+    double J = toy_solve(value, grad, logp, reward);
+    printf("   all 27 products add up to    %.12f\n", total);
+    printf("   expected reward, 27 answers  %.12f   (answer view)\n", passed);
+    printf("   V(empty prefix), Bellman     %.12f   (token view)\n\n", J);
+    printf("   V of a prefix is the chance that the answer ends well, and nothing else.\n"
+           "   While \"021\" is being written:\n\n"
+           "   prefix     \"\"      \"0\"     \"02\"    then the reward of \"021\"\n"
+           "   V      %6.4f   %6.4f   %6.4f    %6.4f\n\n", value[0], value[1], value[6], toy_verify(7));
+}
+
+static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
+    char text[16];
+    printf("   %-49s %10s", name,
+           toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12));
+    if (variance >= 0.0) printf("  %9.4f\n", variance);
+    else printf("  %9s\n", "-");
+}
+
+static void lesson_4_views(const double* logp, const double* reward) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
+    toy_solve(value, exact, logp, reward);
+    printf("3. One gradient, written in several ways, each by exact summation\n\n");
+    printf("   39 numbers each; \"off by\" is the largest difference from the first line;\n"
+           "   \"variance\" is that of the gradient from one rollout.\n\n");
+    printf("   %-49s %10s  %9s\n", "", "off by", "variance");
+    lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
+    toy_answer_gradient(grad, logp, weight);
+    lesson_4_line("bandit: sum over 27 of pi(y) r(y) grad log pi(y)", grad, exact, -1.0);
+    double variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_WHOLE);
+    lesson_4_line("tokens, whole return at each", grad, exact, variance);
+    variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
+    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
+    variance = toy_rollout_gradient(grad, logp, reward, value, 1.0, CREDIT_TO_GO);
+    lesson_4_line("tokens, reward-to-go minus V(prefix)", grad, exact, variance);
+
+    double paid[TOY_PARAMS];   // another reward, for which the reward-to-go differs from the whole return
+    for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
+    toy_solve(value, exact, logp, paid);
+    printf("\n   Another reward, paid token by token (1/3 at once for each digit 1):\n");
+    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
+    lesson_4_line("tokens, whole return at each", grad, exact, variance);
+    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
+    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
+    printf("\n   With one reward at the end, the reward-to-go IS the whole return: no line\n"
+           "   changes. Where rewards come earlier, only the variance changes.\n\n");
+}
+
+static void lesson_4_baseline(const double* logp, const double* reward) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], baseline[TOY_STATES];
+    double J = toy_solve(value, exact, logp, reward), none = 0.0;
+    const char* names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
+    char text[16];
+    const double constants[] = {0.0, J, toy_best_baseline(logp, reward), 1.0, 0.0};
+    printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n");
+    printf("   baseline            value  gradient off by   variance   of no baseline\n");
+    for (int i = 0; i < 5; i++) {
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i == 4 ? value[s] : constants[i];
+        double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
+        if (i == 0) none = variance;
+        if (i == 4) printf("   %-16s %8s", names[i], "varies");
+        else printf("   %-16s %8.4f", names[i], constants[i]);
+        printf("  %15s  %9.4f  %14.1f%%\n",
+               toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12), variance,
+               100.0 * variance / none);
+    }
+    printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
+           "   close to the best constant. V(prefix) adds a little, but here we know V\n"
+           "   exactly; a learned V costs a second model and is never exact.\n\n");
+}
+
+static void lesson_4_bias(const double* logp, const double* reward) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
+    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    char text[16];
+    toy_solve(value, exact, logp, reward);
+    printf("5. What discounting does to the expected gradient\n\n");
+    printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
+    printf("            at each token                  token of the answer\n");
+    printf("   gamma    relative error     angle       relative error     angle\n");
+    for (int i = 0; i < 4; i++) {
+        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_TO_GO);
+        printf("   %-5g    %14s  %6.3f deg", gammas[i],
+               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
+               toy_angle(grad, exact, TOY_PARAMS));
+        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_WHOLE);
+        printf("   %14s  %6.3f deg\n",
+               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
+               toy_angle(grad, exact, TOY_PARAMS));
+    }
+    printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
+           "   Right: the true gradient of the discounted return. All 27 answers have three\n"
+           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n");
+}
+
+static void lesson_4(void) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    toy_rewards(reward);
+    printf("Chapter 4. Why it is a bandit\n\n");
+    lesson_4_discount();
+    lesson_4_toy(logp, reward);
+    lesson_4_views(logp, reward);
+    lesson_4_baseline(logp, reward);
+    lesson_4_bias(logp, reward);
+}
+
+/* ================================================================================================================
+ * Chapter 5. Rewards: the verifier                                                   D2 sections 1 to 5, D1 "reward"
+ * ================================================================================================================
+ *
+ * The question. A policy has answered. Who says how good the answer is?
+ *
+ *   RLHF (D2 section 2)   people rank answers -> a reward model r(x, y) is fitted to the ranking -> RL against it.
+ *                         Works for anything people can compare. But the judge is a second network about as big as
+ *                         the first, it is only a proxy, and a policy that is pushed hard finds the proxy's holes.
+ *   RLVR (D2 section 3)   a program compares the final answer with the known one:  r(x, y) = 1 if they agree, else 0.
+ *                         No second network, no annotators, the same verdict every time. The price: it only works
+ *                         where an answer can be checked, such as mathematics and code.
+ *
+ * This chapter is that program. It has two halves, and only the first half is about language models.
+ *
+ *   1. Extract.  Where in the response is the answer?   MATH style: the last \boxed{...}.   GSM8K style: the number
+ *      behind the last ####.   STRICT means that nothing outside the format counts. That turns the reward into two
+ *      demands at once, "be right" and "write it where I look" (D2 section 4), without a second rule for the format.
+ *   2. Compare.  Is it the same answer?  \frac{1}{2}, 1/2, .5 and 0.50 are one number in four spellings. A verifier
+ *      that compares strings punishes right answers, and the policy learns spelling instead of mathematics.
+ *
+ * Comparing rests on two ideas, and the code follows them in this order:
+ *
+ *   NORMALIZE   rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
+ *   EVALUATE    two expressions are equal when they have equal VALUES at a few fixed, pseudo-random points.
+ *               (x+1)^2 and x^2+2x+1 share no spelling, but at x = 1.618 both are 6.85.
+ *
+ * Why evaluating is sound. If two polynomials differ, their difference is a polynomial that isn't zero, and such a
+ * polynomial of degree d has at most d zeros on a line (in more variables: a set of measure 0). Three fixed points in
+ * general position miss it. The same holds for everything built from + - * / powers, roots, exp, log, sin, cos
+ * wherever it is analytic. Numbers made of + - * / only are kept as exact fractions, so 1/3 is not 0.333333.
+ * Where it is not sound:
+ *   - Values closer than rounding can tell look equal: sqrt(10^40 + 1) and 10^20. Each value carries a bound on its
+ *     own rounding error, so that a sum that cancels is not mistaken for a difference.
+ *   - Variables stand for REAL numbers of both signs. sqrt(x^2) is not x (it is |x|), and an identity that holds for
+ *     integers only, such as (-1)^(2n) = 1, is not seen.
+ *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its set of solutions.
+ *
+ * Traps. A false "equal" is worse than a false "different": RL searches for whatever is rewarded, so a hole in the
+ * verifier is found and widened, while a missed right answer only costs a sample. When in doubt: unequal. And D3 calls
+ * the 0/1 reward one that can't be cheated. More exactly: it is as hard to cheat as its verifier is correct, and a
+ * lucky guess (D1) is paid like an insight. lesson_5 shows a format-only reward being cheated.
+ */
+#include <complex.h>
+#undef I  // complex.h claims the name I; _Complex_I does the same
+
+enum { MAX_ANSWER = 1000,      // longer answers are equal only to themselves
+       MAX_NORMALIZED = 2048,  // room for the rewritten text
+       MAX_NESTING = 80,       // parentheses in parentheses
+       MAX_ITEMS = 32,         // elements of a list or set
+       EVALUATION_POINTS = 3 };
+
+/* ---- 5.1 Extract ------------------------------------------------------------------------------------------- */
+
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Copies [start, end) without surrounding spaces to out. 1 = copied; 0 = it doesn't fit (out = ""): an answer
+// that is cut off could be judged right, so it is never shortened.
+static int copy_trimmed(char* out, int cap, const char* start, const char* end) {
+    while (start < end && is_space(*start)) start++;
+    while (end > start && is_space(end[-1])) end--;
+    if (cap > 0) out[0] = 0;
+    if (end - start >= cap) return 0;
+    memcpy(out, start, (size_t)(end - start));
+    out[end - start] = 0;
+    return 1;
+}
+
+// Finds the closing brace of the group that opens at *open, before limit; NULL = it never closes. \{ and \}
+// are printed braces and don't group.
+static const char* find_closing_brace(const char* open, const char* limit) {
+    int depth = 0;
+    for (const char* p = open; p < limit; p++) {
+        if (*p == '\\') p++;
+        else if (*p == '{') depth++;
+        else if (*p == '}' && --depth == 0) return p;
+    }
+    return NULL;
+}
+
+// The content of the last complete \boxed{...} in text; braces may nest, spaces around the content are
+// dropped. out: at least cap bytes, "" when nothing is found. Returns 1 = found, 0 = there is no box, it
+// never closes, or its content needs more than cap - 1 bytes. (D2 section 4, the format of MATH.)
+int extract_boxed(const char* text, char* out, int cap) {
+    if (cap > 0) out[0] = 0;
+    const char* limit = text + strlen(text);
+    for (const char* p = limit; p-- > text;) {
+        if (*p != '\\' || strncmp(p, "\\boxed", 6)) continue;
+        const char* open = p + 6;
+        while (open < limit && is_space(*open)) open++;
+        if (open >= limit || *open != '{') continue;
+        const char* close = find_closing_brace(open, limit);
+        if (close) return copy_trimmed(out, cap, open + 1, close);
+        limit = p;  // this box swallows the rest, so an earlier one must close before it: no byte is read twice
+    }
+    return 0;
+}
+
+// Does a comma at p (inside text) separate thousands? 1,000 and 12,345,678 yes; 1,2 and 1,0000 and 1234,567
+// no.
+static int is_thousands_comma(const char* text, const char* p) {
+    int before = 0;
+    while (p - before > text && is_digit(p[-1 - before])) before++;
+    return before >= 1 && before <= 3 && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]) && !is_digit(p[4]);
+}
+
+// Reads a number as people write it at *text ([sign] [$] 1,234.50 or 3/4) and writes it as a machine reads it
+// (-1234.50) to out. Returns 1 and moves *text behind it; 0 = no number here, or commas that separate no
+// thousands.
+static int read_number(const char** text, char* out, int cap) {
+    const char* p = *text;
+    int n = 0, digits = 0, sign = 0, dollar = 0, dot = 0, slash = 0;
+    if (cap < 3) return 0;
+    for (;; p++) {  // what may stand before the digits
+        if (!sign && !strncmp(p, "\xe2\x88\x92", 3)) { out[n++] = '-'; sign = 1; p += 2; }  // the Unicode minus
+        else if (!sign && (*p == '-' || *p == '+')) { if (*p == '-') out[n++] = '-'; sign = 1; }
+        else if (!dollar && *p == '$') dollar = 1;
+        else if (*p != ' ' && !(*p == '\\' && p[1] == '$')) break;
+    }
+    for (; n < cap; p++) {
+        if (is_digit(*p)) { out[n++] = *p; digits++; }
+        else if (*p == '.' && !dot && !slash && is_digit(p[1])) { out[n++] = *p; dot = 1; }
+        else if (*p == '/' && digits && !slash && !dot && is_digit(p[1])) { out[n++] = *p; slash = 1; }
+        else if (*p == ',' && digits && !dot && !slash && is_digit(p[1])) {  // 1,000 is a number, 1,00 is a riddle
+            if (!is_thousands_comma(*text, p)) return 0;
+        } else break;
+    }
+    if (n >= cap || !digits) return 0;
+    out[n] = 0;
+    *text = p;
+    return 1;
+}
+
+// The number behind the last #### of text, on the same line, without currency sign and thousands separators:
+// "#### **$1,080.50** in all" gives "1080.50". What follows the number is ignored. out, cap and result as
+// above; a last #### without a number is "not found", even if an earlier one had a number. D1 says the last
+// ####; the code D1 describes searches for the first. They differ when a response corrects itself.
+int extract_hash_answer(const char* text, char* out, int cap) {
+    const char* mark = NULL;
+    if (cap > 0) out[0] = 0;
+    for (const char* p = strstr(text, "####"); p; p = strstr(p + 1, "####")) mark = p;
+    if (!mark) return 0;
+    mark += 4;
+    while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is Markdown's bold
+    if (read_number(&mark, out, cap)) return 1;
+    if (cap > 0) out[0] = 0;
+    return 0;
+}
+
+// The forgiving extraction that the reward does NOT use: the box; else the last number; else the whole text,
+// trimmed. Good for measuring what a model knows, bad for teaching it a format: lesson_5 shows what r3 would
+// have got. Returns 1 = box, 2 = last number, 3 = whole text, 0 = nothing (empty, or too long for out).
+static int extract_lenient(const char* text, char* out, int cap) {
+    if (extract_boxed(text, out, cap)) return 1;
+    char number[64], last[64] = "";
+    for (const char* p = text; *p;) {
+        const char* after = p;
+        int starts = is_digit(*p) || (*p == '.' && is_digit(p[1])) ||
+                     (*p == '-' && (p == text || is_space(p[-1])) && (is_digit(p[1]) || p[1] == '.'));
+        if (starts && read_number(&after, number, sizeof number)) { memcpy(last, number, sizeof last); p = after; }
+        else if (starts) { do p++; while (is_digit(*p) || *p == ','); }
+        else p++;
+    }
+    if (last[0]) return copy_trimmed(out, cap, last, last + strlen(last)) ? 2 : 0;
+    return copy_trimmed(out, cap, text, text + strlen(text)) && out[0] ? 3 : 0;
+}
+
+/* ---- 5.2 First idea: normalize --------------------------------------------------------------------------------
+ * A person reads \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table below removes what is only typography
+ * and gives every symbol one spelling; everything else is copied. Special forms in the result:
+ *     "cm"        words from \text{...} and friends, in quotes; also "degree", "%" and "$"
+ *     1`000       a thousands separator (the comma of a list stays a comma)
+ *     [[a,b],[c,d]]   a matrix, so that rows and columns need no code of their own
+ *     {a,b}       a set (LaTeX's grouping braces look the same; a group never has a comma at its top)
+ * Spaces survive only between letters and digits: 3 1/2 must not become 31/2.
+ */
+static const struct { const char* from; const char* to; } SPELLINGS[] = {
+    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
+    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""}, {"\\boldsymbol", ""},
+    {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "}, {"\\qquad", " "},
+    {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""},
+    {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"}, {"\\times", "*"}, {"\\ast", "*"}, {"\\div", "/"},
+    {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"},
+    {"\\lvert", "|"}, {"\\rvert", "|"}, {"\\vert", "|"}, {"\\mid", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"},
+    {"\\lceil", "ceil("}, {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"},
+    {"\\leq", "<="}, {"\\le", "<="}, {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="},
+    {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="}, {"\\ldots", "..."},
+    {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""}, {"\\degree", "\"degree\""},
+    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"^ \\circ", "\"degree\""},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
+    {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"}, {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"},
+    {"\\begin{matrix}", "[["}, {"\\end{matrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
+    {"\\\\", "],["}, {"&", ","}, {"**", "^"}, {"\\pm*", "\\pm"}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""},
+    {")U(", ")\\cup("}, {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["},
+    {") U (", ")\\cup("}, {") U [", ")\\cup["}, {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
+    {" and ", ","}, {" or ", ","},
+    // Unicode, as UTF-8 bytes
+    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
+    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
+    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
+    {"\xe2\x89\xa0", "!="}, {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "},
+    {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"},
+    {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "},
+    {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+};
+static const char* const SUPERSCRIPTS[] = {  // the digits 0 to 9, then minus
+    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
+    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
+static const char* const TEXT_COMMANDS[] = {"\\text", "\\mbox", "\\textbf", "\\textit", "\\textrm", "\\mathrm",
+                                            "\\mathsf", "\\hbox", "\\textnormal", "\\operatorname"};
+
+typedef struct { char text[MAX_NORMALIZED]; int n, full, space, depth; } Normalizer;  // depth: of brackets
+
+static void emit(Normalizer* out, const char* s, int n) {
+    for (int i = 0; i < n; i++) {
+        if (s[i] == ' ') { out->space = 1; continue; }
+        char before = out->n ? out->text[out->n - 1] : 0;
+        int keep = out->space && (is_letter(before) || is_digit(before)) && (is_letter(s[i]) || is_digit(s[i]));
+        if (out->n + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
+        if (keep) out->text[out->n++] = ' ';
+        out->text[out->n++] = s[i];
+        out->space = 0;
+        out->depth += (s[i] == '(' || s[i] == '[' || s[i] == '{') - (s[i] == ')' || s[i] == ']' || s[i] == '}');
+    }
+}
+
+// Rewrites \text{...} at p: words go into quotes, "and"/"or" become the comma of a list. Returns the number
+// of bytes read, 0 = this is no text command.
+static int normalize_text_command(Normalizer* out, const char* p) {
+    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
+        int n = (int)strlen(TEXT_COMMANDS[i]);
+        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
+        const char* open = p + n;
+        while (*open == ' ') open++;
+        if (*open != '{') {
+            if (i == 1 && is_letter(p[n])) return n;  // \mboxinches: the braces got lost, the words are still there
+            continue;
+        }
+        const char* close = find_closing_brace(open, open + strlen(open));
+        if (!close) return 0;
+        const char *start = open + 1, *end = close;
+        while (start < end && is_space(*start)) start++;
+        while (end > start && is_space(end[-1])) end--;
+        int words = 0, length = (int)(end - start);
+        for (const char* q = start; q < end; q++) words |= is_letter(*q);
+        if ((length == 3 && !strncmp(start, "and", 3)) || (length == 2 && !strncmp(start, "or", 2)))
+            emit(out, ",", 1);
+        else if (!words || i == sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS - 1) emit(out, start, length);
+        else {
+            emit(out, "\"", 1);
+            for (const char* q = start; q < end; q++)
+                if (*q != '"' && *q != '$') emit(out, q, 1);
+            emit(out, "\"", 1);
+        }
+        return (int)(close + 1 - p);
+    }
+    return 0;
+}
+
+// Length of the longest entry of SPELLINGS that stands at p (0 = none) and its replacement. A command must be
+// there as a whole: \in is not the beginning of \infty.
+static int match_spelling(const char** to, const char* p) {
+    int best = 0;
+    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
+        const char* from = SPELLINGS[i].from;
+        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
+        int n = (int)strlen(from);
+        if (n <= best || strncmp(p, from, (size_t)n)) continue;
+        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+        best = n;
+        *to = SPELLINGS[i].to;
+    }
+    return best;
+}
+
+// Writes the one spelling of answer to out->text. 1 = done, 0 = too long.
+static int normalize(Normalizer* out, const char* answer) {
+    int raised = 0;  // are we in a run of superscript digits?
+    out->n = out->full = out->space = out->depth = 0;
+    for (const char* p = answer; *p && !out->full;) {
+        const char* to = "";
+        int n = 0, was_raised = raised;
+        raised = 0;
+        if ((unsigned char)*p >= 0x80)
+            for (int d = 0; d < 11 && !n; d++)
+                if (!strncmp(p, SUPERSCRIPTS[d], strlen(SUPERSCRIPTS[d]))) {
+                    if (!was_raised) emit(out, "^", 1);
+                    emit(out, &"0123456789-"[d], 1);
+                    n = (int)strlen(SUPERSCRIPTS[d]);
+                    raised = 1;
+                }
+        if (!n && *p == '\\') n = normalize_text_command(out, p);
+        if (!n && !is_letter(*p) && !is_digit(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
+        if (n) { p += n; continue; }
+        if (*p == '\\' && is_letter(p[1])) {  // a command that stays: \frac, \sqrt, \pi ... with its whole name
+            for (n = 1; is_letter(p[n]);) n++;
+            emit(out, p, n);
+            p += n;
+            continue;
+        }
+        if (*p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
+            for (n = 1; is_digit(p[n]);) n++;
+            emit(out, "_{", 2);
+            emit(out, p + 1, n - 1);
+            emit(out, "}", 1);
+            p += n;
+            continue;
+        }
+        int thousands = *p == ',' && out->depth == 0 && is_thousands_comma(answer, p);  // (100,200) is a pair
+        emit(out, thousands ? "`" : is_space(*p) ? " " : p, 1);
+        p++;
+    }
+    while (out->n && out->text[out->n - 1] == '.') out->n--;  // the full stop of the sentence
+    out->text[out->n] = 0;
+    return !out->full;
+}
+
+/* ---- 5.3 Second idea: evaluate --------------------------------------------------------------------------------
+ * A recursive-descent parser has one function per level of precedence, each written in terms of the next:
+ *     sum      = product  { (+ or - or \pm) product }
+ *     product  = power    { (* or / or nothing) power }            2x is 2*x
+ *     power    = postfix  [ ^ power ]                              2^3^2 is 2^(3^2)
+ *     postfix  = primary  { ! or % or degree }
+ *     primary  = number | name | ( sum ) | \frac A B | \sqrt[n] A | function argument
+ * This one builds no tree: it computes the value while it reads, with every variable replaced by its value at the
+ * current point. A second point is a second reading.
+ */
+typedef struct {
+    double complex z;  // the value
+    double error;      // bound on the rounding error in z, so that we know what "equal" can mean
+    int64_t num, den;  // the exact fraction num/den in lowest terms, den > 0; den = 0 when z isn't known exactly
+} Value;
+
+typedef struct {
+    const char *p, *end;  // what is left to read
+    int point, sign;      // which evaluation point; +1 or -1 for \pm
+    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
+    int nesting, bars;    // open parentheses; open |
+    int variables;        // was there any variable?
+    int failed;           // not an expression, or no value here
+} Parser;
+
+static const double ROUNDING = 0x1p-53;                        // half a unit in the last place of a double
+static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;     // so that the sum of two still fits
+
+static Value fail_value(Parser* s) {
+    s->failed = 1;
+    return (Value){0, 0, 0, 0};
+}
+
+static Value make_inexact(double complex z, double error) { return (Value){z, error + ROUNDING * cabs(z), 0, 0}; }
+
+static Value make_exact(int64_t num, int64_t den) {  // den != 0
+    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
+    while (b) { int64_t r = a % b; a = b; b = r; }  // Euclid: a becomes the greatest common divisor
+    if (den < 0) a = -a;
+    num /= a;
+    den /= a;
+    double value = (double)num / (double)den;
+    return (Value){value, ROUNDING * fabs(value), num, den};
+}
+
+// *out = a * b; 0 = the product leaves the exact range
+static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
+    if (a && llabs(b) > EXACT_LIMIT / llabs(a)) return 0;
+    *out = a * b;
+    return 1;
+}
+
+static Value multiply(Value a, Value b) {
+    int64_t num, den;
+    if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
+        return make_exact(num, den);
+    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+}
+
+static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
+
+static Value add(Value a, Value b) {
+    int64_t x, y, den;
+    if (a.den && b.den && multiply_exact(&x, a.num, b.den) && multiply_exact(&y, b.num, a.den) &&
+        multiply_exact(&den, a.den, b.den) && llabs(x + y) <= EXACT_LIMIT)
+        return make_exact(x + y, den);
+    return make_inexact(a.z + b.z, a.error + b.error);
+}
+
+static Value divide(Parser* s, Value a, Value b) {
+    if (b.z == 0 || cabs(b.z) <= b.error) return fail_value(s);  // zero, as far as we can tell
+    int64_t num, den;
+    if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
+        return make_exact(num, den);
+    double complex z = a.z / b.z;
+    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+}
+
+// a^b. Whole exponents by repeated multiplication, which keeps fractions exact. A negative real number to the
+// power p/q with odd q has a real root, and that is the one school means: (-8)^(1/3) = -2.
+static Value raise_power(Parser* s, Value a, Value b) {
+    if (b.den == 1 && llabs(b.num) <= 1024) {
+        if (b.num == 0) return a.z == 0 ? fail_value(s) : make_exact(1, 1);
+        Value result = make_exact(1, 1);
+        for (int64_t n = llabs(b.num); n; n >>= 1) {
+            if (n & 1) result = multiply(result, a);
+            if (n > 1) a = multiply(a, a);
+        }
+        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
+    }
+    double size = cabs(a.z);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
+    double complex z;
+    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
+    else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
+    else z = cpow(a.z, b.z);
+    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, cabs(z) * relative);
+}
+
+enum { FUNCTION_SIN, FUNCTION_COS, FUNCTION_TAN, FUNCTION_COT, FUNCTION_SEC, FUNCTION_CSC, FUNCTION_ASIN,
+       FUNCTION_ACOS, FUNCTION_ATAN, FUNCTION_LN, FUNCTION_LOG, FUNCTION_EXP, FUNCTION_ABS, FUNCTION_FLOOR,
+       FUNCTION_CEIL, LAST_FUNCTION = FUNCTION_CEIL,
+       NAME_SQRT, NAME_FRAC, NAME_PI, NAME_INFINITY, NAME_OPERATOR, NAME_VARIABLE };
+
+// Names that plain typing uses as well; a command that isn't here (\mu) is a variable of that name.
+static const struct { const char* name; int kind; } NAMES[] = {
+    {"sin", FUNCTION_SIN}, {"cos", FUNCTION_COS}, {"tan", FUNCTION_TAN}, {"cot", FUNCTION_COT},
+    {"sec", FUNCTION_SEC}, {"csc", FUNCTION_CSC}, {"arcsin", FUNCTION_ASIN}, {"arccos", FUNCTION_ACOS},
+    {"arctan", FUNCTION_ATAN}, {"asin", FUNCTION_ASIN}, {"acos", FUNCTION_ACOS}, {"atan", FUNCTION_ATAN},
+    {"ln", FUNCTION_LN}, {"log", FUNCTION_LOG}, {"exp", FUNCTION_EXP}, {"abs", FUNCTION_ABS},
+    {"floor", FUNCTION_FLOOR}, {"ceil", FUNCTION_CEIL}, {"sqrt", NAME_SQRT}, {"frac", NAME_FRAC}, {"pi", NAME_PI},
+    {"infty", NAME_INFINITY}, {"infinity", NAME_INFINITY}, {"inf", NAME_INFINITY}, {"oo", NAME_INFINITY},
+    {"cup", NAME_OPERATOR}, {"cap", NAME_OPERATOR}, {"pm", NAME_OPERATOR}, {"mp", NAME_OPERATOR},
+    {"overline", NAME_OPERATOR}, {"theta", NAME_VARIABLE}, {"alpha", NAME_VARIABLE}, {"beta", NAME_VARIABLE},
+    {"gamma", NAME_VARIABLE}, {"delta", NAME_VARIABLE}, {"lambda", NAME_VARIABLE}, {"omega", NAME_VARIABLE},
+    {"sigma", NAME_VARIABLE}, {"phi", NAME_VARIABLE},
+};
+
+// The longest known name at p, after an optional backslash: its index in NAMES and its length with the
+// backslash; -1 = none. Longest, because spaces get lost: \cotx is cot x.
+static int match_name(int* length, const char* p, const char* end) {
+    int best = -1, backslash = p < end && *p == '\\';
+    *length = 0;
+    p += backslash;
+    for (int i = 0; i < (int)(sizeof NAMES / sizeof *NAMES); i++) {
+        if (p >= end || NAMES[i].name[0] != *p) continue;
+        int n = (int)strlen(NAMES[i].name);
+        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
+        best = i;
+        *length = n + backslash;
+    }
+    return best;
+}
+
+// What comes next (0 = end), after spaces.
+static char peek(Parser* s) {
+    while (s->p < s->end && *s->p == ' ') s->p++;
+    return s->p < s->end && !s->failed ? *s->p : 0;
+}
+
+static int accept(Parser* s, const char* token) {
+    size_t n = strlen(token);
+    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
+    s->p += n;
+    return 1;
+}
+
+static Value parse_sum(Parser* s);
+static Value parse_power(Parser* s);
+static Value parse_primary(Parser* s);
+
+// ( sum ), and the same with { } and [ ]
+static Value parse_group(Parser* s) {
+    char close = *s->p == '(' ? ')' : *s->p == '[' ? ']' : '}';
+    s->p++;
+    int bars = s->bars;
+    s->bars = 0;
+    Value value = parse_sum(s);
+    s->bars = bars;
+    if (peek(s) != close) return fail_value(s);
+    s->p++;
+    return value;
+}
+
+// What \frac, \sqrt or \log_ applies to: a group, one digit (\frac12 is one half), or one name with its own
+// argument.
+static Value parse_argument(Parser* s) {
+    accept(s, "*");  // \frac*sqrt(3)3: a rewritten answer that lost its braces; no other reading has two arguments
+    if (is_digit(peek(s))) return make_exact(*s->p++ - '0', 1);
+    return parse_primary(s);
+}
+
+// Reads the whole number of a fraction: digits, in braces or bare; bare in LaTeX it is one digit. 1 = done.
+static int read_small_integer(Parser* s, int64_t* value, int latex) {
+    int braces = accept(s, "{"), digits = 0;
+    peek(s);
+    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
+        *value = *value * 10 + *s->p++ - '0';
+    return digits && (!braces || accept(s, "}"));
+}
+
+// A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. It must be a
+// proper fraction of whole numbers: 3\frac{x}{2} is a product.
+static Value parse_mixed_number(Parser* s, Value whole) {
+    Parser ahead = *s;
+    int64_t num = 0, den = 0;
+    int space = ahead.p < ahead.end && *ahead.p == ' ';
+    int latex = accept(&ahead, "\\frac");
+    if (latex ? !read_small_integer(&ahead, &num, 1) || !read_small_integer(&ahead, &den, 1)
+              : !space || !read_small_integer(&ahead, &num, 0) || !accept(&ahead, "/") ||
+                !read_small_integer(&ahead, &den, 0)) return whole;
+    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
+    s->p = ahead.p;
+    return add(whole, make_exact(num, den));
+}
+
+// 0.1\overline{6}: r digits that repeat behind a last place of 1/unit add digits / (unit (10^r - 1)).
+static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
+    int64_t digits, nines = 1, den;
+    const char* start = s->p;
+    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
+    for (; start < s->p; start++) nines *= is_digit(*start) ? 10 : 1;
+    if (!multiply_exact(&den, nines - 1, unit)) return fail_value(s);
+    return add(value, make_exact(digits, den));
+}
+
+// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
+static Value parse_number(Parser* s) {
+    int64_t num = 0, den = 1;
+    int exact = 1, digits = 0, dot = 0;
+    double value = 0, scale = 1;
+    const char* start = s->p;
+    for (; s->p < s->end; s->p++) {
+        char c = *s->p;
+        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
+        if (c == '.' && !dot) { dot = 1; continue; }
+        if (!is_digit(c)) break;
+        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
+        if (exact) num += c - '0';
+        value = value * 10 + (c - '0');
+        if (dot) scale *= 10;
+        digits++;
+    }
+    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
+    Value result = exact ? make_exact(num, den) : make_inexact(value / scale, value / scale * digits * ROUNDING);
+    if (s->arithmetic_only) return result;
+    if (!dot) return parse_mixed_number(s, result);
+    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
+}
+
+// A variable's value: a real number of size 0.5 to 2.5 that depends on its name and the point only, so that
+// both answers see the same one. Point 0 is positive, the others have both signs.
+static Value variable_value(Parser* s, uint64_t name) {
+    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
+    random_u64(&rng);
+    uint64_t bits = random_u64(&rng);
+    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
+    s->variables = 1;
+    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
+}
+
+// A variable whose name of n letters was just read, with its subscript: x, x_1, x_{12}, \theta. The name is
+// made into a number (131 is just a multiplier that mixes well).
+static Value parse_variable(Parser* s, const char* letters, int n) {
+    uint64_t name = 0;
+    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
+    if (accept(s, "_")) {
+        const char* start = s->p;
+        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
+        if (s->p >= s->end) return fail_value(s);
+        s->p++;
+        for (const char* q = start; q < s->p; q++)
+            if (is_letter(*q) || is_digit(*q)) name = name * 131 + (unsigned char)*q;
+    }
+    return variable_value(s, name);
+}
+
+static Value apply_function(Parser* s, int function, Value a) {
+    double complex z = 0, x = a.z;
+    int real = cimag(x) == 0;
+    double r = creal(x);
+    switch (function) {
+    case FUNCTION_SIN: z = real ? sin(r) : csin(x); break;
+    case FUNCTION_COS: z = real ? cos(r) : ccos(x); break;
+    case FUNCTION_TAN: z = real ? tan(r) : ctan(x); break;
+    case FUNCTION_COT: return divide(s, apply_function(s, FUNCTION_COS, a), apply_function(s, FUNCTION_SIN, a));
+    case FUNCTION_SEC: return divide(s, make_exact(1, 1), apply_function(s, FUNCTION_COS, a));
+    case FUNCTION_CSC: return divide(s, make_exact(1, 1), apply_function(s, FUNCTION_SIN, a));
+    case FUNCTION_ASIN: z = casin(x); break;
+    case FUNCTION_ACOS: z = cacos(x); break;
+    case FUNCTION_ATAN: z = catan(x); break;
+    case FUNCTION_LN: case FUNCTION_LOG:
+        if (cabs(x) <= a.error) return fail_value(s);
+        z = real && r > 0 ? log(r) : clog(x);
+        break;
+    case FUNCTION_EXP: z = real ? exp(r) : cexp(x); break;
+    case FUNCTION_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
+    case FUNCTION_FLOOR: case FUNCTION_CEIL:
+        if (a.den) {  // C rounds a quotient toward zero; floor rounds down, ceil(x) = -floor(-x)
+            int64_t n = function == FUNCTION_FLOOR ? a.num : -a.num;
+            n = n / a.den - (n % a.den < 0);
+            return make_exact(function == FUNCTION_FLOOR ? n : -n, 1);
+        }
+        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
+        return make_exact((int64_t)(function == FUNCTION_FLOOR ? floor(r) : ceil(r)), 1);
+    }
+    // d f(x) is about f'(x) dx; 1 + |f|^2 and 1/|x| bound the slopes of the functions above well enough
+    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+}
+
+static Value parse_product(Parser* s, int as_argument);
+
+// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_2 8; log without a base has base 10.
+static Value parse_function(Parser* s, int function) {
+    Value base = make_exact(10, 1), exponent = make_exact(1, 1);
+    if (function == FUNCTION_LOG && accept(s, "_")) base = parse_argument(s);
+    if (accept(s, "^")) exponent = parse_argument(s);
+    if (exponent.den == 1 && exponent.num == -1 && function <= FUNCTION_TAN) {
+        function = function == FUNCTION_SIN ? FUNCTION_ASIN : function == FUNCTION_COS ? FUNCTION_ACOS : FUNCTION_ATAN;
+        exponent = make_exact(1, 1);
+    }
+    char next = peek(s);
+    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
+    if (s->failed) return argument;
+    Value value = apply_function(s, function, argument);
+    if (function == FUNCTION_LOG) value = divide(s, value, apply_function(s, FUNCTION_LN, base));
+    return raise_power(s, value, exponent);
+}
+
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1, then a 2: refused, see
+// starts_factor.)
+static Value parse_root(Parser* s, int backslash) {
+    Value index = make_exact(2, 1);
+    if (peek(s) == '[') index = parse_group(s);
+    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
+    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
+}
+
+// A function, a constant or a variable.
+static Value parse_name(Parser* s) {
+    int length, name = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
+    const char* start = s->p + backslash;
+    if (name < 0) {  // one letter, or a command as a whole
+        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
+        length = (int)(s->p - start);
+        if (length == 0) return fail_value(s);
+        if (length == 1 && *start == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
+        if (length == 1 && *start == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
+        return parse_variable(s, start, length);
+    }
+    s->p += length;
+    int kind = NAMES[name].kind;
+    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
+    Value numerator;
+    switch (kind) {
+    case NAME_SQRT: return parse_root(s, backslash);
+    case NAME_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
+    case NAME_PI: return make_inexact(M_PI, 0);
+    case NAME_INFINITY: return (Value){INFINITY, 0, 0, 0};
+    case NAME_VARIABLE: return parse_variable(s, start, length - backslash);
+    }
+    return fail_value(s);  // an operator where a value should be
+}
+
+static Value parse_primary(Parser* s) {
+    if (s->nesting >= MAX_NESTING) return fail_value(s);
+    s->nesting++;
+    Value value = {0, 0, 0, 0};
+    char c = peek(s);
+    if (is_digit(c) || c == '.') value = parse_number(s);
+    else if (c == '(') value = parse_group(s);
+    else if (s->arithmetic_only) value = fail_value(s);
+    else if (c == '{' || c == '[') value = parse_group(s);
+    else if (c == '|' && !s->bars) {
+        s->p++;
+        s->bars++;
+        value = apply_function(s, FUNCTION_ABS, parse_sum(s));
+        s->bars--;
+        if (!accept(s, "|")) value = fail_value(s);
+    }
+    else if (is_letter(c) || c == '\\') value = parse_name(s);
+    else value = fail_value(s);
+    s->nesting--;
+    return value;
+}
+
+static Value parse_postfix(Parser* s) {
+    Value value = parse_primary(s);
+    while (!s->arithmetic_only && !s->failed) {
+        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
+        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
+        else if (peek(s) == '!' && !(s->p + 1 < s->end && s->p[1] == '=')) {
+            s->p++;
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! is beyond int64_t
+            Value product = make_exact(1, 1);
+            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
+            value = product;
+        } else break;
+    }
+    return value;
+}
+
+// A power with signs in front: x^-2, 5*-2
+static Value parse_signed_power(Parser* s) {
+    int negative = 0;
+    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) { negative ^= c == '-'; s->p++; }
+    Value value = parse_power(s);
+    return negative ? negate(value) : value;
+}
+
+static Value parse_power(Parser* s) {
+    Value base = parse_postfix(s);
+    if (s->arithmetic_only || peek(s) != '^') return base;
+    s->p++;
+    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... recurses too
+    Value exponent = parse_signed_power(s);
+    s->nesting--;
+    return s->failed ? base : raise_power(s, base, exponent);
+}
+
+// Can a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
+// readings.
+static int starts_factor(Parser* s, int as_argument) {
+    char c = peek(s);
+    if (s->arithmetic_only || !c) return 0;
+    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
+    if (c != '\\' && !is_letter(c)) return 0;
+    int length, name = match_name(&length, s->p, s->end);
+    if (name < 0) return 1;
+    return NAMES[name].kind != NAME_OPERATOR && !(as_argument && NAMES[name].kind <= LAST_FUNCTION);
+}
+
+// as_argument: the argument of a function without parentheses, \sin 2x, which ends at the next operator or
+// function
+static Value parse_product(Parser* s, int as_argument) {
+    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+    while (!s->failed) {
+        char c = peek(s);
+        if (!as_argument && c == '*') { s->p++; value = multiply(value, parse_signed_power(s)); }
+        else if (!as_argument && c == '/') {
+            s->p++;
+            int whole = s->arithmetic_only && s->p < s->end && *s->p == '/';  // 7//2 = 3, see chapter 6
+            s->p += whole;
+            value = divide(s, value, parse_signed_power(s));
+            if (whole && !s->failed) value = apply_function(s, FUNCTION_FLOOR, value);
+        }
+        else if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
+        else break;
+    }
+    return value;
+}
+
+static Value parse_sum(Parser* s) {
+    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    Value sum = make_exact(0, 1);
+    for (int first = 1; !s->failed; first = 0) {
+        int sign = 1;  // a sign in front of the first term is read with its first power
+        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
+        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
+        else if (!first && accept(s, "-")) sign = -1;
+        else if (!first && !accept(s, "+")) break;
+        Value term = parse_product(s, 0);
+        if (sign < 0) term = negate(term);
+        sum = first ? term : add(sum, term);
+    }
+    s->nesting--;
+    return sum;
+}
+
+// The value of [p, end) at an evaluation point. 1 = it is an expression and has a finite value there (or it
+// is infinity itself, which has no rounding error; an overflow has).
+static int evaluate(Value* value, int* variables, const char* p, const char* end, int point, int sign) {
+    Parser s = {p, end, point, sign, 0, 0, 0, 0, 0};
+    *value = parse_sum(&s);
+    *variables |= s.variables;
+    if (s.failed || peek(&s)) return 0;
+    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
+}
+
+// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
+// of their size: sqrt(2) is 1.414213562373 (13 digits) but not 1.4142. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would otherwise "equal" every number, and a policy would find that
+// out: it equals none.
+static int same_value(Value a, Value b) {
+    if (a.den && b.den) return a.num == b.num && a.den == b.den;
+    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
+    if (!isfinite(size)) return a.z == b.z;
+    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
+}
+
+/* ---- 5.4 Compare: the shapes an answer can have ------------------------------------------------------------------
+ * An answer is a list of items; an item is a word, a quantity with a unit, an equation, an interval, a tuple ... and
+ * in the end an expression, which 5.3 evaluates. A Span is a part of a normalized text; sign says which of its two
+ * values a text with \pm stands for here. budget bounds the total work by a constant times the length of the input.
+ */
+typedef struct { const char *p, *end; int sign; } Span;
+typedef struct { int budget, depth; } Comparison;
+
+static int compare_list(Span a, Span b, int ordered, Comparison* c);
+
+static Span trim_span(Span s) {
+    while (s.p < s.end && *s.p == ' ') s.p++;
+    while (s.end > s.p && s.end[-1] == ' ') s.end--;
+    return s;
+}
+
+// The first place in s, outside of brackets and quotes, where one of the tokens stands (its index goes to
+// *which).
+static const char* find_top_level(Span s, const char* const* tokens, int count, int* which) {
+    int depth = 0, quoted = 0;
+    for (const char* p = s.p; p < s.end; p++) {
+        if (*p == '"') quoted = !quoted;
+        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
+            size_t n = strlen(tokens[i]);
+            if (*p != tokens[i][0] || (size_t)(s.end - p) < n || memcmp(p, tokens[i], n)) continue;
+            *which = i;
+            return p;
+        }
+        depth += (*p == '(' || *p == '[' || *p == '{') - (*p == ')' || *p == ']' || *p == '}');
+    }
+    return NULL;
+}
+
+// Is s one bracketed piece, whose first bracket closes at its very end?
+static int is_bracketed(Span s) {
+    if (s.end - s.p < 2 || !strchr("([{", *s.p) || !strchr(")]}", s.end[-1])) return 0;
+    int depth = 0;
+    for (const char* p = s.p; p < s.end - 1; p++) {
+        depth += (*p == '(' || *p == '[' || *p == '{') - (*p == ')' || *p == ']' || *p == '}');
+        if (depth == 0) return 0;
+    }
+    return 1;
+}
+
+static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
+
+static int contains(Span s, const char* token) {
+    size_t n = strlen(token);
+    for (const char* p = s.p; p + n <= s.end; p++)
+        if (*p == *token && !memcmp(p, token, n)) return 1;
+    return 0;
+}
+
+static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
+
+// Cuts s at every top-level token into items; an item with \pm counts as two. Returns how many, -1 = too
+// many.
+static int split_items(Span* items, Span s, const char* token) {
+    int n = 0, which;
+    for (;;) {
+        const char* cut = find_top_level(s, &token, 1, &which);
+        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
+        for (int i = 0; i < copies; i++) {
+            if (n == MAX_ITEMS) return -1;
+            items[n] = item;
+            if (copies == 2) items[n].sign = i ? -1 : 1;
+            n++;
+        }
+        if (!cut) return n;
+        s.p = cut + strlen(token);
+    }
+}
+
+// The next character that matters: quotes never do, a space only between two digits, and the comma of
+// thousands is a comma. 0 = end.
+static int next_character(Span* s) {
+    for (; s->p < s->end; s->p++) {
+        char c = *s->p;
+        if (c == '"') continue;
+        if (c == ' ' && !(s->end - s->p > 1 && is_digit(s->p[-1]) && is_digit(s->p[1]))) continue;
+        s->p++;
+        return c == '`' ? ',' : (unsigned char)c;
+    }
+    return 0;
+}
+
+static int text_equal(Span a, Span b) {
+    if (a.sign != b.sign && has_plus_minus(a)) return 0;
+    for (;;) {
+        int x = next_character(&a), y = next_character(&b);
+        if (x != y) return 0;
+        if (!x) return 1;
+    }
+}
+
+static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+// Is s plain words, not mathematics? Yes for "..." from \text{}; yes for bare letters with a run of three or
+// more that doesn't start with a known name. So Evelyn is a word, xy and \pi r and cotx are not.
+static int is_word(Span s) {
+    const char* p = s.p;
+    if (s.end - s.p > 2 && *p == '"' && s.end[-1] == '"' && !memchr(p + 1, '"', (size_t)(s.end - p - 2))) {
+        for (p++; p < s.end; p++) if (is_letter(*p)) return 1;
+        return 0;
+    }
+    int word = 0, length, run = 0;
+    for (; p < s.end; p++) {
+        if (!is_letter(*p) && !strchr(" -'\"", *p)) return 0;
+        run = is_letter(*p) ? run + 1 : 0;
+        if (run == 3 && match_name(&length, p - 2, s.end) < 0) word = 1;
+    }
+    return word;
+}
+
+// Words are the same without regard to case, spaces, quotes and parentheses: \text{(C)} is C.
+static int words_equal(Span a, Span b) {
+    for (;;) {
+        int x = next_character(&a), y = next_character(&b);
+        while (x == '(' || x == ')' || x == ' ') x = next_character(&a);
+        while (y == '(' || y == ')' || y == ' ') y = next_character(&b);
+        if (lower_case(x) != lower_case(y)) return 0;
+        if (!x) return 1;
+    }
+}
+
+// Units that are recognized without \text{}, and their one spelling. Other words of four letters and more are
+// taken for a unit too when they follow a number (5 apples).
+static const struct { const char* name; const char* unit; } UNITS[] = {
+    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
+    {"meter", "m"}, {"metre", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
+    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
+    {"mileperhour", "mph"}, {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"},
+    {"minute", "min"}, {"sec", "sec"}, {"second", "sec"}, {"day", "day"}, {"kg", "kg"}, {"kilogram", "kg"},
+    {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"}, {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"},
+    {"dollar", "$"}, {"usd", "$"}, {"cent", "cent"}, {"percent", "%"}, {"unit", ""},
+};
+
+// Writes the one spelling of a unit's words [p, end) and its power to unit: "square inches" gives in2. known
+// tells whether the table has it. 1 = done.
+static int name_unit(char unit[24], int* known, const char* p, const char* end, char power) {
+    char name[24];
+    int n = 0;
+    *known = 0;
+    for (; p < end; p++) {
+        if (*p == ' ' || *p == '.') continue;
+        if (n == 21) return 0;
+        name[n++] = (char)lower_case(*p);
+    }
+    name[n] = 0;
+    static const struct { const char* prefix; char power; } PREFIXES[] = {{"square", '2'}, {"sq", '2'}, {"cubic", '3'}};
+    for (int i = 0; i < 3; i++) {
+        int length = (int)strlen(PREFIXES[i].prefix);
+        if (n <= length || strncmp(name, PREFIXES[i].prefix, (size_t)length)) continue;
+        n -= length;
+        memmove(name, name + length, (size_t)n + 1);
+        power = PREFIXES[i].power;
+        break;
+    }
+    if (n > 2 && name[n - 1] == 's') name[--n] = 0;
+    const char* spelled = name;
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && !*known; i++)
+        if (!strcmp(name, UNITS[i].name)) { spelled = UNITS[i].unit; *known = 1; }
+    snprintf(unit, 24, power && spelled[0] ? "%s%c" : "%s", spelled, power);
+    return 1;
+}
+
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". s keeps the number, unit gets
+// the name ("" = unspecific). Returns 1 when there was one.
+static int split_unit(Span* s, char unit[24]) {
+    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
+    int known;
+    unit[0] = 0;
+    if (s->end - s->p > 3 && !memcmp(s->p, "\"$\"", 3)) {
+        memcpy(unit, "$", 2);
+        s->p += 3;
+        return 1;
+    }
+    const char *end = s->end, *start;
+    char power = 0;
+    if (end - s->p > 4 && end[-1] == '}' && end[-3] == '{' && end[-4] == '^') { power = end[-2]; end -= 4; }
+    else if (end - s->p > 2 && is_digit(end[-1]) && end[-2] == '^') { power = end[-1]; end -= 2; }
+    if (end - s->p > 2 && end[-1] == '"') {
+        for (start = end - 2; start > s->p && *start != '"'; start--) {}
+        if (start == s->p || !name_unit(unit, &known, start + 1, end - 1, power)) return 0;
+        if (!strcmp(unit, "degree"))  // \sin 30^\circ is not a number of degrees
+            for (int i = 0; i < 6; i++) if (contains(*s, angles[i])) return 0;
+    } else {
+        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' '); start--) {}
+        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
+        int letters = 0, length;
+        const char* word = start + (*start == ' ');
+        while (word + letters < end && is_letter(word[letters])) letters++;
+        if (match_name(&length, word, end) >= 0 || !name_unit(unit, &known, word, end, power)) return 0;
+        if (!known && letters < 4) return 0;  // 2xy is a product
+    }
+    *s = trim_span((Span){s->p, start, s->sign});
+    return 1;
+}
+
+// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
+// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers, so
+// they get this short way.
+static int shorten_decimal(char* out, const char* p, const char* end) {
+    int n = 0, digits = 0, dot = 0, start = p < end && *p == '-';
+    if (start) out[n++] = '-';
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    for (; p < end; p++) {
+        if (*p == '`') continue;
+        if (*p == '.' ? dot : !is_digit(*p)) return 0;
+        dot |= *p == '.';
+        digits |= *p != '.';
+        if (*p != '0' || n > start) out[n++] = *p;                       // no zeros in front
+    }
+    while (dot && n > start && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';  // nor at the end
+    if (n == start) { n = 0; out[n++] = '0'; }                           // -0 is 0
+    out[n] = 0;
+    return digits > 0;
+}
+
+// 1 = both are plain decimals, *equal tells whether they are the same
+static int plain_decimals_equal(int* equal, Span a, Span b) {
+    char x[MAX_NORMALIZED + 2], y[MAX_NORMALIZED + 2];
+    if (!shorten_decimal(x, a.p, a.end) || !shorten_decimal(y, b.p, b.end)) return 0;
+    *equal = !strcmp(x, y);
+    return 1;
+}
+
+// Equal at every evaluation point (one is enough for numbers).
+static int expressions_equal(Span a, Span b) {
+    int equal;
+    if (plain_decimals_equal(&equal, a, b)) return equal;
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        Value x, y;
+        int variables = 0;
+        if (!evaluate(&x, &variables, a.p, a.end, point, a.sign)) return 0;
+        if (!evaluate(&y, &variables, b.p, b.end, point, b.sign)) return 0;
+        if (!same_value(x, y)) return 0;
+        if (!variables) return 1;
+    }
+    return 1;
+}
+
+// left - right of an equation at a point; 1 = it has a value
+static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
+    Value x, y;
+    if (!evaluate(&x, variables, left.p, left.end, point, left.sign)) return 0;
+    if (!evaluate(&y, variables, right.p, right.end, point, right.sign)) return 0;
+    *value = add(x, negate(y));
+    return isfinite(cabs(value->z));
+}
+
+// Two equations L = R are the same when L1 - R1 is a constant times L2 - R2. The quotient of the two
+// differences must be the same at all points; written as f(0) g(p) = f(p) g(0) it needs no division.
+static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
+    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
+    int variables = 0;
+    for (int point = 0; point <= EVALUATION_POINTS; point++) {
+        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
+        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
+        if (cabs(f.z) <= 16 * f.error || cabs(g.z) <= 16 * g.error) return 0;  // 0 = 0 says nothing
+        if (point == 0) { f0 = f; g0 = g; }
+        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
+    }
+    return variables;
+}
+
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
+enum { RELATION_LE, RELATION_GE, RELATION_NE, RELATION_EQUAL, RELATION_LT, RELATION_GT, RELATION_COUNT };
+
+// Is s a name that an equation may give a value to: x, x_1, \theta, f(x), "Area"? Not xy, not \sin(x).
+static int is_name(Span s) {
+    int length, name = match_name(&length, s.p, s.end);
+    const char* p = s.p;
+    if (p < s.end && *p == '"') return is_word(s);
+    if (name >= 0 ? NAMES[name].kind != NAME_VARIABLE : p >= s.end || (!is_letter(*p) && *p != '\\')) return 0;
+    if (name >= 0) p += length;
+    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
+    if (p + 1 < s.end && *p == '_') {  // the subscript: one character or a group
+        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
+        p = close ? close + 1 : s.end;
+    }
+    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
+}
+
+// Cuts s at its relations: "0<x<=5" gives three parts and two relations. Returns the number of parts (1 =
+// there is no relation), 0 = more than three.
+static int split_relations(Span part[3], int relation[2], Span s) {
+    int which, parts = 0;
+    for (;;) {
+        if (parts == 3) return 0;
+        const char* cut = find_top_level(s, RELATIONS, RELATION_COUNT, &which);
+        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (!cut) return parts;
+        if (parts < 3) relation[parts - 1] = which;
+        s.p = cut + strlen(RELATIONS[which]);
+    }
+}
+
+// Turns an inequality for one name into the interval it means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5].
+// Writes the interval to text and the name to *name. 1 = done.
+static int inequality_to_interval(char* text, int cap, Span* name, const Span part[3], const int relation[2], int parts) {
+    static const char infinity[] = "\\infty", minus_infinity[] = "-\\infty";
+    Span low = {minus_infinity, minus_infinity + 7, 0}, high = {infinity, infinity + 6, 0};
+    int low_closed = 0, high_closed = 0, middle = parts == 3 || !is_name(part[0]);
+    *name = part[middle];
+    if (parts < 2 || !is_name(*name)) return 0;
+    for (int i = 0; i < parts - 1; i++) {
+        if (relation[i] == RELATION_NE || relation[i] == RELATION_EQUAL) return 0;
+        int closed = relation[i] == RELATION_LE || relation[i] == RELATION_GE;
+        int rises = relation[i] == RELATION_LE || relation[i] == RELATION_LT;
+        int bound_is_left = middle && i == 0;
+        if (i == 1 && rises != (relation[0] == RELATION_LE || relation[0] == RELATION_LT)) return 0;  // a < x > b
+        if (rises == bound_is_left) { low = part[bound_is_left ? 0 : i + 1]; low_closed = closed; }
+        else { high = part[bound_is_left ? 0 : i + 1]; high_closed = closed; }
+    }
+    int n = snprintf(text, (size_t)cap, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p), low.p,
+                     (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
+    return n < cap;
+}
+
+static int compare_item(Span a, Span b, Comparison* c);
+
+// Items with a relation. An equation for a name may be answered by what the name is: x = 5 by 5, f(x) = 2x by
+// 2x, x \in [0,1] (normalized to x = [0,1]) by [0,1]; an inequality by its interval.
+static int compare_relations(Span a, Span b, Comparison* c) {
+    Span side[2][3] = {{a, a, a}, {b, b, b}}, name[2], value[2];
+    int relation[2][2] = {{0, 0}, {0, 0}}, parts[2], named[2] = {0, 0};
+    char interval[2][MAX_ANSWER];
+    for (int k = 0; k < 2; k++) {
+        value[k] = k ? b : a;
+        parts[k] = split_relations(side[k], relation[k], value[k]);
+        if (!parts[k]) return 0;
+        if (parts[k] == 2 && relation[k][0] == RELATION_EQUAL) {
+            int right = !is_name(side[k][0]);  // x = 5 or 5 = x
+            name[k] = side[k][right];
+            value[k] = side[k][!right];
+            named[k] = is_name(name[k]);
+        } else if (inequality_to_interval(interval[k], MAX_ANSWER, &name[k], side[k], relation[k], parts[k])) {
+            value[k] = (Span){interval[k], interval[k] + strlen(interval[k]), value[k].sign};
+            named[k] = 1;
+        } else if (parts[k] > 1) return 0;
+    }
+    int both = named[0] && named[1];
+    if ((both && text_equal(name[0], name[1])) || (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1))
+        if (compare_item(value[0], value[1], c)) return 1;
+    if (parts[0] != 2 || parts[1] != 2 || relation[0][0] != RELATION_EQUAL || relation[1][0] != RELATION_EQUAL) return 0;
+    return equations_equal(side[0][0], side[0][1], side[1][0], side[1][1]);
+}
+
+// A quantity with a unit. A unit that only one side names may be left out (90 for 90^\circ), two different
+// ones never agree, and nothing is converted. 50\% is what people write for 50 "percent" and for 0.5: both
+// are accepted.
+static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
+    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
+    if (compare_item(a, b, c)) return 1;
+    int percent = !strcmp(unit_a, "%") - !strcmp(unit_b, "%");
+    if (percent == 0) return 0;
+    Value x, y;
+    int variables = 0;
+    if (!evaluate(&x, &variables, a.p, a.end, 0, a.sign) || !evaluate(&y, &variables, b.p, b.end, 0, b.sign)) return 0;
+    Value hundred = make_exact(100, 1);
+    return !variables && same_value(percent > 0 ? x : multiply(x, hundred), percent > 0 ? multiply(y, hundred) : y);
+}
+
+// Pairs up the items of two lists, each used once: in order, or each with the first free one it equals.
+static int match_items(const Span* a, int na, const Span* b, int nb, int ordered, Comparison* c) {
+    int used[MAX_ITEMS] = {0};
+    if (na != nb || na < 0) return 0;
+    for (int i = 0; i < na; i++) {
+        int j = ordered ? i : 0, last = ordered ? i + 1 : nb;
+        while (j < last && (used[j] || !compare_item(a[i], b[j], c))) j++;
+        if (j == last) return 0;
+        used[j] = 1;
+    }
+    return 1;
+}
+
+static int compare_list(Span a, Span b, int ordered, Comparison* c) {
+    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    return match_items(items_a, split_items(items_a, a, ","), items_b, split_items(items_b, b, ","), ordered, c);
+}
+
+static int compare_item(Span a, Span b, Comparison* c) {
+    static const char* const comma[] = {","};
+    static const char* const cup[] = {"\\cup"};
+    char unit_a[24], unit_b[24];
+    int which;
+    a = trim_span(a);
+    b = trim_span(b);
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
+    if (text_equal(a, b)) return 1;
+    if (is_word(a) || is_word(b)) return words_equal(a, b);
+    c->depth++;
+    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if (find_top_level(a, RELATIONS, RELATION_COUNT, &which) || find_top_level(b, RELATIONS, RELATION_COUNT, &which))
+        equal = compare_relations(a, b, c);
+    else if (find_top_level(a, cup, 1, &which) || find_top_level(b, cup, 1, &which)) {
+        Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+        equal = match_items(items_a, split_items(items_a, a, cup[0]), items_b, split_items(items_b, b, cup[0]), 0, c);
+    } else {
+        int tuple_a = is_bracketed(a) && find_top_level(inside(a), comma, 1, &which);
+        int tuple_b = is_bracketed(b) && find_top_level(inside(b), comma, 1, &which);
+        if (tuple_a && tuple_b)  // [ ] and ( ) are different intervals; the order counts except in a set
+            equal = *a.p == *b.p && a.end[-1] == b.end[-1] && compare_list(inside(a), inside(b), *a.p != '{', c);
+        else if (!tuple_a && is_bracketed(a) && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
+        else if (!tuple_b && is_bracketed(b) && *b.p != '[') equal = compare_item(a, inside(b), c);
+        else if (is_bracketed(a) && is_bracketed(b)) equal = compare_item(inside(a), inside(b), c);
+        else equal = expressions_equal(a, b);
+    }
+    c->depth--;
+    return equal;
+}
+
+// Are two final answers the same mathematics? a and b are what extract_* returns or what a data set calls the
+// answer: LaTeX, Unicode or plain typing. 1 = equal, 0 = different, not comparable, empty, or longer than
+// MAX_ANSWER bytes (identical texts are equal at any length). Symmetric: the two are put in a fixed order
+// first. Time grows linearly with the length. See the head of the chapter for what "equal" can and can't see.
+int answers_equal(const char* a, const char* b) {
+    if (!*a || !*b) return 0;
+    int equal, order = strcmp(a, b);
+    if (order == 0) return 1;
+    size_t length_a = strlen(a), length_b = strlen(b);
+    if (length_a > MAX_ANSWER || length_b > MAX_ANSWER) return 0;
+    if (plain_decimals_equal(&equal, (Span){a, a + length_a, 0}, (Span){b, b + length_b, 0})) return equal;
+    Normalizer first, second;
+    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
+    Span x = trim_span((Span){first.text, first.text + first.n, 0});
+    Span y = trim_span((Span){second.text, second.text + second.n, 0});
+    if (x.p == x.end || y.p == y.end) return 0;
+    if (text_equal(x, y)) return 1;
+    Comparison c = {64 * (first.n + second.n + 2), 0};
+    if (compare_list(x, y, 0, &c)) return 1;
+    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // a list of solutions is the set of them: 1, 2 is {2, 1}
+    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
+    return compare_list(x, y, 0, &c);
+}
+
+/* ---- 5.5 The rewards -----------------------------------------------------------------------------------------
+ * r(response) = 1 if the answer is in the format and right, else 0. One response, one number, at the very end.
+ */
+
+// 1 when the last \boxed{...} of response equals truth, else 0. truth: the bare answer, e.g. "83". Strict: no
+// box, no reward, whatever else the response says (D2 section 4).
+float reward_boxed(const char* response, const char* truth) {
+    char answer[MAX_ANSWER + 1];
+    return extract_boxed(response, answer, sizeof answer) && answers_equal(answer, truth) ? 1.0f : 0.0f;
+}
+
+// 1 when the number behind the last #### of response equals the truth, else 0. truth: the bare number or a
+// whole reference solution that ends in "#### 42" (D1). Compared as numbers: 42, 42., 42.00 and $42 are one
+// answer.
+float reward_gsm8k(const char* response, const char* truth) {
+    char answer[64], expected[64];
+    if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
+    if (extract_hash_answer(truth, expected, sizeof expected)) truth = expected;
+    return answers_equal(answer, truth) ? 1.0f : 0.0f;
+}
+
+/* ---- Lesson 5 --------------------------------------------------------------------------------------------- */
+
+// Solves left = right for x when both sides are linear in x: evaluate the difference at two points and follow
+// the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN if that is not possible.
+static double solve_linear(const char* left, const char* right) {
+    Value x[2], f[2];
+    int variables = 0;
+    Span l = {left, left + strlen(left), 0}, r = {right, right + strlen(right), 0};
+    for (int point = 0; point < 2; point++) {
+        if (!evaluate(&x[point], &variables, "x", "x" + 1, point, 0)) return NAN;
+        if (!evaluate_difference(&f[point], &variables, l, r, point)) return NAN;
+    }
+    Value slope = add(f[1], negate(f[0]));
+    if (cabs(slope.z) <= 16 * slope.error) return NAN;  // parallel lines
+    return creal(x[0].z - f[0].z * (x[1].z - x[0].z) / slope.z);
+}
+
+// Two rewards that lesson 5 warns of. Partial credit: 1 for right and boxed, 0.5 for right but not boxed, 0.1
+// for a box with something wrong in it.
+static float reward_partial_credit(const char* response, const char* truth) {
+    char answer[MAX_ANSWER + 1];
+    if (reward_boxed(response, truth) == 1.0f) return 1.0f;
+    if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
+    return extract_lenient(response, answer, sizeof answer) && answers_equal(answer, truth) ? 0.5f : 0.0f;
+}
+
+// Format only: 1 for any box. Nothing asks whether the answer is right.
+static float reward_format_only(const char* response, const char* truth) {
+    char answer[MAX_ANSWER + 1];
+    (void)truth;
+    return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
+}
+
+static void print_four_rollouts(const char* truth) {
+    static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83",
+                                            "We get \\boxed{38}", "\\boxed{}"};
+    float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit, reward_format_only};
+    double total[3] = {0, 0, 0};
+    printf("Four rollouts of one question (D2 section 4), r5 is a fifth that only cheats.\n\n");
+    printf("      response                           in the box  strict  partial  format only\n");
+    for (int i = 0; i < 5; i++) {
+        char answer[64];
+        int found = extract_boxed(responses[i], answer, sizeof answer);
+        if (i == 4) printf("  %-48s%6.4g%9.4g%13.4g\n", "mean of r1 to r4", total[0] / 4, total[1] / 4, total[2] / 4);
+        printf("  r%d  %-35s%-9s", i + 1, responses[i], !found ? "(no box)" : answer[0] ? answer : "(empty)");
+        for (int k = 0; k < 3; k++) {
+            float reward = rewards[k](responses[i], truth);
+            printf(k == 0 ? "%8.4g" : k == 1 ? "%9.4g" : "%13.4g", reward);
+            if (i < 4) total[k] += reward;
+        }
+        printf("\n");
+    }
+    char fallback[64];
+    int how = extract_lenient(responses[2], fallback, sizeof fallback);
+    printf("\nr3 is right and gets %g: the strict reward reads the box and nothing else. With the\n",
+           reward_boxed(responses[2], truth));
+    printf("fallback (%s) it would read \"%s\" and give %d, and no rollout would\n",
+           how == 2 ? "no box: take the last number" : "take the text", fallback, answers_equal(fallback, truth));
+    printf("ever learn to use the box. Partial credit pays r3 too, so the box is worth less;\n");
+    printf("the format-only reward pays r4 (wrong) and r5 (empty), but not r3 (right).\n");
+    printf("RL raises whatever is paid above the mean: that reward trains empty boxes.\n\n");
+}
+
+static void print_hash_answers(void) {
+    static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
+        "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
+    const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
+    printf("GSM8K's format (D1): the number behind the last ####, compared as a number.\n\n");
+    printf("  response                  extracted   reward\n");
+    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
+        char answer[64];
+        int found = extract_hash_answer(responses[i], answer, sizeof answer);
+        printf("  %-26s%-10s%8.4g\n", responses[i], found ? answer : "(none)", reward_gsm8k(responses[i], truth));
+    }
+    printf("\n");
+}
+
+static void print_comparisons(void) {
+    static const char* const pairs[][2] = {
+        {"\\frac{14}{3}", "14/3"}, {"0.333333", "1/3"}, {"11,\\! 111", "11111"}, {"(x+1)^2", "x^2 + 2x + 1"},
+        {"(x+1)^2", "x^2 + 1"}, {"y = 2x + 3", "2x - y + 3 = 0"}, {"(3,4]", "[3,4]"}, {"3, 5, 7", "7,3,5"},
+        {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"}, {"52_8", "528"}, {"90^\\circ", "90"}, {"\\sqrt{x^2}", "x"}};
+    printf("Same mathematics? Normalize the spelling, then evaluate.\n\n");
+    printf("  answer              other answer              verdict\n");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        printf("  %-20s%-26s%s\n", pairs[i][0], pairs[i][1],
+               answers_equal(pairs[i][0], pairs[i][1]) ? "equal" : "different");
+    printf("\n  point          x    (x+1)^2   x^2+2x+1      x^2+1\n");
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        static const char* const texts[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
+        printf("  %5d", point);
+        for (int i = 0; i < 4; i++) {
+            Value value;
+            int variables = 0;
+            if (!evaluate(&value, &variables, texts[i], texts[i] + strlen(texts[i]), point, 0)) value.z = NAN;
+            printf("%11.4g", creal(value.z));
+        }
+        printf("\n");
+    }
+    printf("\n");
+}
+
+static void lesson_5(void) {
+    char truth[32];
+    const char *left = "(3x-9)/2", *right = "x+37";
+    snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
+    printf("Lesson 5. Rewards: who says that an answer is good?\n\n");
+    printf("  RLHF  people rank answers -> train a reward model -> RL against the model\n");
+    printf("  RLVR  a program checks the answer ----------------> RL against the program\n\n");
+    printf("A verifier costs no second network, gives the same verdict every time and judges\n");
+    printf("any number of rollouts. It needs answers that can be checked.\n\n");
+    printf("The question: half of 3x-9 equals x+37. Solving %s = %s: x = %s.\n\n", left, right, truth);
+    print_four_rollouts(truth);
+    print_comparisons();
+    print_hash_answers();
+    printf("Take away: the reward is the only thing you design. Right AND in the format is\n");
+    printf("one rule; and a reward can be trusted exactly as far as its verifier.\n\n");
+}
+
+/* ================================================================================================================
+ * Chapter 6, the tool: a calculator                                                              D1 "tool calls"
+ * ================================================================================================================
+ *
+ * While the model writes <|python_start|> 12*3 <|python_end|>, the engine evaluates 12*3 and forces the tokens
+ * <|output_start|> 36 <|output_end|> into the sequence. What the model may ask for is decided here: numbers, + - * /
+ * and parentheses. It is the evaluator of chapter 5 with everything else switched off, so the tool and the judge can't
+ * disagree about arithmetic.
+ *
+ * Why so little? D1's engine hands the text to Python's eval. Then 9**9**9 hangs the trainer, and a policy that is
+ * rewarded for right answers is a search for exactly such holes. A tool for RL must be total: every text gets a short
+ * result or none, soon. And the result is text the model has to copy, so it is printed as GSM8K prints it: 24, 0.2.
+ * Fractions are exact inside: 0.1+0.2 is 0.3 here, in floating point it would be 0.30000000000000004.
+ */
+enum { MAX_EXPRESSION = 256 };
+
+// Prints a value as GSM8K does: whole numbers in full, others with up to 12 significant digits and no zeros
+// at the end. 1 = printed; 0 = it doesn't fit, or it is no number that 12 digits describe.
+static int print_value(char* out, int cap, Value value) {
+    char text[64];
+    double v = creal(value.z), size = fabs(v);
+    if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
+    else if (!(size < 1e15) || size < 1e-12) return 0;
+    else {
+        int decimals = 11 - (int)floor(log10(size));
+        snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
+        char* end = text + strlen(text);
+        if (strchr(text, '.')) {
+            while (end[-1] == '0') *--end = 0;
+            if (end[-1] == '.') *--end = 0;
+        }
+    }
+    return copy_trimmed(out, cap, text, text + strlen(text));
+}
+
+// The tool: evaluates an expression of numbers (1,000 and .5 too), + - * /, parentheses and signs, and // for
+// division that rounds down (two of GSM8K's 27,998 annotations use it). out: at least cap bytes. 1 =
+// evaluated; 0 = no output and out = "": a power, a name, any other character, a missing operator, division
+// by zero, more than MAX_EXPRESSION bytes, parentheses too deep, or a result too large or too small to print.
+int calculate(const char* expression, char* out, int cap) {
+    if (cap > 0) out[0] = 0;
+    size_t length = strlen(expression);
+    if (length > MAX_EXPRESSION || strspn(expression, "0123456789+-*/()., ") != length) return 0;
+    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
+    Value value = parse_sum(&s);
+    if (s.failed || peek(&s)) return 0;
+    return print_value(out, cap, value);
+}
+
+// =============================================================================================
+// Chapter 6. Rollouts and the tool                                                          (D1)
+// =============================================================================================
+/*
+A rollout is one answer, sampled token by token from <|assistant_start|> to <|assistant_end|>. generate() in
+train_gpt.c does the sampling: sixteen rollouts of sixteen questions go through the model together.
+
+The model may use a calculator. It asks by writing
+
+    <|python_start|>12*3<|python_end|>
+
+The program that runs the model (nanochat calls it the engine) sees the closing token, evaluates the expression
+and writes the answer itself:
+
+    <|output_start|>36<|output_end|>
+
+The model then goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
+sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and what to ask. The
+result is a fact about the world, like a transition p(s'|s,a) in chapter 1, and a fact has no gradient.
+
+                 sampled  mask   in the loss   chosen by
+    12*3           yes      1        yes       the policy
+    36             no       0        no        the calculator
+    <|python_end|> yes      1        yes       the policy: to stop typing is an action too
+
+Traps
+  - Leave the output in the loss and the model is trained to predict the calculator. It will then happily
+    write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any case;
+    it has mask 1 and is simply a bad idea.)
+  - The tool answers only what it understands. For 2**3, 1/0 or "three" there is no output at all: the model
+    has to live with the silence, as in nanochat.
+  - The tool is a function of the tokens alone. That makes a rollout reproducible and lets sixteen rows run side by side.
+*/
+
+enum { EXPRESSION_SIZE = 256 };    // a longer expression is not evaluated
+
+// The tool's state after `length` tokens of an answer, for people who want to watch it.
+typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
+
+// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a <|python_end|>
+// that closes an expression. from is the first token of the expression.
+static ToolState tool_state(const int* ids, int length, int* from) {
+    int last = length - 1, i = last - (length > 0 && ids[last] == PYTHON_END);
+    while (i >= 0 && ids[i] != PYTHON_START && ids[i] != PYTHON_END) i--;
+    *from = i + 1;
+    if (i < 0 || ids[i] != PYTHON_START) return TOOL_IDLE;
+    return ids[last] == PYTHON_END ? TOOL_CALLED : TOOL_READING;
+}
+
+// The calculator as generate() wants it: after a call it returns the tokens to force, otherwise none.
+static int tool_calculator(int* forced, int capacity, const int* ids, int length) {
+    char expression[EXPRESSION_SIZE], result[EXPRESSION_SIZE];
+    int from, count = 0;
+    if (tool_state(ids, length, &from) != TOOL_CALLED || length - 1 - from >= EXPRESSION_SIZE) return 0;
+    for (int i = from; i < length - 1; i++) {
+        if (ids[i] >= 256 || ids[i] == 0) return 0;    // a special token is no arithmetic
+        expression[count++] = (char)ids[i];
+    }
+    expression[count] = 0;
+    if (!calculate(expression, result, sizeof result) || capacity < (int)strlen(result) + 2) return 0;
+    count = 0;
+    forced[count++] = OUTPUT_START;
+    for (const char* c = result; *c; c++) forced[count++] = (unsigned char)*c;
+    forced[count++] = OUTPUT_END;
+    return count;
+}
+
+static int count_masked(const int* mask, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++) count += mask[i] != 0;
+    return count;
+}
+
+// A rollout's text, special tokens by name: what the reward function reads. Lives until text_free().
+static Text rollout_text(const Rollout* r) {
+    Text text = {0};
+    decode_tokens(&text, r->ids, r->length, 1);
+    return text;
+}
+
+// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has mask 1.)
+static int used_tool(const Rollout* r) {
+    for (int i = 0; i < r->length; i++) if (r->ids[i] == OUTPUT_START && !r->mask[i]) return 1;
+    return 0;
+}
+
+/* ==========================================================================================================
+ * CHAPTER 7. Advantages: better than average                                             (D1, D3 section 4)
+ *
+ * Question: sixteen answers to one question have been marked 0 or 1. By how much should each be made more or
+ * less likely?
+ *
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then says nothing at
+ * all; and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * Subtract what was to be expected, and every answer has its say. The mean of the group, the K answers to the
+ * same question, is the cheapest expectation there is: no second model has to learn it.
+ *
+ *     centered    A_i = r_i - mean(r)                                  nanochat (D1), Dr. GRPO
+ *     RLOO        A_i = r_i - mean of the OTHER rewards                leave one out (Kool et al. 2019)
+ *     GRPO        A_i = (r_i - mean(r)) / (std(r) + eps)               DeepSeekMath 2024
+ *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}     per step, needs a V: chapter 2
+ *
+ * RLOO is centered, stretched: the mean of the others is (K mean - r_i) / (K - 1), so
+ *
+ *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
+ *
+ * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
+ * answer's own signal away. Its expected gradient is (K - 1) / K times the true one: right direction,
+ * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
+ * so its expected gradient is not a multiple of the true one that is the same for all questions: it is larger
+ * for questions that are nearly always or nearly never solved. The lesson computes all three expectations
+ * exactly.
+ *
+ * Which standard deviation? torch.std divides the squares by K - 1 ("sample"), numpy.std by K ("population").
+ * For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
+ *
+ *     sample      std = sqrt(1/3) = 0.5774      A = 0.5 / 0.5774 = +-0.8660
+ *     population  std = sqrt(1/4) = 0.5         A = 0.5 / 0.5    = +-1
+ *
+ * No signal. When all K rewards are equal, every rule gives 0 for everyone: nothing is learned from that
+ * question in this step. With a chance p of being right that happens with probability p^K + (1 - p)^K.
+ *
+ * Traps. (1) 0/0 in an all-equal group: the result here is exactly 0. (2) "Most rewards equal" is not "no
+ * signal". D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
+ * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
+ * tokens get the same advantage. (4) The baseline must come from the same question, never from the whole
+ * batch.
+ * ======================================================================================================== */
+
+// A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
+// writes nothing, K = 1 gives 0. A group of equal rewards gives exactly 0: in double the sum of K equal
+// floats, and so their mean, is exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al.
+// 2025).
+void advantages_centered(float* adv, const float* reward, int K) {
+    double mean = 0.0;
+    for (int k = 0; k < K; k++) mean += reward[k];
+    mean /= K > 0 ? K : 1;
+    for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - mean);
+}
+
+// Centered, divided by (standard deviation + eps); the squares are divided by `divisor`: K - 1 sample, K
+// population.
+static void advantages_standardized(float* adv, const float* reward, int K, int divisor, double eps) {
+    double square = 0.0;
+    advantages_centered(adv, reward, K);
+    for (int k = 0; k < K; k++) square += (double)adv[k] * adv[k];
+    if (square == 0.0) return;                                     // all equal, or K = 1: already exactly 0
+    double scale = sqrt(square / divisor) + eps;
+    for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
+}
+
+// A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
+// reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
+// and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
+// section 4.
+void advantages_grpo(float* adv, const float* reward, int K, float eps) {
+    advantages_standardized(adv, reward, K, K - 1, eps);
+}
+
+// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
+// be the same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 has no others and gives 0. RLOO:
+// Kool et al. 2019, Ahmadian et al. 2024; D3 section 4.
+void advantages_rloo(float* adv, const float* reward, int K) {
+    advantages_centered(adv, reward, K);
+    for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
+}
+
+// Odds that K answers with a chance p each carry no signal: all right or all wrong.
+static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
+
+// The same by playing it: share of groups in which the largest absolute centered advantage is 0.
+static double no_signal_sampled(double p, int K, int groups, Rng* rng) {
+    int silent = 0;
+    for (int g = 0; g < groups; g++) {
+        float reward[64], adv[64], largest = 0.0f;
+        for (int k = 0; k < K; k++) reward[k] = random_uniform(rng) < p ? 1.0f : 0.0f;
+        advantages_centered(adv, reward, K);
+        for (int k = 0; k < K; k++) if (fabs(adv[k]) > largest) largest = (float)fabs(adv[k]);
+        silent += largest == 0.0f;
+    }
+    return (double)silent / groups;
+}
+
+enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
+
+static const char* const rule_names[RULES] = {"centered", "GRPO sample", "GRPO popul.", "RLOO"};
+
+static void advantages_by_rule(float* adv, const float* reward, int K, int rule) {
+    if (rule == RULE_CENTERED) advantages_centered(adv, reward, K);
+    if (rule == RULE_GRPO) advantages_grpo(adv, reward, K, 1e-8f);
+    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-8);
+    if (rule == RULE_RLOO) advantages_rloo(adv, reward, K);
+}
+
+// Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
+// its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
+// over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
+// d theta = dp / d theta = p (1 - p).
+static double expected_gradient(double p, int K, int rule) {
+    double expected = 0.0;
+    for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
+        float reward[16], adv[16];
+        double probability = 1.0, g = 0.0;
+        for (int k = 0; k < K; k++) {
+            reward[k] = (float)(group >> k & 1);
+            probability *= reward[k] > 0.0f ? p : 1.0 - p;
+        }
+        advantages_by_rule(adv, reward, K, rule);
+        for (int k = 0; k < K; k++) g += adv[k] * (reward[k] - p) / K;
+        expected += probability * g;
+    }
+    return expected;
+}
+
+// GAE looks at one answer at a time. Spread a reward over an answer of T tokens, all of it on the last one,
+// with a value function that says `value` everywhere (here the group's mean), and read the first and the last
+// token.
+static void gae_of_answer(float* first, float* last, float reward, float value, int T, float lambda) {
+    float rewards[64] = {0}, values[64], adv[64];
+    rewards[T - 1] = reward;
+    for (int t = 0; t < T; t++) values[t] = value;
+    advantages_gae(adv, rewards, values, T, 1.0f, lambda);
+    *first = adv[0];
+    *last = adv[T - 1];
+}
+
+// One line per distinct reward value of the group, its advantages under every rule, then the sums.
+static void print_group(const char* title, const float* reward, int K) {
+    enum { TOKENS = 10 };
+    float adv[RULES][16];
+    double mean = 0.0;
+    for (int k = 0; k < K; k++) mean += (double)reward[k] / K;
+    printf("%s", title);
+    for (int k = 0; k < K; k++) printf("%s%g", k ? "," : " [", reward[k]);
+    printf("], K = %d, mean %.4f\n", K, mean);
+    printf("  reward  times   centered  GRPO smpl  GRPO popl      RLOO |  GAE l=1  GAE l=.95\n");
+    for (int rule = 0; rule < RULES; rule++) advantages_by_rule(adv[rule], reward, K, rule);
+    for (int k = 0; k < K; k++) {
+        int times = 0, seen = 0;
+        float first, last, faded, same;
+        for (int i = 0; i < K; i++) times += reward[i] == reward[k];
+        for (int i = 0; i < k; i++) seen += reward[i] == reward[k];
+        if (seen) continue;
+        gae_of_answer(&first, &last, reward[k], (float)mean, TOKENS, 1.0f);
+        gae_of_answer(&faded, &same, reward[k], (float)mean, TOKENS, 0.95f);
+        printf("%8g %6d %10.4f %10.4f %10.4f %9.4f | %8.4f %9.4f\n", reward[k], times, adv[RULE_CENTERED][k],
+               adv[RULE_GRPO][k], adv[RULE_GRPO_POPULATION][k], adv[RULE_RLOO][k], first, faded);
+    }
+    printf("  sum of all    ");
+    for (int rule = 0; rule < RULES; rule++) {
+        double sum = 0.0;
+        for (int k = 0; k < K; k++) sum += adv[rule][k];
+        printf(rule == RULE_RLOO ? "%10.4f" : rule ? " %10.4f" : "%9.4f", fabs(sum) < 5e-6 ? 0.0 : sum);
+    }
+    printf(" |\n");
+}
+
+static void print_gae_example(void) {
+    const float reward[5] = {0.0f, 0.0f, 0.5f, 0.0f, 1.0f}, value[5] = {0.2f, 0.1f, 0.4f, 0.6f, 0.5f};
+    const float setting[4][2] = {{1.0f, 1.0f}, {1.0f, 0.95f}, {0.99f, 0.95f}, {0.9f, 0.0f}};
+    printf("GAE with a value function that has an opinion per step (terminal value 0):\n");
+    printf("   gamma  lambda      t = 0         1         2         3         4\n");
+    printf("   reward        ");
+    for (int t = 0; t < 5; t++) printf("%10.4g", reward[t]);
+    printf("\n   value V       ");
+    for (int t = 0; t < 5; t++) printf("%10.4g", value[t]);
+    for (int i = 0; i < 4; i++) {
+        float adv[5];
+        advantages_gae(adv, reward, value, 5, setting[i][0], setting[i][1]);
+        printf("\n%8.2f %7.2f ", setting[i][0], setting[i][1]);
+        for (int t = 0; t < 5; t++) printf("%10.4f", adv[t]);
+    }
+    printf("\n\n");
+}
+
+static void print_expected_gradients(void) {
+    const double chances[] = {0.01, 0.1, 0.5, 0.9, 0.99};
+    enum { K = 8 };
+    printf("Expected gradient over ALL %d groups of K = %d, divided by the true p(1-p):\n", 1 << K, K);
+    printf("   chance p    p(1-p)");
+    for (int rule = 0; rule < RULES; rule++) printf("%13s", rule_names[rule]);
+    printf("\n");
+    for (int i = 0; i < 5; i++) {
+        double p = chances[i];
+        printf("%11.2f %9.4f", p, p * (1.0 - p));
+        for (int rule = 0; rule < RULES; rule++)
+            printf("%13.4f", expected_gradient(p, K, rule) / (p * (1.0 - p)));
+        printf("\n");
+    }
+    printf("RLOO is exact. Centered is short by (K-1)/K = %.4f, for every p alike. GRPO\n", (K - 1.0) / K);
+    printf("gives nearly solved and nearly hopeless questions more weight than the middle.\n\n");
+}
+
+static void print_no_signal(void) {
+    const double chances[] = {0.01, 0.1, 0.1875, 0.5, 0.9, 0.99};
+    const int sizes[] = {2, 4, 8, 16};
+    Rng rng = {7};
+    printf("Odds that a group carries no signal: p^K + (1-p)^K | 20000 groups played.\n");
+    printf("   chance p");
+    for (int j = 0; j < 4; j++) printf("          K = %-2d%s", sizes[j], j < 3 ? " " : "");
+    printf("\n");
+    for (int i = 0; i < 6; i++) {
+        printf("%11.4f", chances[i]);
+        for (int j = 0; j < 4; j++)
+            printf("  %6.4f | %6.4f", no_signal_odds(chances[i], sizes[j]),
+                   no_signal_sampled(chances[i], sizes[j], 20000, &rng));
+        printf("\n");
+    }
+    printf("A question is worth its samples when it is neither hopeless nor solved.\n\n");
+}
+
+static void print_eight(void) {
+    printf("Eight answers, c of them right (GRPO, sample std): what is \"near zero\"?\n");
+    printf("   c        ");
+    for (int c = 0; c <= 8; c++) printf("%7d", c);
+    for (int side = 1; side >= 0; side--) {
+        printf(side ? "\n   A, right " : "\n   A, wrong ");
+        for (int c = 0; c <= 8; c++) {
+            float reward[8], adv[8];
+            for (int k = 0; k < 8; k++) reward[k] = k < c ? 1.0f : 0.0f;
+            advantages_grpo(adv, reward, 8, 1e-8f);
+            if (side ? c == 0 : c == 8) printf("      -");
+            else printf("%7.3f", side ? adv[0] : adv[7]);
+        }
+    }
+    printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
+}
+
+static void lesson_7(void) {
+    const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
+    const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+    printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
+    printf("GAE here: answers of 10 tokens, reward on the last, V = group mean everywhere,\n");
+    printf("gamma 1; the first token's A. l (lambda) = 1 is centered; 0.95 fades by 0.95^9.\n\n");
+    print_group("D2's four rollouts", four, 4);
+    printf("\n");
+    print_group("D1's sixteen", sixteen, 16);
+    printf("\n");
+    print_group("All equal", equal, 4);
+    printf("\n");
+    print_group("One rollout", one, 1);
+    printf("\n");
+    print_group("Two rollouts", two, 2);
+    printf("\n");
+    print_gae_example();
+    print_expected_gradients();
+    print_no_signal();
+    print_eight();
+    printf("Take away: an advantage is a comparison. Without difference there is nothing to\n");
+    printf("learn, and the rules differ only in how they scale the difference.\n");
+}
+
+
+/* ====================================================================================================
+ * Chapter 8. The objective: reward minus beta KL                                         (D3 section 5)
+ *
+ * The question. A policy that only chases reward leaves the region where its reward can be trusted, and
+ * forgets what pre-training taught it. How do we hold it near its starting point, and how do we measure
+ * "near" from samples?
+ *
+ * The objective has two parts that pull against each other:
+ *
+ *     J(pi) = E over x ~ D, y ~ pi(.|x) of [ r(x,y) ]  -  beta E over x ~ D of [ KL(pi(.|x) || pi_ref(.|x)) ]
+ *
+ *     D       the set of prompts              pi      the policy in training
+ *     r       judge or verifier               pi_ref  where it started: a frozen copy, usually the SFT model
+ *     beta    the price of one nat of drift   nat     the unit of natural logarithms, 1.443 bits
+ *
+ * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
+ * (D1) leaves the second part out, that is beta = 0.
+ *
+ * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
+ * and the rollouts are such answers:
+ *
+ *     KL(pi || pi_ref) = E over y ~ pi of [ log pi(y|x) - log pi_ref(y|x) ]  ~  (1/N) sum_i log_ratio(y_i)
+ *
+ * With log_ratio = logp - logp_ref and samples FROM THE POLICY, three estimators are in use (Schulman 2020):
+ *
+ *     k1 = log_ratio                         right on average, noisy, negative for many samples
+ *     k2 = log_ratio^2 / 2                   never negative, wrong on average unless the drift is small
+ *     k3 = exp(-log_ratio) - 1 + log_ratio   right on average, never negative
+ *
+ * k3 is k1 plus exp(-log_ratio) - 1. That extra is pi_ref/pi - 1, and its average under pi is
+ * sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no average, it only cancels noise. And e^u >= 1 + u for every
+ * u, so k3 >= 0.
+ *
+ * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
+ * number, and the policy gradient multiplies it with the score. In the LOSS it is differentiated. The
+ * gradient that we want is
+ *
+ *     grad KL = E[ log_ratio * grad log pi ]                     (the term E[grad log pi] is 0, chapter 4)
+ *
+ *     k1 in the reward             E[ log_ratio * score ]                 exact
+ *     k1 in the loss               E[ 1 * score ] = 0                     does nothing at all, on average
+ *     k2 in the loss               E[ log_ratio * score ]                 exact, although k2 itself is biased
+ *     k3 in the loss (GRPO paper)  E[ (1 - pi_ref/pi) * score ]           grad KL(pi_ref || pi), the other KL
+ *     k3 in the reward             E[ k3 * score ]                        grad of one KL minus the other
+ *     k3 * pi/pi_sample in the loss                                       exact again
+ *
+ * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
+ * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
+ *
+ * An unbiased estimate is not an unbiased gradient. One more condition is easy to miss: "k2 exact" needs the
+ * log-ratio of the whole ANSWER. Applied token by token, as is usual, a loss term only sees its own token and
+ * not what that token leads to later. The reward form with the return does see it.
+ *
+ * Where it leads. Write pi*(y) = pi_ref(y) exp(r(y)/beta) / Z, where Z makes the sum 1. Then
+ *
+ *     J(pi) = E[ r - beta log(pi/pi_ref) ] = beta E[ log( pi_ref exp(r/beta) / pi ) ]
+ *           = beta log Z  -  beta KL(pi || pi*)
+ *
+ * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives, only
+ * reweighted. Large beta: stay. Small beta: the best answers take all.
+ *
+ * Where D3 needs care.
+ *   - Signs. D3 prints k1 = -log_ratio and k3 = exp(log_ratio) - 1 - log_ratio, with the same log_ratio. Then
+ *     k1 estimates minus the KL, and k3 estimates nothing useful, since its exponential has the policy on top
+ *     and is averaged over the policy. For samples from pi_ref that k3 is right, as an estimate of
+ *     KL(pi_ref || pi). Here the sign follows the samples, which come from the policy.
+ *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
+ *     use k1. Its single values may be negative, and that is no flaw there.
+ *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
+ *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one. The lesson prints both.
+ *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
+ *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
+ *     is n times smaller for n tokens, so long answers may drift almost for free.
+ * ================================================================================================== */
+
+// e^x and its slope for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80 =
+// 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that value and slope stay
+// finite, keep their sign and still belong together. A cut at 80 would have slope 0 and would tell the
+// optimizer that all is well exactly where the drift is worst.
+enum { EXP_LIMIT = 80 };
+
+static double bounded_exp(double* slope, double x) {
+    *slope = exp(x > EXP_LIMIT ? EXP_LIMIT : x);           // a NaN stays a NaN
+    return x > EXP_LIMIT ? *slope * (1.0 + x - EXP_LIMIT) : *slope;
+}
+
+// Estimate of KL(policy || reference) from one sample of the policy, in nats, and its derivative by logp.
+// estimator is 1, 2 or 3. k3 of a small log-ratio x is about x^2/2, the tiny rest of numbers near 1: expm1(x)
+// = e^x - 1 keeps the digits that exp(x) - 1 loses.
+static double kl_estimate(double* slope, double log_ratio, int estimator) {
+    if (estimator == 1) { *slope = 1.0; return log_ratio; }
+    if (estimator == 2) { *slope = log_ratio; return 0.5 * log_ratio * log_ratio; }
+    double x = -log_ratio, power;
+    double ratio_minus_1 = x > EXP_LIMIT ? bounded_exp(&power, x) - 1.0 : expm1(x);
+    *slope = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
+    return ratio_minus_1 - x;
+}
+
+static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
+    double slope;
+    for (int i = 0; i < n; i++) kl[i] = (float)kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
+}
+
+// The three estimators of KL(policy || reference), one value per sample or token, in nats.
+//   kl (n)         out
+//   logp (n)       log-probability under the policy, which also drew the sample
+//   logp_ref (n)   log-probability of the same sample under the reference
+// Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
+// finite for every log-ratio between -6000 and 6000 (see bounded_exp); infinite or NaN input gives infinite
+// or NaN output. Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r and
+// k3 = (r - 1) - log r.
+void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) {
+    kl_estimates(kl, logp, logp_ref, n, 1);
+}
+void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) {
+    kl_estimates(kl, logp, logp_ref, n, 2);
+}
+void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
+    kl_estimates(kl, logp, logp_ref, n, 3);
+}
+
+// ---- from tokens to one number: the only place where losses are averaged --------------------------------
+//
+// Every loss below is  sum over sampled tokens of  weight(sequence) * f(token),  and papers differ in the
+// weight:
+//
+//     NORM_TOKEN_MEAN      1 / (sampled tokens in the batch)   every token counts the same     nanochat, DAPO
+//     NORM_SEQUENCE_MEAN   1 / (B * tokens of its sequence)    every answer counts the same    GRPO paper
+//     NORM_SEQUENCE_SUM    1 / B                               log pi(y) = sum over tokens     REINFORCE
+//
+// The third is the gradient of the objective. The second gives a token of a long answer less weight than a
+// token of a short one. The first does so only through the total of the batch.
+enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
+
+typedef struct {                  // what a loss may look at for one token
+    double logp;                  // log-probability under the policy, in nats
+    double logp_other;            // the same under the policy that sampled, or under the reference
+    double advantage;             // of the token's sequence
+    double clip_low, clip_high;   // loss_clip only
+    int estimator;                // loss_kl only
+} TokenInput;
+
+typedef double (*TokenLoss)(double* slope, const TokenInput* in);   // f(token), and its derivative by logp
+
+// loss = sum of weight * f, dlogp = weight * slope, and exactly 0 where the mask is 0. Masked entries are
+// never read, so they may hold anything. logp_other may be NULL (taken as 0), advantage may be NULL (taken as
+// 1). No sampled token at all, or B or T1 below 1: loss 0, gradient 0. A sequence without sampled tokens adds
+// nothing but still counts in B: it is a rollout that was paid for, and leaving it out would make the step
+// size depend on how many answers happened to be empty. An unknown norm: NaN, gradient 0.
+static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, const float* logp,
+                             const float* logp_other, const float* advantage, const int* mask, int B, int T1,
+                             int norm) {
+    double loss = 0.0, in_batch = 0.0;
+    int known = norm == NORM_TOKEN_MEAN || norm == NORM_SEQUENCE_MEAN || norm == NORM_SEQUENCE_SUM;
+    if (B < 1 || T1 < 1) return known ? 0.0 : NAN;
+    for (size_t i = 0; i < (size_t)B * T1; i++) {
+        dlogp[i] = 0.0f;
+        in_batch += mask[i] != 0;
+    }
+    if (!known) return NAN;
+    for (int b = 0; b < B; b++) {
+        size_t start = (size_t)b * T1, end = start + T1;
+        double in_sequence = 0.0;
+        for (size_t i = start; i < end; i++) in_sequence += mask[i] != 0;
+        if (in_sequence == 0.0) continue;
+        double weight = norm == NORM_TOKEN_MEAN    ? 1.0 / in_batch
+                      : norm == NORM_SEQUENCE_MEAN ? 1.0 / (B * in_sequence)
+                                                   : 1.0 / B;
+        for (size_t i = start; i < end; i++) {
+            if (!mask[i]) continue;
+            double slope;
+            in.logp = logp[i];
+            in.logp_other = logp_other ? logp_other[i] : 0.0;
+            in.advantage = advantage ? advantage[b] : 1.0;
+            loss += weight * token_loss(&slope, &in);
+            dlogp[i] = (float)(weight * slope);
+        }
+    }
+    return loss;
+}
+
+static double token_kl(double* slope, const TokenInput* in) {
+    return kl_estimate(slope, in->logp - in->logp_other, in->estimator);
+}
+
+// A KL estimate used as a loss (to be multiplied by beta and added to another loss).
+//   dlogp (B,T1)            out: d(loss)/d(logp), exactly 0 where mask is 0
+//   logp, logp_ref (B,T1)   nats per token;  mask (B,T1): 1 = sampled by the policy
+//   norm, estimator         NORM_...; 1, 2 or 3 for k1, k2, k3. Anything else: NaN, gradient 0
+// The gradient is that of the chosen estimator, as autograd would give it: k1 -> 1, k2 -> log_ratio,
+// k3 -> 1 - pi_ref/pi. The chapter head says what each is worth. Returns nats; empty input: see
+// average_tokens.
+double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const int* mask, int B, int T1,
+               int norm, int estimator) {
+    TokenInput in = {.estimator = estimator};
+    if (estimator < 1 || estimator > 3) norm = -1;
+    return average_tokens(dlogp, token_kl, in, logp, logp_ref, NULL, mask, B, T1, norm);
+}
+
+// ---- exact sums for the proofs ---------------------------------------------------------------------------
+
+// Expectation of the estimator over n outcomes with log-probabilities logp and logp_ref; also its variance
+// and the probability that one sample comes out negative. sign -1 gives the formulas as D3 prints them.
+static double kl_moments(double* variance, double* negative, const double* logp, const double* logp_ref,
+                         int n, double sign, int estimator) {
+    double mean = 0.0, square = 0.0, slope;
+    *negative = 0.0;
+    for (int i = 0; i < n; i++) {
+        double p = exp(logp[i]), k = kl_estimate(&slope, sign * (logp[i] - logp_ref[i]), estimator);
+        mean += p * k;
+        square += p * k * k;
+        *negative += k < 0.0 ? p : 0.0;
+    }
+    *variance = square - mean * mean;
+    return mean;
+}
+
+static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
+    double kl = 0.0;
+    for (int i = 0; i < n; i++) kl += exp(logp[i]) * (logp[i] - logp_ref[i]);
+    return kl;
+}
+
+// The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
+// estimator's slope; in the reward, its value; and for k3 times the ratio pi/pi_sample both, by the product
+// rule at ratio 1.
+enum { KL_USES = 9, KL_K3_REWARD = 6 };
+static const struct {
+    const char* name;
+    int estimator, uses_slope, uses_value;
+    double sign;                               // -1: the formula as D3 prints it
+} kl_uses[KL_USES] = {{"k1 in the loss", 1, 1, 0, 1.0},   {"k2 in the loss", 2, 1, 0, 1.0},
+                      {"k3 in the loss", 3, 1, 0, 1.0},   {"k3 * ratio, loss", 3, 1, 1, 1.0},
+                      {"k1 in the reward", 1, 0, 1, 1.0}, {"k2 in the reward", 2, 0, 1, 1.0},
+                      {"k3 in the reward", 3, 0, 1, 1.0}, {"D3 k1, reward", 1, 0, 1, -1.0},
+                      {"D3 k3, reward", 3, 0, 1, -1.0}};
+
+static double kl_score_weight(double log_ratio, int use) {
+    double slope, value = kl_estimate(&slope, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
+    return kl_uses[use].uses_slope * slope + kl_uses[use].uses_value * value;
+}
+
+// Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
+static void softmax_score_sum(double* grad, const double* logp, const double* weight, int n) {
+    for (int j = 0; j < n; j++) {
+        grad[j] = 0.0;
+        for (int i = 0; i < n; i++)
+            grad[j] += exp(logp[i]) * weight[i] * ((i == j ? 1.0 : 0.0) - exp(logp[j]));
+    }
+}
+
+// The gradient of KL itself, from its definition and the quotient rule (no scores): for the logits of a
+// softmax, d/dlogit_j sum_i p_i log(p_i/q_i) = p_j (log(p_j/q_j) - KL), and for KL(q||p) it is p_j - q_j.
+static void exact_kl_gradient(double* grad, double* grad_other, const double* logp, const double* logp_ref,
+                              int n) {
+    double kl = exact_kl(logp, logp_ref, n);
+    for (int j = 0; j < n; j++) {
+        grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
+        grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
+    }
+}
+
+// The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
+// toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
+static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
+                          double beta) {
+    for (int e = 0; e < TOY_PARAMS; e++) out[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
+}
+
+// pi*(y) = pi_ref(y) exp(r(y)/beta) / Z over the 27 answers. Returns log Z.
+static double toy_optimum(double* p, const double* logp_ref, const double* reward, double beta) {
+    double logit[TOY_ANSWERS], logp[TOY_ANSWERS];
+    for (int y = 0; y < TOY_ANSWERS; y++)
+        logit[y] = toy_sum_along(logp_ref, y) + toy_sum_along(reward, y) / beta;
+    toy_log_softmax(logp, logit, TOY_ANSWERS);
+    for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(logp[y]);
+    return logit[0] - logp[0];
+}
+
+static void toy_probabilities(double* p, const double* logp) {   // (39) log-probs -> (27) answers
+    for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(toy_sum_along(logp, y));
+}
+
+// Plain gradient ascent on the exact J from theta, until no component of the gradient exceeds `small`, which
+// is looked at every hundred steps. Returns the number of steps.
+static int toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
+                      double small, int most) {
+    for (int step = 0; step < most; step++) {
+        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS], largest = 0.0;
+        toy_log_policy(logp, theta);
+        toy_penalized(penalized, reward, logp, logp_ref, beta);
+        toy_solve(value, grad, logp, penalized);
+        for (int e = 0; e < TOY_PARAMS; e++) {
+            theta[e] += rate * grad[e];
+            largest = fabs(grad[e]) > largest ? fabs(grad[e]) : largest;
+        }
+        if (largest < small && step % 100 == 0) return step;
+    }
+    return most;
+}
+
+// ---- lesson 8 ------------------------------------------------------------------------------------------
+
+static void five_way(double* logp, double* logp_ref, double drift) {   // drift 1: the example; 0: equal
+    double policy[5], reference[5];
+    toy_fill(policy, 5, 2, 1.5);
+    toy_fill(reference, 5, 3, 1.5);
+    for (int i = 0; i < 5; i++) policy[i] = reference[i] + drift * (policy[i] - reference[i]);
+    toy_log_softmax(logp, policy, 5);
+    toy_log_softmax(logp_ref, reference, 5);
+}
+
+static void lesson_8_estimators(void) {
+    double logp[5], logp_ref[5], slope, variance, negative;
+    five_way(logp, logp_ref, 1.0);
+    printf("1. Five possible answers: the three estimators, by exact summation\n\n");
+    printf("   L = log pi - log pi_ref. The columns \"D3\" have the signs as D3 prints them.\n\n");
+    printf("   answer      pi  pi_ref        L       k1       k2       k3    D3 k1    D3 k3\n");
+    for (int i = 0; i < 5; i++) {
+        double L = logp[i] - logp_ref[i];
+        printf("   %6d  %6.4f  %6.4f  %7.4f", i + 1, exp(logp[i]), exp(logp_ref[i]), L);
+        for (int k = 1; k <= 3; k++) printf("  %7.4f", kl_estimate(&slope, L, k));
+        printf("  %7.4f  %7.4f\n", kl_estimate(&slope, -L, 1), kl_estimate(&slope, -L, 3));
+    }
+    printf("\n   Over samples from pi; the exact KL(pi||pi_ref) is %.4f nats:\n\n",
+           exact_kl(logp, logp_ref, 5));
+    printf("   estimator    mean     mean - exact    variance    samples below 0\n");
+    for (int i = 0; i < 5; i++) {
+        static const char* const names[] = {"k1", "k2", "k3", "D3 k1", "D3 k3"};
+        static const int estimators[] = {1, 2, 3, 1, 3};
+        double mean = kl_moments(&variance, &negative, logp, logp_ref, 5, i < 3 ? 1.0 : -1.0, estimators[i]);
+        double miss = mean - exact_kl(logp, logp_ref, 5);
+        printf("   %-9s %7.4f  %14.4f  %10.4f  %16.1f%%\n", names[i], mean, fabs(miss) < 1e-12 ? 0.0 : miss,
+               variance, 100.0 * negative);
+    }
+    double other = exact_kl(logp_ref, logp, 5);
+    double printed = kl_moments(&variance, &negative, logp_ref, logp, 5, 1.0, 3);
+    printf("\n   With samples from pi_ref, D3's k3 averages %.4f = KL(pi_ref||pi) = %.4f:\n"
+           "   the printed line belongs to samples from the other distribution.\n\n", printed, other);
+}
+
+static void lesson_8_drift(void) {
+    const double drifts[] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
+    printf("2. The same five answers at different distances from the reference\n\n");
+    printf("   drift   exact KL     mean k2   mean D3 k3   variance k1   variance k3\n");
+    for (int i = 0; i < 6; i++) {
+        double logp[5], logp_ref[5], v1, v2, v3, negative;
+        five_way(logp, logp_ref, drifts[i]);
+        kl_moments(&v1, &negative, logp, logp_ref, 5, 1.0, 1);
+        double k2 = kl_moments(&v2, &negative, logp, logp_ref, 5, 1.0, 2);
+        double printed = kl_moments(&v2, &negative, logp, logp_ref, 5, -1.0, 3);
+        kl_moments(&v3, &negative, logp, logp_ref, 5, 1.0, 3);
+        printf("   %5.1f  %9.4g  %10.4g  %11.4g  %12.4g  %12.4g\n", drifts[i], exact_kl(logp, logp_ref, 5),
+               k2, printed, v1, v3);
+    }
+    printf("\n   Near the reference k3 is far calmer than k1. Far away it is the wilder one:\n"
+           "   the policy has dropped answers that pi_ref likes; pi_ref/pi is huge there.\n\n");
+}
+
+static void lesson_8_gradients(void) {
+    double logp[5], logp_ref[5], exact[5], other[5], grad[5], weight[5];
+    five_way(logp, logp_ref, 1.0);
+    exact_kl_gradient(exact, other, logp, logp_ref, 5);
+    printf("3. Expected gradients by the five logits: the estimate as loss or as reward\n\n");
+    printf("   %-18s  logit 1  logit 2  logit 3  logit 4  logit 5\n", "");
+    printf("   %-18s", "exact, KL(pi||ref)");
+    for (int j = 0; j < 5; j++) printf("  %7.4f", exact[j]);
+    printf("\n   %-18s", "exact, KL(ref||pi)");
+    for (int j = 0; j < 5; j++) printf("  %7.4f", other[j]);
+    printf("\n");
+    for (int use = 0; use < KL_USES; use++) {
+        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
+        softmax_score_sum(grad, logp, weight, 5);
+        printf("   %-18s", kl_uses[use].name);
+        for (int j = 0; j < 5; j++) printf("  %7.4f", fabs(grad[j]) < 5e-5 ? 0.0 : grad[j]);
+        printf("%s\n", toy_largest_difference(grad, exact, 5) < 1e-12   ? "  exact"
+                       : toy_largest_difference(grad, other, 5) < 1e-12 ? "  other KL" : "");
+    }
+    printf("\n   k1 as a loss pushes nowhere. k3 as a loss is exact for the OTHER KL. k3 as a\n"
+           "   reward is the difference of the two, and near the reference nothing is left:\n\n"
+           "   drift   |gradient of k3 in the reward| / |exact gradient|\n");
+    for (int d = 0; d < 3; d++) {
+        const double drifts[] = {1.0, 0.1, 0.01};
+        double left[5];
+        five_way(logp, logp_ref, drifts[d]);
+        exact_kl_gradient(exact, other, logp, logp_ref, 5);
+        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], KL_K3_REWARD);
+        softmax_score_sum(grad, logp, weight, 5);
+        for (int j = 0; j < 5; j++) left[j] = grad[j] + exact[j];   // so that left - exact = grad
+        printf("   %5g   %8.4f\n", drifts[d], toy_relative_error(left, exact, 5));
+    }
+    printf("\n");
+}
+
+// The same on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
+static void lesson_8_toy_gradients(const double* logp, const double* logp_ref) {
+    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
+    toy_solve(value, exact, logp, ratio); // KL is the expected sum of log-ratios, so Bellman's way applies
+    printf("   Distance of the expected gradient from the exact one, |g - exact| / |exact|:\n\n");
+    printf("   use                 whole answer    token by token\n");
+    for (int use = 0; use < KL_USES; use++) {
+        char a[16], b[16];
+        double weight[TOY_ANSWERS];
+        for (int y = 0; y < TOY_ANSWERS; y++)
+            weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+        toy_answer_gradient(grad, logp, weight);
+        toy_difference_text(a, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
+        toy_rollout_gradient(grad, logp, table, NULL, 1.0,
+                             kl_uses[use].uses_slope ? CREDIT_OWN : CREDIT_TO_GO);
+        toy_difference_text(b, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+        printf("   %-18s  %12s  %16s\n", kl_uses[use].name, a, b);
+    }
+    printf("\n   1 means: as far off as no gradient at all. Token by token, a loss term does\n"
+           "   not see where its token leads. The reward form does, through the return.\n\n");
+}
+
+// The same estimators on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
+static void lesson_8_toy(const double* logp, const double* logp_ref) {
+    double value[TOY_STATES], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], slope;
+    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], variance, negative;
+    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        all[y] = toy_sum_along(logp, y);
+        all_ref[y] = toy_sum_along(logp_ref, y);
+    }
+    printf("4. The 27-answer model of chapter 4: whole answers against sums over tokens\n\n");
+    printf("   exact KL, 27 answers         %.12f\n", exact_kl(all, all_ref, TOY_ANSWERS));
+    printf("   exact KL, token by token     %.12f   (Bellman)\n\n", toy_solve(value, grad, logp, ratio));
+    printf("              log-ratio of the answer         summed over the tokens\n");
+    printf("   estimator   mean  variance  below 0         mean  variance  below 0\n");
+    for (int k = 1; k <= 3; k++) {
+        double mean = kl_moments(&variance, &negative, all, all_ref, TOY_ANSWERS, 1.0, k);
+        printf("   k%d       %7.4f  %8.4f  %6.1f%%", k, mean, variance, 100.0 * negative);
+        double token_mean = 0.0, square = 0.0, below = 0.0;
+        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_estimate(&slope, ratio[e], k);
+        for (int y = 0; y < TOY_ANSWERS; y++) {
+            double p = exp(all[y]), sum = toy_sum_along(table, y);
+            token_mean += p * sum;
+            square += p * sum * sum;
+            below += sum < 0.0 ? p : 0.0;
+        }
+        printf("      %7.4f  %8.4f  %6.1f%%\n", token_mean, square - token_mean * token_mean, 100.0 * below);
+    }
+    printf("\n");
+    lesson_8_toy_gradients(logp, logp_ref);
+}
+
+static void lesson_8_sum_or_mean(void) {
+    enum { LONGEST = 1000 };
+    const int lengths[] = {10, 100, 1000};
+    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST];
+    int mask[LONGEST];
+    const double beta = 0.05;
+    printf("5. Sum over the answer or mean per token, beta = %.2f\n\n", beta);
+    printf("   Log-ratios +0.3 and -0.3 in turn. What a reward of at most 1 loses:\n\n");
+    printf("   tokens   k3 per token   sum over answer   beta * sum   beta * mean\n");
+    for (int i = 0; i < 3; i++) {
+        for (int t = 0; t < LONGEST; t++) {
+            logp[t] = t % 2 ? -1.3f : -1.0f;
+            logp_ref[t] = t % 2 ? -1.0f : -1.3f;
+            mask[t] = 1;
+        }
+        double sum = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 3);
+        double mean = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 3);
+        printf("   %6d  %13.4f  %16.4f  %11.4f  %12.4f\n", lengths[i], mean, sum, beta * sum, beta * mean);
+    }
+    printf("\n   The objective has the sum. With the mean, drifting costs a long answer no\n"
+           "   more than a short one: an answer of n tokens pays at the price beta / n.\n\n");
+}
+
+static void lesson_8_optimum(const double* logp_ref, const double* theta_ref) {
+    const double betas[] = {4.0, 1.0, 0.5, 0.25};
+    double reward[TOY_PARAMS];
+    toy_rewards(reward);
+    printf("6. Gradient ascent on the exact objective, from pi_ref\n\n");
+    printf("   beta     E[r]       KL        J   beta log Z    steps   max |pi - pi*|\n");
+    char text[16];
+    for (int i = 0; i < 4; i++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES],
+            grad[TOY_PARAMS];
+        double p[TOY_ANSWERS], best[TOY_ANSWERS];
+        memcpy(theta, theta_ref, sizeof theta);
+        int steps = toy_ascend(theta, logp_ref, reward, betas[i], 2.0 / (0.3 + betas[i]), 1e-10, 50000);
+        toy_log_policy(logp, theta);
+        double expected = toy_solve(value, grad, logp, reward);
+        toy_penalized(penalized, reward, logp, logp_ref, betas[i]);
+        double J = toy_solve(value, grad, logp, penalized);
+        double log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
+        toy_probabilities(p, logp);
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %7d  %15s\n", betas[i], expected,
+               (expected - J) / betas[i], J, betas[i] * log_Z, steps,
+               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9));
+    }
+    printf("\n   The policy arrives at pi_ref exp(r/beta)/Z, and J at its peak, beta log Z. A\n"
+           "   smaller beta buys reward with KL. Every answer here has three tokens, so the\n"
+           "   mean KL per token at beta is the sum at beta/3: another policy, not a detail.\n\n");
+}
+
+static void lesson_8_digits(void) {
+    const float drifts[] = {1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f};
+    printf("7. k3 of a small log-ratio x: the digits that a float loses\n\n");
+    printf("            x   in floats, plainly       kl_k3   x^2/2 - x^3/6 + x^4/24\n");
+    for (int i = 0; i < 5; i++) {
+        const float logp[1] = {drifts[i]}, logp_ref[1] = {0.0f};
+        float k3;
+        double x = drifts[i];
+        float power = (float)exp(-x), plain = power - 1.0f;
+        plain += drifts[i];
+        kl_k3(&k3, logp, logp_ref, 1);
+        printf("   %10.0e  %19.3e  %10.3e  %23.3e\n", x, (double)plain, (double)k3,
+               x * x / 2 - x * x * x / 6 + x * x * x * x / 24);
+    }
+    printf("\n   After a small step all log-ratios are small. exp(-x) - 1 + x done plainly in\n"
+           "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
+}
+
+static void lesson_8(void) {
+    double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp, theta);
+    toy_log_policy(logp_ref, theta_ref);
+    printf("Chapter 8. The objective: reward minus beta KL\n\n");
+    lesson_8_estimators();
+    lesson_8_drift();
+    lesson_8_gradients();
+    lesson_8_toy(logp, logp_ref);
+    lesson_8_sum_or_mean();
+    lesson_8_optimum(logp_ref, theta_ref);
+    lesson_8_digits();
+}
+
+/* ====================================================================================================
+ * Chapter 9. Losses                                                        (D3 section 6, D1 on the loss)
+ *
+ * The question. We have log-probabilities and a judgement: an advantage, a demonstration or a preference.
+ * What number do we minimize, and what does its gradient do to each token?
+ *
+ * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
+ * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
+ * network does the rest. Read that number and you have understood the loss.
+ *
+ * Policy gradient (REINFORCE; D1, nanochat)
+ *     L = - sum_t A log pi(y_t | x, y_<t) / (what we average over)             d/dlogp = -A * weight
+ *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
+ *   D1's loss = -(advantage * sum of logp) / (number of valid tokens) is NORM_TOKEN_MEAN over the group of
+ *   answers to one question.
+ *
+ * Clipping (PPO)
+ *     rho = pi/pi_old = exp(logp - logp_old)
+ *     L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A )             d/dlogp = -rho A, 0 if clipped
+ *   For taking several steps on rollouts of an older policy. The minimum is pessimistic: it stops paying
+ *   once a token has moved far enough in the direction that A asks for, and never stops correcting a token
+ *   that moved the wrong way. On-policy (rho = 1) its gradient is the policy gradient: D1 needs no clip.
+ *
+ * Supervised fine-tuning (SFT, instruction tuning)
+ *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
+ *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
+ *   somebody else's answer, and never a reproach. We average over tokens, as everyone does.
+ *
+ * Preferences: Bradley-Terry and the reward model (RLHF)
+ *     P(y_w beats y_l | x) = exp(r_w) / (exp(r_w) + exp(r_l)) = sigma( r(x,y_w) - r(x,y_l) ),
+ *     sigma(z) = 1 / (1 + exp(-z))
+ *     L_RM(phi) = - E[ log sigma( r_phi(x,y_w) - r_phi(x,y_l) ) ]      d/dr_w = -(1 - P),  d/dr_l = +(1 - P)
+ *   Only differences count: r + constant has the same loss.
+ *
+ * Three ways to use a reward: RL (chapters 7 to 10), and
+ *   Rejection sampling, best of N
+ *     y+ = the y_i with the largest r(x, y_i),  i = 1..N,  y_i ~ pi_ref(.|x)
+ *     L_RS(theta) = - E over x of [ log pi_theta(y+|x) ]
+ *   DPO (direct preference optimization)
+ *     Chapter 8's optimum pi* = pi_ref exp(r/beta)/Z, solved for r:  r = beta log(pi* / pi_ref) + beta log Z.
+ *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
+ *         L_DPO(theta) = - E[ log sigma( beta log(pi(y_w|x) / pi_ref(y_w|x))
+ *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
+ *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
+ *
+ * RLVR (verifiable rewards): the policy gradient again, with a program in place of the judge,
+ *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
+ *
+ * Traps.
+ *   - Three ways to average make three different trainings (chapter 8, average_tokens). The lesson shows it.
+ *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
+ *     27 answers. DPO reaches pi* from preferences alone. Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the
+ *     reward has two values, with a beta that N decides; with more values it is another family of policies.
+ *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
+ *     log-probs may fall, as long as the rejected one falls more.
+ * ================================================================================================== */
+
+static double token_policy_gradient(double* slope, const TokenInput* in) {
+    *slope = -in->advantage;
+    return -in->advantage * in->logp;
+}
+
+static double token_clip(double* slope, const TokenInput* in) {
+    double ratio_slope, ratio = bounded_exp(&ratio_slope, in->logp - in->logp_other);
+    double low = 1.0 - in->clip_low, high = 1.0 + in->clip_high;
+    double clipped = ratio < low ? low : ratio > high ? high : ratio;
+    if (clipped * in->advantage < ratio * in->advantage) {   // the clipped value is the worse one: a constant
+        *slope = 0.0;
+        return -clipped * in->advantage;
+    }
+    *slope = -ratio_slope * in->advantage;
+    return -ratio * in->advantage;
+}
+
+// Policy gradient (REINFORCE). Advantages are constants: no gradient flows into them.
+//   dlogp (B,T1)   out: d(loss)/d(logp) = -adv * weight, exactly 0 where mask is 0
+//   logp (B,T1)    log-probabilities of the tokens, nats;  mask (B,T1): 1 = the model sampled this token
+//   adv (B)        one advantage per sequence, shared by its tokens
+// Returns the loss, whose value has no meaning of its own. Empty mask: 0 (see average_tokens, also for norm).
+// Williams (1992); Sutton and Barto, section 13.3; D1.
+double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const int* mask, int B, int T1,
+                            int norm) {
+    TokenInput in = {0};
+    return average_tokens(dlogp, token_policy_gradient, in, logp, NULL, adv, mask, B, T1, norm);
+}
+
+// PPO's clipped loss with separate bounds: the ratio is used between 1 - clip_low and 1 + clip_high.
+//   logp_old (B,T1)       log-probabilities recorded by the policy that sampled, nats; the rest as above
+//   clip_low, clip_high   for example 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO)
+// Exactly on a bound the gradient is the unclipped one. Log-ratios above 80: see bounded_exp, finite.
+// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
+double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
+                 int B, int T1, float clip_low, float clip_high, int norm) {
+    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
+    return average_tokens(dlogp, token_clip, in, logp, logp_old, adv, mask, B, T1, norm);
+}
+
+// Supervised fine-tuning: mean negative log-likelihood per demonstrated token, nats. It is the policy
+// gradient with advantage 1. mask (B,T1): 1 = a token of the answer to imitate. Empty mask: loss 0, gradient
+// 0.
+double loss_sft(float* dlogp, const float* logp, const int* mask, int B, int T1) {
+    TokenInput in = {0};
+    return average_tokens(dlogp, token_policy_gradient, in, logp, NULL, NULL, mask, B, T1, NORM_TOKEN_MEAN);
+}
+
+// -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
+// the log of 0, so a margin of -800 costs 800 and not infinity.
+static double bradley_terry(double* slope, double margin) {
+    *slope = -sigmoid(-margin);
+    return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
+}
+
+// Reward model on one pair: -log P(chosen beats rejected) under Bradley-Terry.
+//   dchosen, drejected   out: d(loss)/d(score), one float each, opposite and equal
+//   chosen, rejected     the two scores r(x,y_w), r(x,y_l)
+// Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
+// (2022).
+double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
+    double slope, loss = bradley_terry(&slope, (double)chosen - rejected);
+    *dchosen = (float)slope;
+    *drejected = (float)-slope;
+    return loss;
+}
+
+// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref).
+//   dchosen, drejected   out: d(loss)/d(log-prob of the answer under the policy), one float each
+//   chosen, rejected     log pi(y|x) of the two answers, summed over tokens, nats;  ref_...: under pi_ref
+//   beta                 as in chapter 8; 0 gives loss log 2 and gradient 0
+// Rafailov et al. (2023), equation 7.
+double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
+                float ref_rejected, float beta) {
+    double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
+    double slope, loss = bradley_terry(&slope, margin);
+    *dchosen = (float)(beta * slope);
+    *drejected = (float)(-beta * slope);
+    return loss;
+}
+
+// Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
+// -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
+static int best_of_n(const float* reward, int N) {
+    int best = -1;
+    for (int i = 0; i < N; i++)
+        if (!isnan(reward[i]) && (best < 0 || reward[i] > reward[best])) best = i;
+    return best;
+}
+
+// ---- exact sums for the proofs ---------------------------------------------------------------------------
+
+// The distribution of the best of N answers drawn from p_ref, exactly. All N are at or below a reward level
+// with probability (at or below)^N, strictly below it with (below)^N. The difference belongs to the answers
+// of the level, in proportion to p_ref.
+static void toy_best_of_n(double* p, const double* p_ref, const double* reward, int N) {
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        double below = 0.0, level = 0.0;
+        for (int i = 0; i < TOY_ANSWERS; i++) {
+            if (reward[i] < reward[y]) below += p_ref[i];
+            if (reward[i] == reward[y]) level += p_ref[i];
+        }
+        p[y] = (pow(below + level, N) - pow(below, N)) * p_ref[y] / level;
+    }
+}
+
+// Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
+// from pi_ref, and a judge who knows the reward prefers i to j with probability sigma(r_i - r_j).
+static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
+                               double beta) {
+    double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
+    float all[TOY_ANSWERS], all_ref[TOY_ANSWERS];
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        all[y] = (float)toy_sum_along(logp, y);
+        all_ref[y] = (float)toy_sum_along(logp_ref, y);
+        p[y] = exp(toy_sum_along(logp_ref, y));
+    }
+    for (int i = 0; i < TOY_ANSWERS; i++) {
+        for (int j = 0; j < TOY_ANSWERS; j++) {
+            if (i == j) continue;
+            double chance = p[i] * p[j] * sigmoid(reward[i] - reward[j]);
+            float dchosen, drejected;
+            loss +=
+                chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j], (float)beta);
+            weight[i] += chance * dchosen;
+            weight[j] += chance * drejected;
+            total += chance;
+        }
+    }
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] /= total;
+    toy_answer_gradient(grad, logp, weight);
+    return loss / total;
+}
+
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
+                            int steps) {
+    double velocity[TOY_PARAMS] = {0}, loss = 0.0;
+    for (int step = 0; step < steps; step++) {
+        double logp[TOY_PARAMS], grad[TOY_PARAMS];
+        toy_log_policy(logp, theta);
+        loss = toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
+        for (int e = 0; e < TOY_PARAMS; e++) {
+            velocity[e] = 0.9 * velocity[e] - 3.0 / (beta * beta) * grad[e];
+            theta[e] += velocity[e];
+        }
+    }
+    return loss;
+}
+
+// ---- lesson 9 ------------------------------------------------------------------------------------------
+
+static void lesson_9_policy_gradient(void) {
+    enum { B = 2, T1 = 4 };
+    const float logp[B * T1] = {-0.5f, -1.0f, -1.5f, -9.0f, -2.0f, -9.0f, -9.0f, -9.0f},
+                         adv[B] = {1.0f, -1.0f};
+    const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
+    const char* names[] = {"token mean", "sequence mean", "sequence sum"};
+    float dlogp[B * T1];
+    printf("1. Policy gradient under three normalizations\n\n");
+    printf("   answer 1: logp %.1f %.1f %.1f, sum S1 = %.1f, advantage A1 = %+.0f\n", logp[0], logp[1],
+           logp[2], logp[0] + logp[1] + logp[2], adv[0]);
+    printf("   answer 2: logp %.1f,           sum S2 = %.1f, advantage A2 = %+.0f\n\n", logp[T1], logp[T1],
+           adv[1]);
+    printf("   token mean     -(A1 S1 + A2 S2) / 4\n"
+           "   sequence mean  -(A1 S1 / 3 + A2 S2 / 1) / 2\n"
+           "   sequence sum   -(A1 S1 + A2 S2) / 2\n\n");
+    printf("                             d(loss)/d(logp)\n");
+    printf("   normalization     loss    answer 1                   answer 2    masked\n");
+    for (int norm = 0; norm < 3; norm++) {
+        double loss = loss_policy_gradient(dlogp, logp, adv, mask, B, T1, norm);
+        printf("   %-14s  %7.4f   %7.4f  %7.4f  %7.4f    %7.4f   %7.4f\n", names[norm], loss, dlogp[0],
+               dlogp[1], dlogp[2], dlogp[T1], dlogp[T1 + 1]);
+    }
+    printf("\n   Same data, three gradients. The sequence mean gives each token of the long\n"
+           "   answer a third of the weight of the short answer's token; the others do not.\n"
+           "   nanochat is the first line, over the answers to one question.\n\n");
+}
+
+static void lesson_9_clip(void) {
+    const double ratios[] = {0.5, 1.0, 1.5};
+    const float low = 0.2f, high = 0.28f;
+    const int mask[1] = {1};
+    printf("2. Clipping to [%.2f, %.2f]: sign of the advantage x side of the ratio\n\n", 1.0 - low,
+           1.0 + high);
+    printf("   advantage   ratio   ratio*A   clipped*A     loss   d/dlogp\n");
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (int i = 0; i < 3; i++) {
+            float dlogp[1], logp_old[1] = {-2.0f}, adv[1] = {(float)sign};
+            float logp[1] = {(float)(-2.0 + log(ratios[i]))};
+            double loss = loss_clip(dlogp, logp, logp_old, adv, mask, 1, 1, low, high, NORM_TOKEN_MEAN);
+            double clipped = ratios[i] < 1.0 - low    ? 1.0 - low
+                             : ratios[i] > 1.0 + high ? 1.0 + high
+                                                      : ratios[i];
+            printf("   %9d  %6.2f  %8.2f  %10.2f  %7.2f  %8.2f   %s\n", sign, ratios[i], ratios[i] * sign,
+                   clipped * sign, loss, (double)dlogp[0],
+                   ratios[i] == 1.0 ? "on-policy: plain"
+                   : dlogp[0] == 0.0f ? "far enough: rest" : "wrong way: push");
+        }
+    }
+    printf("\n   The loss is minus the smaller of the two products.\n\n");
+}
+
+static void lesson_9_sft(void) {
+    enum { T1 = 4 };
+    const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
+    const int mask[T1] = {0, 1, 1, 1};
+    float dlogp[T1];
+    double loss = loss_sft(dlogp, logp, mask, 1, T1);
+    printf("3. SFT on one demonstration of three tokens (the first entry is prompt, mask 0)\n\n");
+    printf("   logp    ");
+    for (int t = 0; t < T1; t++) printf(" %7.4f", logp[t]);
+    printf("\n   d/dlogp ");
+    for (int t = 0; t < T1; t++) printf(" %7.4f", dlogp[t]);
+    printf("\n   loss = -(sum of the three) / 3 = %.4f nats per token, perplexity %.4f\n", loss, exp(loss));
+    printf("\n   Never positive: SFT says what to do and has no way to say what not to do.\n\n");
+}
+
+static void lesson_9_preferences(void) {
+    const float pairs[][2] = {{0.0f, 2.0f}, {0.4f, 1.3f}, {1.0f, 1.0f},
+                              {1.3f, 0.4f}, {2.0f, 0.0f}, {101.3f, 100.4f}};
+    printf("4. Bradley-Terry and the reward model's loss\n\n");
+    printf("   r chosen   r rejected   P(chosen wins)     loss   d/d chosen   d/d rejected\n");
+    for (int i = 0; i < 6; i++) {
+        float dchosen, drejected;
+        double loss = loss_reward_model(&dchosen, &drejected, pairs[i][0], pairs[i][1]);
+        printf("   %8.1f  %11.1f  %15.4f  %7.4f  %11.4f  %13.4f\n", pairs[i][0], pairs[i][1],
+               sigmoid((double)pairs[i][0] - pairs[i][1]), loss, dchosen, drejected);
+    }
+    printf("\n   Only the difference counts (last line), and a pair that is ranked well hardly\n"
+           "   pushes any more.\n\n");
+}
+
+static void lesson_9_rejection(const double* logp_ref, const double* reward) {
+    enum { N = 4, T1 = 2 };
+    const float group_reward[N] = {0.0f, 1.0f, 1.0f, 0.0f};
+    const float logp[N * T1] = {-1.0f, -0.3f, -0.7f, -1.2f, -0.2f, -0.9f, -1.1f, -0.4f};
+    float dlogp[N * T1];
+    int mask[N * T1], best = best_of_n(group_reward, N);
+    for (int i = 0; i < N * T1; i++) mask[i] = i / T1 == best;
+    double loss = loss_sft(dlogp, logp, mask, N, T1);
+    printf("5. Rejection sampling: rewards 0 1 1 0, two tokens each, keep the best\n\n");
+    printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
+    for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
+    printf("\n\n   The best of N on the 27 answers, exactly. \"same beta\" is 1/log of the factor\n"
+           "   by which N multiplies the odds of a pass; pi* is chapter 8's optimum for it.\n\n");
+    printf("        N     E[r]   KL to ref   same beta   max |pi_N - pi*|\n");
+    double p_ref[TOY_ANSWERS], verdict[TOY_ANSWERS], p[TOY_ANSWERS], optimum[TOY_ANSWERS];
+    toy_probabilities(p_ref, logp_ref);
+    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
+    for (int n = 1; n <= 16; n *= 2) {
+        double passed = 0.0, passed_ref = 0.0, kl = 0.0;
+        char text[16];
+        toy_best_of_n(p, p_ref, verdict, n);
+        for (int y = 0; y < TOY_ANSWERS; y++) {
+            passed += p[y] * verdict[y];
+            passed_ref += p_ref[y] * verdict[y];
+            kl += p[y] * log(p[y] / p_ref[y]);
+        }
+        printf("   %6d  %7.4f  %10.4f", n, passed, fabs(kl) < 1e-12 ? 0.0 : kl);
+        if (n == 1) { printf("  %10s  %17s\n", "infinite", "-"); continue; }
+        double beta = 1.0 / log(passed / (1.0 - passed) * (1.0 - passed_ref) / passed_ref);
+        toy_optimum(optimum, logp_ref, reward, beta);
+        printf("  %10.4f  %17s\n", beta,
+               toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), 1e-12));
+    }
+    printf("\n   SFT on the kept answers pulls the policy to pi_N. With a 0/1 reward that is a\n"
+           "   policy at which KL-regularized RL would arrive too: N plays the part of beta.\n\n");
+}
+
+static void lesson_9_dpo_pair(void) {
+    const float logp[] = {-12.0f, -15.5f}, ref[] = {-11.0f, -14.0f}, beta = 0.1f;
+    const char* names[] = {"chosen", "rejected"};
+    float dlogp[2];
+    double loss = loss_dpo(&dlogp[0], &dlogp[1], logp[0], logp[1], ref[0], ref[1], beta);
+    double margin = beta * ((logp[0] - ref[0]) - (logp[1] - ref[1]));
+    printf("6. DPO on one pair, beta = %.1f\n\n", beta);
+    printf("   answer      log pi   log pi_ref   implicit reward   d/d(log pi)\n");
+    for (int i = 0; i < 2; i++)
+        printf("   %-9s %8.1f  %11.1f  %16.2f  %12.5f\n", names[i], logp[i], ref[i],
+               beta * (logp[i] - ref[i]), dlogp[i]);
+    printf("\n   margin %.2f, P = sigma(margin) = %.4f, loss = -log P = %.4f\n"
+           "   gradient -beta (1 - P) and +beta (1 - P). Both answers have lost probability,\n"
+           "   and the margin is positive all the same: DPO looks only at the difference.\n\n",
+           margin, sigmoid(margin), loss);
+}
+
+static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const double* reward) {
+    const double betas[] = {1.0, 0.5, 0.1};
+    double verdict[TOY_ANSWERS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], log_Z = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
+    printf("7. DPO on the 27 answers: pairs from pi_ref, a judge with P = sigma(r_i - r_j),\n"
+           "   400 steps; pi* is the optimum of chapter 8, which DPO has not been told\n\n");
+    printf("   beta   loss at pi_ref   loss at the end     E[r]   max |pi - pi*|\n");
+    for (int i = 0; i < 3; i++) {
+        double theta[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
+        char text[16];
+        memcpy(theta, theta_ref, sizeof theta);
+        double start = toy_dpo_gradient(grad, logp_ref, logp_ref, verdict, betas[i]);
+        double end = toy_train_dpo(theta, logp_ref, verdict, betas[i], 400);
+        toy_log_policy(logp, theta);
+        toy_probabilities(p, logp);
+        log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
+        printf("   %4.1f  %15.6f  %16.6f  %7.4f  %15s\n", betas[i], start, end,
+               toy_solve(value, grad, logp, reward),
+               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-6));
+    }
+    printf("\n   At pi_ref the loss is log 2. The end is the same for every beta: what is left\n"
+           "   is the judge's own doubt. The implicit reward after training with beta = 0.1:\n\n");
+    printf("   answer   reward   beta log(pi/pi_ref)   + beta log Z\n");
+    for (int y = 6; y < 10; y++) {
+        char text[4];
+        double implicit = 0.1 * (toy_sum_along(logp, y) - toy_sum_along(logp_ref, y));
+        printf("   %6s  %7.0f  %20.4f  %13.4f\n", toy_text(text, y), verdict[y], implicit,
+               fabs(implicit + 0.1 * log_Z) < 5e-5 ? 0.0 : implicit + 0.1 * log_Z);
+    }
+    printf("\n   The language model has become its own reward model, up to a constant.\n\n");
+}
+
+static void lesson_9_limits(void) {
+    const int mask[1] = {1};
+    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f};
+    printf("8. A policy that has run away: log-ratio +80 and -80, every number stays finite\n\n");
+    printf("   log-ratio  loss                     value      d/dlogp\n");
+    for (int i = 0; i < 2; i++) {
+        float dlogp[1], drejected, logp[1] = {other[0] + drifts[i]};
+        for (int a = 0; a < 2; a++) {
+            double loss = loss_clip(dlogp, logp, other, adv + a, mask, 1, 1, 0.2f, 0.2f, NORM_TOKEN_MEAN);
+            printf("   %9.0f  clip, advantage %+.0f  %11.4g  %11.4g\n", drifts[i], adv[a], loss, dlogp[0]);
+        }
+        for (int k = 1; k <= 3; k++) {
+            double loss = loss_kl(dlogp, logp, other, mask, 1, 1, NORM_TOKEN_MEAN, k);
+            printf("   %9.0f  KL, k%d               %11.4g  %11.4g\n", drifts[i], k, loss, dlogp[0]);
+        }
+        double loss = loss_dpo(dlogp, &drejected, logp[0], 0.0f, other[0], 0.0f, 1.0f);
+        printf("   %9.0f  DPO, beta 1, chosen  %11.4g  %11.4g\n", drifts[i], loss, dlogp[0]);
+    }
+    printf("\n   Finite is not harmless: a k3 or a ratio of this size overrules all the rest.\n"
+           "   Watch the KL, and clip the gradient's norm.\n");
+}
+
+static void lesson_9(void) {
+    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
+    toy_rewards(reward);
+    printf("Chapter 9. Losses\n\n");
+    lesson_9_policy_gradient();
+    lesson_9_clip();
+    lesson_9_sft();
+    lesson_9_preferences();
+    lesson_9_rejection(logp_ref, reward);
+    lesson_9_dpo_pair();
+    lesson_9_dpo(logp_ref, theta_ref, reward);
+    lesson_9_limits();
+}
+
+// =============================================================================================
+// Chapter 10. The training loop                                                             (D1)
+// =============================================================================================
+/*
+Everything is there now; the loop only puts it in order. One update, as nanochat's chat_rl.py does it:
+
+    1  take 16 questions                                            examples_per_step
+    2  sample 16 rollouts of each                                   num_samples, chapter 6
+    3  reward every rollout: 1 right, 0 wrong                       chapter 5
+    4  advantage = reward - mean reward of the question             chapter 7
+    5  loss = -(advantage x sum of log-probs) / valid tokens        chapter 9, per question, then the mean over questions
+    6  backward, clip the gradient, AdamW
+    7  the samples are thrown away: they came from the old policy   on-policy, D3 section 1
+
+What is left out of GRPO, and why (the list is nanochat's): no KL penalty and no reference model (the verifier
+cannot be flattered, so there is less to protect); no ratio and no clipping (each batch is used once, by the policy that
+sampled it, so the ratio is exactly 1); no division by the standard deviation. What is left is close to REINFORCE
+with a baseline. DAPO's token-level mean is kept.
+
+The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in supervised training: there
+each token has a right answer, here a whole rollout has one bit.
+
+Why a question's prompt is a segment of its own. All rollouts of a question begin with the same tokens. The prompt but for its last
+token is computed once; each rollout is a segment that continues it, starting with the prompt's last token, <|assistant_start|>,
+whose logits predict the rollout's first token. That is the shift by one of chapter 3, laid out in memory:
+
+    segment 0 (prompt)    <|bos|> <|user_start|> H o w ... ? <|user_end|>                       nothing scored
+    segment 1 (rollout 0)   <|assistant_start|>  T     o     m   ...                            inputs
+                             T                   o     m     ' ' ... <|assistant_end|>          targets
+
+A group whose rewards are all equal has advantages of exactly 0, hence a gradient of exactly 0: it is not even computed.
+*/
+
+typedef float (*RewardFunction)(const char* response, const char* truth);
+
+// What a reward looks at. `format` tells whether the answer is where the reward wants it, right or wrong.
+typedef struct {
+    const char* name;
+    RewardFunction reward;
+    int (*format)(const char* text, char* out, int cap);
+} RewardKind;
+
+static const RewardKind reward_kinds[] = {
+    {"gsm8k", reward_gsm8k, extract_hash_answer},
+    {"boxed", reward_boxed, extract_boxed},
+};
+
+static const RewardKind* find_reward(const char* name) {
+    for (size_t i = 0; i < sizeof reward_kinds / sizeof *reward_kinds; i++)
+        if (!strcmp(name, reward_kinds[i].name)) return &reward_kinds[i];
+    fail(2, "there is no reward '%s'; choose gsm8k or boxed", name);
+}
+
+// A question ready for RL: its prompt, and its final answer. The written solution is not used (D2 section 6).
+typedef struct { Tokens prompt; char* truth; const char* question; } Question;
+typedef struct { Question* list; int count; Problems problems; } Questions;
+
+// Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
+static Questions load_questions(const char* path, int context, int room) {
+    Questions q = {.problems = load_problems(path)};
+    q.list = allocate((size_t)q.problems.count, sizeof(Question));
+    for (int i = 0; i < q.problems.count; i++) {
+        const Problem* p = &q.problems.list[i];
+        char truth[256];
+        Tokens prompt = {0};
+        render_prompt(&prompt, p->question);
+        if (prompt.length + room > context) {
+            tokens_free(&prompt);
+            continue;
+        }
+        const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
+        q.list[q.count] = (Question){prompt, strcpy(allocate(strlen(answer) + 1, 1), answer), p->question};
+        q.count++;
+    }
+    if (q.count < q.problems.count)
+        printf("%s: %d of %d prompts leave no room for %d new tokens in the context of %d and are skipped\n",
+               path, q.problems.count - q.count, q.problems.count, room, context);
+    if (!q.count) fail(2, "%s: no question fits the model's context of %d tokens with %d new ones", path, context, room);
+    return q;
+}
+
+static void questions_free(Questions* q) {
+    for (int i = 0; i < q->count; i++) tokens_free(&q->list[i].prompt), free(q->list[i].truth);
+    free(q->list);
+    problems_free(&q->problems);
+    *q = (Questions){0};
+}
+
+// ---- options, shared by all commands that sample
+
+typedef struct {
+    const char *model, *data, *eval_data, *reward, *out, *resume, *answer;
+    int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every, num_epochs, num_steps, threads;
+    SampleOptions sample;
+    float lr, init_lr_frac, grad_clip;
+    AdamOptions adam;
+    uint64_t seed;
+} RlOptions;
+
+static RlOptions rl_defaults(void) {
+    return (RlOptions){
+        .model = "sft", .data = "data/train.jsonl", .eval_data = "data/test.jsonl", .reward = "gsm8k", .out = "out/rl", .answer = NULL,
+        .num_samples = 16, .examples_per_step = 16, .eval_every = 20, .eval_examples = 64, .eval_samples = 4, .log_every = 5,
+        .num_epochs = 2, .num_steps = 0,
+        .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
+        .lr = 3e-3f, .init_lr_frac = 0.13f, .grad_clip = 1.0f, .adam = {0.9f, 0.95f, 1e-8f, 0.0f}, .seed = 1,
+    };
+}
+
+// ---- one group: the rollouts of one question
+
+typedef struct {
+    float *reward, *advantage;      // (K)
+    int right, tool, format;        // rollouts that are rewarded, that used the tool, that have the rewarded format
+    long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
+    double logp;                    // sum of the sampled tokens' log-probabilities
+} Group;
+
+static void judge_group(Group* g, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+    char answer[256];
+    *g = (Group){g->reward, g->advantage, 0, 0, 0, 0, 0, 0.0};
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &rollouts[k];
+        Text text = rollout_text(r);
+        g->reward[k] = kind->reward(text.data, truth);
+        g->right += g->reward[k] > 0.5f;
+        g->tool += used_tool(r);
+        g->format += kind->format(text.data, answer, sizeof answer);
+        g->tokens += r->length;
+        g->sampled += count_masked(r->mask, r->length);
+        for (int t = 0; t < r->length; t++) g->logp += r->mask[t] ? r->logp[t] : 0.0f;
+        text_free(&text);
+    }
+    advantages_centered(g->advantage, g->reward, K);
+}
+
+static int has_signal(const float* advantage, int K) {
+    for (int k = 0; k < K; k++) if (advantage[k] != 0.0f) return 1;
+    return 0;
+}
+
+// The batch of a group: the shared prompt, then a segment per rollout; targets only where the model sampled.
+static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollouts, int K) {
+    int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &rollouts[k];
+        int *ids = allocate((size_t)r->length, sizeof(int)), *targets = allocate((size_t)r->length, sizeof(int));
+        for (int t = 0; t < r->length; t++) {
+            ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
+            targets[t] = r->mask[t] ? r->ids[t] : -1;
+        }
+        batch_add(b, ids, targets, r->length, root);
+        free(ids), free(targets);
+    }
+}
+
+// The model's log-probabilities of a group, in the (K,T1) layout of the losses: 0 where the mask is 0 or the rollout has ended.
+static void scatter_logp(float* logp, int* mask, const float* scored, const Rollout* rollouts, int K, int T1) {
+    for (int k = 0; k < K; k++)
+        for (int t = 0; t < T1; t++) {
+            mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
+            logp[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
+        }
+}
+
+static int longest_rollout(const Rollout* rollouts, int K) {
+    int longest = 1;
+    for (int k = 0; k < K; k++) longest = max_int(longest, rollouts[k].length);
+    return longest;
+}
+
+// Steps 5 and the backward half of 6 for one question. `weight` is 1 / questions of the update. Adds to the gradients; returns the loss.
+static double group_backward(Model* m, const Tokens* prompt, const Rollout* rollouts, const float* advantage, int K, double weight) {
+    int T1 = longest_rollout(rollouts, K), scored = 0;
+    float *logp = allocate((size_t)K * T1, sizeof(float)), *dlogp = allocate((size_t)K * T1, sizeof(float));
+    int* mask = allocate((size_t)K * T1, sizeof(int));
+    Batch b = {0};
+    batch_add_group(&b, prompt, rollouts, K);
+    model_forward(m, &b);
+    scatter_logp(logp, mask, m->acts.logp, rollouts, K, T1);
+    double loss = weight * loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
+    for (int i = 0; i < K * T1; i++)
+        if (mask[i]) dlogp[scored++] = (float)weight * dlogp[i];     // back to the order of the scored tokens
+    model_backward(m, &b, dlogp);
+    batch_free(&b);
+    free(logp), free(dlogp), free(mask);
+    return loss;
+}
+
+// ---- one update
+
+typedef struct {
+    double reward, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
+    int silent;                     // groups without signal
+    long tokens;                    // tokens that went through the model: sampled and trained on
+} Metrics;
+
+#define METRICS_HEADER "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,lr,tokens_per_second,seconds"
+
+static void write_metrics(FILE* file, long step, const Metrics* s) {
+    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f\n", step, s->reward, s->pass_rate, s->tool_rate, s->format_rate,
+            s->silent, s->length, s->entropy, s->loss, s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
+}
+
+// The questions of update `step`: a new random order every epoch, a function of (seed, step).
+static void pick_questions(int* chosen, int* order, long* epoch_of_order, long step, int per_step, int count, uint64_t seed) {
+    for (int i = 0; i < per_step; i++) {
+        long index = step * per_step + i, epoch = index / count;
+        if (epoch != *epoch_of_order) {
+            Rng rng = random_stream(seed, 2, (uint64_t)epoch);
+            shuffle(order, count, &rng);
+            *epoch_of_order = epoch;
+        }
+        chosen[i] = order[index % count];
+    }
+}
+
+// One whole update of the policy on the chosen questions.
+static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const int* chosen, const RlOptions* o, long step, double lr) {
+    int B = o->examples_per_step, K = o->num_samples, right = 0, tool = 0, format = 0;
+    const RewardKind* kind = find_reward(o->reward);
+    Metrics s = {.lr = lr};
+    double begin = seconds_now(), logp = 0.0;
+    long sampled = 0;
+    Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
+    Group g = {.reward = allocate((size_t)K, sizeof(float)), .advantage = allocate((size_t)K, sizeof(float))};
+    for (int i = 0; i < B; i++) prompts[i] = q->list[chosen[i]].prompt;
+    Rollout* rollouts = generate(m, prompts, B, K, o->sample, tool_calculator, o->seed + 1, (uint64_t)step * (uint64_t)B);
+    model_zero_grads(m);
+    for (int i = 0; i < B; i++) {
+        judge_group(&g, rollouts + i * K, K, q->list[chosen[i]].truth, kind);
+        for (int k = 0; k < K; k++) s.reward += g.reward[k];
+        right += g.right > 0, tool += g.tool, format += g.format;
+        s.tokens += g.tokens, sampled += g.sampled, logp += g.logp;
+        if (has_signal(g.advantage, K)) s.loss += group_backward(m, &prompts[i], rollouts + i * K, g.advantage, K, 1.0 / B);
+        else s.silent++;
+    }
+    s.grad_norm = clip_gradient(m, o->grad_clip);
+    adamw_step(m, optimizer, (float)lr, o->adam);
+    int n = B * K;
+    s.reward /= n, s.pass_rate = (double)right / B, s.tool_rate = (double)tool / n, s.format_rate = (double)format / n;
+    s.length = (double)s.tokens / n, s.entropy = sampled ? -logp / (double)sampled : 0.0;
+    s.seconds = seconds_now() - begin;
+    rollouts_free(rollouts, n);
+    free(prompts), free(g.reward), free(g.advantage);
+    return s;
+}
+
+// ---- a rollout, token by token
+
+// A token as it may be printed in a table: text[] holds at least 24 characters.
+static const char* token_text(char* text, int id) {
+    if (id >= 256) snprintf(text, 24, "%s", id < VOCAB_SIZE ? special_names[id - 256] : "?");
+    else if (id == '\n') snprintf(text, 24, "'\\n'");
+    else if (id >= 0x20 && id < 0x7F) snprintf(text, 24, "'%c'", id);
+    else snprintf(text, 24, "\\x%02X", (unsigned)id);
+    return text;
+}
+
+static const char* tool_state_name(const Rollout* r, int t) {
+    static const char* const names[] = {"idle", "reading", "called"};
+    int from;
+    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answering";
+}
+
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool
+// answers where it is called. Lives until rollouts_free().
+static Rollout* play_script(const int* script, int length) {
+    Rollout* r = allocate(1, sizeof(Rollout));
+    int room = length + EXPRESSION_SIZE;
+    r->ids = allocate((size_t)room, sizeof(int)), r->mask = allocate((size_t)room, sizeof(int));
+    r->logp = allocate((size_t)room, sizeof(float)), r->logp_sampler = allocate((size_t)room, sizeof(float));
+    for (int i = 0; i < length; i++) {
+        r->mask[r->length] = 1;
+        r->ids[r->length++] = script[i];
+        r->length += tool_calculator(r->ids + r->length, room - r->length - (length - i), r->ids, r->length);
+    }
+    r->finished = length > 0 && script[length - 1] == ASSISTANT_END;
+    return r;
+}
+
+// log pi(token | what came before) of every sampled token of a rollout under a model; 0 where forced.
+static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rollout* r) {
+    Batch b = {0};
+    batch_add_group(&b, prompt, r, 1);
+    model_forward(m, &b);
+    for (int t = 0, i = 0; t < r->length; t++) logp[t] = r->mask[t] ? m->acts.logp[i++] : 0.0f;
+    batch_free(&b);
+}
+
+static void lesson_6(void) {
+    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
+    Tokens prompt = {0}, script = {0};
+    render_prompt(&prompt, question);
+    tokens_add_text(&script, "He has ", 7, 1);
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "17+26", 5, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, ".\n#### 43", 9, 1);
+    tokens_add(&script, ASSISTANT_END, 1);
+    Rollout* r = play_script(script.ids, script.length);
+    Config small = train_defaults().config;
+    small.layers = 1;
+    Model m = model_new(small);
+    model_init(&m, 6);
+    score_rollout(r->logp, &m, &prompt, r);
+
+    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
+    printf("Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ", question);
+    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the real one.\n\n", VOCAB_SIZE, -log(VOCAB_SIZE));
+    printf("   t   id  token              who      mask   log pi  tool\n");
+    double sum = 0.0, forced = 0.0;
+    for (int t = 0; t < r->length; t++) {
+        char text[24];
+        printf("%4d %4d  %-18s %-8s %4d %8.4f  %s\n", t, r->ids[t], token_text(text, r->ids[t]), r->mask[t] ? "sampled" : "forced", r->mask[t],
+               (double)r->logp[t], tool_state_name(r, t));
+        sum += r->logp[t], forced += !r->mask[t];
+    }
+    printf("\nlog pi(y|x) = %.4f: the sum over the %d sampled tokens. The %d forced ones are\n", sum, count_masked(r->mask, r->length), (int)forced);
+    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and get no gradient.\n");
+    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
+    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven", "7*"};
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+        char out[64];
+        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
+    }
+    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
+    rollouts_free(r, 1);
+    tokens_free(&prompt), tokens_free(&script), model_free(&m);
+}
+
+// One update, every quantity printed once, in the order in which rl_step() computes it. The model is untrained and can
+// do no sums, so that the reward is a simpler one: 1 when the first byte of the answer is below 128.
+static void lesson_10(void) {
+    enum { K = 4, NEW = 3 };
+    Config small = train_defaults().config;
+    small.layers = 1;
+    Model m = model_new(small);
+    model_init(&m, 10);
+    Optimizer optimizer = optimizer_new(&small);
+    SampleOptions sample = {.max_new_tokens = NEW, .temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
+    Tokens prompt = {0};
+    render_prompt(&prompt, "Say something.");
+    Rollout* r = generate(&m, &prompt, 1, K, sample, tool_calculator, 10, 0);
+    float reward[K], advantage[K], logp[K * NEW], dlogp[K * NEW], after[K][NEW];
+    int mask[K * NEW], T1 = longest_rollout(r, K), scored = 0;
+    for (int k = 0; k < K; k++) reward[k] = r[k].ids[0] < 128;
+    advantages_centered(advantage, reward, K);
+
+    printf("LESSON 10. One update (D1)\n\n");
+    printf("1. Rollouts: %d samples of at most %d tokens, prompt of %d tokens shared.\n", K, NEW, prompt.length);
+    printf("2. Reward: here 1 when the first byte is below 128 (the model is untrained).\n3. Advantage: reward - mean.\n\n");
+    printf("   k  tokens                reward  advantage   sum log pi\n");
+    for (int k = 0; k < K; k++) {
+        double sum = 0.0;
+        int used = printf("%4d ", k);
+        for (int t = 0; t < r[k].length; t++) used += printf(" %d", r[k].ids[t]), sum += r[k].logp[t];
+        printf("%*s %6.0f %10.4f %12.4f\n", 27 - used, "", (double)reward[k], (double)advantage[k], sum);
+    }
+    Batch b = {0};
+    batch_add_group(&b, &prompt, r, K);
+    model_forward(&m, &b);
+    scatter_logp(logp, mask, m.acts.logp, r, K, T1);
+    double largest = 0.0;
+    for (int k = 0; k < K; k++)
+        for (int t = 0; t < r[k].length; t++) largest = fmax(largest, fabs((double)(r[k].logp[t] - logp[k * T1 + t])));
+    double loss = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
+    int valid = count_masked(mask, K * T1);
+    printf("\n4. The same tokens through the training pass: largest difference of a log-\n   probability from the one recorded while sampling: %g. On-policy, ratio 1.\n", largest);
+    printf("\n5. Loss = -(sum of advantage x log pi) / valid tokens = %.6f, with %d valid\n   tokens. Its derivative is -advantage / %d for each token:\n\n", loss, valid, valid);
+    printf("   k   d loss / d log pi\n");
+    for (int k = 0; k < K; k++) {
+        printf("%4d ", k);
+        for (int t = 0; t < T1; t++) printf(" %9.5f", (double)dlogp[k * T1 + t]);
+        printf("\n");
+    }
+    for (int i = 0; i < K * T1; i++) if (mask[i]) dlogp[scored++] = dlogp[i];
+    model_zero_grads(&m);
+    model_backward(&m, &b, dlogp);
+    double norm = clip_gradient(&m, 1.0), clipped = clip_gradient(&m, 0.0), lr = 1e-3;
+    printf("\n6. Backward: gradient norm %.4f, after clipping at 1: %.4f.\n", norm, clipped);
+    adamw_step(&m, &optimizer, (float)lr, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
+    printf("7. AdamW, update %ld, learning rate %g.\n\n", optimizer.step, lr);
+    printf("8. What it did to the same answers (new samples will be drawn now):\n\n   k  advantage   log pi before    after   change\n");
+    for (int k = 0; k < K; k++) {
+        double old = 0.0, new = 0.0;
+        score_rollout(after[k], &m, &prompt, &r[k]);
+        for (int t = 0; t < r[k].length; t++) old += logp[k * T1 + t], new += after[k][t];
+        printf("%4d %10.4f %15.4f %8.4f %+8.4f\n", k, (double)advantage[k], old, new, new - old);
+    }
+    printf("\nTake away: the sign of the change is the sign of the advantage.\n");
+    batch_free(&b), rollouts_free(r, K), tokens_free(&prompt), optimizer_free(&optimizer), model_free(&m);
+}
+
+// =============================================================================================
+// Chapter 11. Evaluation                                                     (D1, D2 section 6)
+// =============================================================================================
+/*
+pass@k: sample k answers; the question counts as passed when at least one of them is right.
+
+The naive way samples exactly k and looks. It is unbiased but wasteful, and noisy. If n >= k answers were sampled and c are right,
+then of all C(n,k) ways to choose k of them, C(n-c,k) contain no right one, so
+
+    pass@k = 1 - C(n-c,k) / C(n,k)            (Chen et al. 2021)
+
+is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with probability p. The tempting
+shortcut 1 - (1 - c/n)^k is biased: the power of an estimate is not an estimate of the power.
+
+pass@k grows with k by itself. It says what the model could find in k tries, not how often it is right in one.
+*/
+
+// pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial overflows:
+// C(n-c,k)/C(n,k) = prod_{i=n-c+1..n} (1 - k/i). Returns 0 for k < 1 or n < 1; k larger than n counts as n; `correct` is
+// held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
+double pass_at_k(int n, int correct, int k) {
+    if (n < 1 || k < 1) return 0.0;
+    if (k > n) k = n;
+    if (correct < 0) correct = 0;
+    if (correct > n) correct = n;
+    if (n - correct < k) return 1.0;
+    double none = 1.0;
+    for (int i = n - correct + 1; i <= n; i++) none *= 1.0 - (double)k / i;
+    return 1.0 - none;
+}
+
+typedef struct {
+    int questions, samples;
+    double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
+    double low, high;               // 95% interval of pass@1
+    double tool_rate, format_rate, length;
+} Evaluation;
+
+static void evaluation_free(Evaluation* e) {
+    free(e->pass);
+    *e = (Evaluation){0};
+}
+
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one question are not
+// independent, questions are: the standard error is sqrt(variance / n). It is translated into a number of independent
+// coin flips that would have the same error, and Wilson's interval is computed for these, since p +- 1.96 standard errors is wrong
+// near 0 and 1 (at 16 of 16 it would claim certainty).
+static void rate_interval(double* low, double* high, double p, double variance, int n) {
+    double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
+    double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
+    double half = z / (1 + z * z / flips) * sqrt(p * (1 - p) / flips + z * z / (4 * flips * flips));
+    *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
+}
+
+enum { EVAL_ROWS = 256 };           // rollouts decoded together
+
+// Samples `samples` answers to each of the first `count` questions and grades them.
+static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample, const RewardKind* kind, uint64_t seed) {
+    count = min_int(count, q->count);
+    Evaluation e = {.questions = count, .samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+    int together = max_int(1, EVAL_ROWS / samples);
+    Group g = {.reward = allocate((size_t)samples, sizeof(float)), .advantage = allocate((size_t)samples, sizeof(float))};
+    double squares = 0.0;
+    for (int from = 0; from < count; from += together) {
+        int B = min_int(together, count - from);
+        Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
+        for (int i = 0; i < B; i++) prompts[i] = q->list[from + i].prompt;
+        Rollout* rollouts = generate(m, prompts, B, samples, sample, tool_calculator, seed, (uint64_t)from);
+        for (int i = 0; i < B; i++) {
+            judge_group(&g, rollouts + i * samples, samples, q->list[from + i].truth, kind);
+            for (int k = 1; k <= samples; k++) e.pass[k - 1] += pass_at_k(samples, g.right, k);
+            squares += pow((double)g.right / samples, 2);
+            e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
+        }
+        rollouts_free(rollouts, B * samples);
+        free(prompts);
+    }
+    double n = (double)count * samples;
+    for (int k = 0; k < samples; k++) e.pass[k] /= count;
+    e.tool_rate /= n, e.format_rate /= n, e.length /= n;
+    rate_interval(&e.low, &e.high, e.pass[0], count > 1 ? (squares - count * e.pass[0] * e.pass[0]) / (count - 1) : 0.0, count);
+    free(g.reward), free(g.advantage);
+    return e;
+}
+
+// ---- majority vote: the answer that most of n answers agree on, with no training at all (D2 section 1)
+
+// Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody votes.
+static int majority_vote(const char* const* answers, int n) {
+    int best = -1, best_votes = 0;
+    for (int i = 0; i < n; i++) {
+        int votes = 0;
+        for (int j = 0; j < n && *answers[i]; j++) votes += *answers[j] && answers_equal(answers[i], answers[j]);
+        if (votes > best_votes) best = i, best_votes = votes;
+    }
+    return best;
+}
+
+// How often the vote of n answers is right when each is right with probability p and wrong answers are spread
+// evenly over `others` values. By playing it.
+static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
+    double won = 0.0;
+    for (int g = 0; g < games; g++) {
+        int votes[64] = {0}, most = 0, tied = 0;
+        for (int i = 0; i < n; i++) votes[random_uniform(rng) < p ? 0 : 1 + random_int(rng, others)]++;
+        for (int i = 0; i <= others; i++) most = max_int(most, votes[i]);
+        for (int i = 0; i <= others; i++) tied += votes[i] == most;
+        if (votes[0] == most) won += 1.0 / tied;
+    }
+    return won / games;
+}
+
+// ---- keeping train and test apart
+
+// A question reduced to what makes it the same question: lower case, single spaces, no punctuation. With names, every word
+// that begins with a capital letter becomes "@", so that the same problem about someone else is recognized too.
+static void reduce_question(Text* out, const char* question, int names) {
+    int in_word = 0;
+    text_append(out, "", 0);
+    for (const char* s = question; *s;) {
+        unsigned char c = (unsigned char)*s;
+        if (!isalnum(c) && c < 0x80) { in_word = 0, s++; continue; }
+        if (!in_word && out->length) text_append(out, " ", 1);
+        if (!in_word && names && isupper(c)) {
+            text_append(out, "@", 1);
+            while (isalnum((unsigned char)*s) || (unsigned char)*s >= 0x80) s++;
+            in_word = 1;
+            continue;
+        }
+        char lower = (char)tolower(c);
+        text_append(out, &lower, 1);
+        in_word = 1, s++;
+    }
+}
+
+static int compare_texts(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+
+// How many questions of b also stand in a, after reduction.
+static int count_overlap(const Problems* a, const Problems* b, int names) {
+    char** keys = allocate((size_t)a->count, sizeof(char*));
+    int shared = 0;
+    for (int i = 0; i < a->count; i++) {
+        Text t = {0};
+        reduce_question(&t, a->list[i].question, names);
+        keys[i] = t.data;
+    }
+    qsort(keys, (size_t)a->count, sizeof(char*), compare_texts);
+    for (int i = 0; i < b->count; i++) {
+        Text t = {0};
+        reduce_question(&t, b->list[i].question, names);
+        shared += bsearch(&t.data, keys, (size_t)a->count, sizeof(char*), compare_texts) != NULL;
+        text_free(&t);
+    }
+    for (int i = 0; i < a->count; i++) free(keys[i]);
+    free(keys);
+    return shared;
+}
+
+static double binomial(int n, int c, double p) {
+    double x = 1.0;
+    for (int i = 0; i < c; i++) x *= (double)(n - i) / (i + 1);
+    return x * pow(p, c) * pow(1 - p, n - c);
+}
+
+static void lesson_11(void) {
+    const int n = 16, ks[] = {1, 2, 4, 8, 16};
+    printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
+    printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
+    for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
+    printf("\n");
+    for (int c = 0; c <= 3; c++) {
+        printf("  %5d", c);
+        for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
+        printf("\n");
+    }
+    printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two estimators:\n\n");
+    printf("     k     truth   C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
+    double worst = 0.0;
+    for (int i = 0; i < 5; i++) {
+        double truth = 1 - pow(0.8, ks[i]), good = 0.0, naive = 0.0;
+        for (int c = 0; c <= n; c++) {
+            good += binomial(n, c, 0.2) * pass_at_k(n, c, ks[i]);
+            naive += binomial(n, c, 0.2) * (1 - pow(1 - (double)c / n, ks[i]));
+        }
+        printf("  %4d  %8.4f  %16.4f  %8.4f  %13.4f  %8.4f\n", ks[i], truth, good, fabs(good - truth) < 5e-13 ? 0.0 : good - truth, naive, naive - truth);
+        worst = fmin(worst, naive - truth);
+    }
+    printf("\nThe shortcut says too little, by up to %.3f here: an estimate raised to a power\nis no estimate of the power.\n", -worst);
+
+    const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
+    int winner = majority_vote(answers, 8);
+    printf("\nMajority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s.\n", answers[winner]);
+    printf("\nHow often the vote is right, when one answer is right with probability p and the\nwrong ones are spread over 9 values (20000 games each):\n\n  votes    p = 0.15   p = 0.30   p = 0.45\n");
+    Rng rng = {11};
+    for (int i = 0; i < 5; i++) {
+        printf("  %5d", ks[i]);
+        for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
+        printf("\n");
+    }
+    printf("\nD2's ladder climbs from 15.2%% to 52%% this way (ten votes and a chain of\nthought), for %.0f times the time: 862.6 minutes against 10.1.\n", 862.6 / 10.1);
+
+    const char *train = "data/train.jsonl", *test = "data/test.jsonl";
+    printf("\nTrain and test kept apart:\n\n");
+    if (!file_exists(train) || !file_exists(test)) printf("  (skipped: %s or %s is not here)\n", train, test);
+    else {
+        Problems a = load_problems(train), b = load_problems(test);
+        printf("  %s: %d questions, %s: %d questions\n", train, a.count, test, b.count);
+        printf("  the same question in both                        %d\n", count_overlap(&a, &b, 0));
+        printf("  the same question about somebody else            %d\n", count_overlap(&a, &b, 1));
+        problems_free(&a), problems_free(&b);
+    }
+}
+
+/* ==========================================================================================================
+ * CHAPTER 12. Recipes                                                                          (D3 section 8)
+ *
+ * Question: in which order are the tools of chapters 9 and 10 used on a real model, and on how much data?
+ *
+ * A recipe is a list of stages. Each stage starts from the checkpoint of the one before. Three recipes mark three
+ * years. What changes is not the algorithm but the order and the share of the work: in InstructGPT and Tulu 3 reinforcement
+ * learning is the last polish, in DeepSeek R1 it is the main course, and supervised training comes back
+ * as the third stage, on data that the RL checkpoint wrote itself.
+ *
+ * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
+ * crowd's demonstrations, then RLVR.
+ * ======================================================================================================== */
+
+typedef struct { const char *recipe, *stage, *method, *size, *feedback; } Stage;
+
+static const Stage recipe_stages[] = {
+    {"InstructGPT (2022)", "1", "instruction tuning (SFT)", "about 10k examples", "written by people"},
+    {"", "2", "reward model", "about 100k pairs (paper: 33k prompts)", "people rank answers"},
+    {"", "3", "RLHF (PPO)", "about 100k prompts (paper: 31k)", "the reward model"},
+    {"Tulu 3 (2024)", "1", "instruction tuning (SFT)", "about 1M examples", "mostly synthetic"},
+    {"", "2", "preference tuning (DPO)", "about 1M on-policy pairs", "chosen / rejected"},
+    {"", "3", "RLVR", "about 10k prompts", "verifier, 0 or 1"},
+    {"DeepSeek R1 (2025)", "1", "cold start (SFT)", "100k+ reasoning samples", "from R1-Zero, filtered"},
+    {"", "2", "large-scale RLVR", "until convergence", "verifier, 0 or 1"},
+    {"", "3", "rejection sampling + SFT", "about 800k, 3/4 reasoning", "verifier and filters"},
+    {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
+};
+
+static void lesson_12(void) {
+    printf("LESSON 12. Recipes (D3 section 8)\n\n");
+    for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
+        const Stage* s = &recipe_stages[i];
+        if (*s->recipe) printf("%s%s\n", i ? "\n" : "", s->recipe);
+        printf("  %s  %-26s %-38s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
+    }
+    printf("\nThe miniature (make run)\n");
+    TrainOptions t = train_defaults();
+    RlOptions o = rl_defaults();
+    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n", "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
+    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR", o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
+    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto reinforcement learning against a verifier.\n");
+}
+
+// ==========================================================================================================
+// The command line
+// ==========================================================================================================
+//
+// Nothing below teaches reinforcement learning: it parses options, prints tables and calls the chapters.
+
+// ---- text for people
+
+// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+static void append_readable(Text* out, const char* text) {
+    static const char *const start = "<|python_start|>", *const end = "<|python_end|>", *const from = "<|output_start|>", *const to = "<|output_end|>";
+    text_append(out, "", 0);
+    for (const char *s = text, *stop = text + strlen(text); s < stop;) {
+        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
+        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
+            s += strlen(start), o += strlen(from);
+            text_printf(out, "[%.*s -> %.*s]", (int)(e - s), s, (int)(t - o), o);
+            s = t + strlen(to);
+            continue;
+        }
+        int n = utf8_length(s, stop);
+        if (!strncmp(s, special_names[ASSISTANT_END - 256], strlen(special_names[ASSISTANT_END - 256]))) s += strlen(special_names[ASSISTANT_END - 256]);
+        else if (n == 0 || ((unsigned char)*s < 0x20 && *s != '\n')) text_printf(out, "\\x%02X", (unsigned char)*s), s++;
+        else text_append(out, s, (size_t)n), s += n;
+    }
+}
+
+// One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
+static void print_cell(const char** s, int width) {
+    int used = 0, space = -1, count = 0;
+    const char *p = *s, *at_space = NULL;
+    while (*p && *p != '\n' && used < width) {
+        if (*p == ' ') space = used, at_space = p;
+        p += max_int(1, utf8_length(p, p + strlen(p)));
+        used++;
+    }
+    if (*p && *p != '\n' && *p != ' ' && space > 0) used = space, p = at_space;
+    count = (int)(p - *s);
+    printf("%.*s%*s", count, *s, width - used, "");
+    *s = p + (*p == ' ' || *p == '\n');
+}
+
+static void print_side_by_side(const char* left, const char* right) {
+    while (*left || *right) {
+        printf("  ");
+        print_cell(&left, 37);
+        printf(" | ");
+        print_cell(&right, 37);
+        printf("\n");
+    }
+}
+
+// ---- options of all commands that use a model
+
+enum { RL_OPTIONS = 40 };
+
+static int sampling_options(Option* t, RlOptions* o) {
+    Option table[] = {
+        {"model-tag", OPTION_TEXT, &o->model, 0, 0, "model to start from: a directory, or out/TAG", 1, 0},
+        {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (the number after ####) or boxed", 1, 0},
+        {"num-samples", OPTION_INT, &o->num_samples, 1, 4096, "rollouts per question (nanochat: 16)", 1, 0},
+        {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)", 1, 0},
+        {"temperature", OPTION_FLOAT, &o->sample.temperature, 0, 100, "0 = always the likeliest token (nanochat: 1.0)", 1, 0},
+        {"top-k", OPTION_INT, &o->sample.top_k, 0, 1e6, "sample from the k likeliest, 0 = all (nanochat: 50)", 1, 0},
+        {"top-p", OPTION_FLOAT, &o->sample.top_p, 0, 1, "sample from the likeliest up to this probability", 1, 0},
+        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 1, 0},
+        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
+    };
+    memcpy(t, table, sizeof table);
+    return (int)(sizeof table / sizeof *table);
+}
+
+static void training_options(Option* t, RlOptions* o) {
+    Option table[] = {
+        {"data", OPTION_TEXT, &o->data, 0, 0, "questions to train on", 1, 0},
+        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
+        {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
+        {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
+        {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096, "questions per update (nanochat: 16)", 1, 0},
+        {"num-epochs", OPTION_INT, &o->num_epochs, 1, 1e6, "passes over the questions (nanochat: 1)", 1, 0},
+        {"num-steps", OPTION_INT, &o->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
+        {"lr", OPTION_FLOAT, &o->lr, 0, 10, "the learning rate of supervised training", 1, 0},
+        {"init-lr-frac", OPTION_FLOAT, &o->init_lr_frac, 0, 1, "fraction of it to begin with (nanochat: 0.05)", 1, 0},
+        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices (nanochat: 0)", 1, 0},
+        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any (nanochat: none)", 1, 0},
+        {"eval-every", OPTION_INT, &o->eval_every, 0, 1e9, "updates between evaluations (nanochat: 60)", 1, 0},
+        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "questions of an evaluation (nanochat: 400)", 1, 0},
+        {"eval-samples", OPTION_INT, &o->eval_samples, 1, 4096, "rollouts of each of them", 1, 0},
+        {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
+        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
+    };
+    memcpy(t, table, sizeof table);
+}
+
+static void evaluation_options(Option* t, RlOptions* o) {
+    Option table[] = {
+        {"data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
+        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
+    };
+    memcpy(t, table, sizeof table);
+}
+
+static void check_sampling(const RlOptions* o) {
+    find_reward(o->reward);
+    if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
+}
+
+// out/TAG, or the tag itself when it is a directory
+static Model load_tagged_model(const char* tag) {
+    char path[PATH_SIZE], config[PATH_SIZE];
+    join_path(config, tag, "config.json");
+    if (file_exists(config) || strchr(tag, '/')) snprintf(path, sizeof path, "%s", tag);
+    else join_path(path, "out", tag);
+    if (!file_exists(path)) fail(2, "there is no model %s; `make run` or ./train_gpt makes one", path);
+    Model m = load_model(path);
+    if (m.config.vocab_size != VOCAB_SIZE) fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path, m.config.vocab_size, VOCAB_SIZE);
+    return m;
+}
+
+// ---- ./rl train
+
+static void print_metrics_head(int with_eval) {
+    printf("%7s %7s %7s %6s %7s %7s %7s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format", "silent", "length", "entropy", "|grad|", "s", with_eval ? "   test" : "");
+}
+
+// One line for the updates since the last one: means over them.
+static void print_metrics(long step, const Metrics* sum, int n, double test) {
+    printf("%7ld %7.3f %7.3f %6.3f %7.3f %7.1f %7.1f %8.4f %7.3f %6.2f", step, sum->reward / n, sum->pass_rate / n, sum->tool_rate / n, sum->format_rate / n,
+           (double)sum->silent / n, sum->length / n, sum->entropy / n, sum->grad_norm / n, sum->seconds / n);
+    if (test >= 0) printf("  %5.3f", test);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void add_metrics(Metrics* sum, const Metrics* s) {
+    sum->reward += s->reward, sum->pass_rate += s->pass_rate, sum->tool_rate += s->tool_rate, sum->format_rate += s->format_rate;
+    sum->silent += s->silent, sum->length += s->length, sum->entropy += s->entropy, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
+}
+
+static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimizer, const Option* options, long step) {
+    Text state = {0};
+    state_to_json(&state, "rl", step, options);
+    save_checkpoint(o->out, m, optimizer, &state, step);
+    text_free(&state);
+}
+
+// The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
+static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option* options, long step) {
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
+    Questions test = o->eval_every ? load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens) : (Questions){0};
+    int per_epoch = max_int(1, q.count / o->examples_per_step), *order = allocate((size_t)q.count, sizeof(int));
+    int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step, epoch_of_order = -1;
+    FILE* metrics = open_metrics(o->out, METRICS_HEADER, step);
+    printf("reinforcement learning: %d questions x %d rollouts per update, %ld updates, reward %s\n", o->examples_per_step, o->num_samples, steps, o->reward);
+    print_metrics_head(o->eval_every > 0);
+    watch_for_stop();
+    double started = seconds_now();
+    Metrics sum = {0};
+    for (int n = 0; step < steps && !stop_asked;) {
+        double lr = (double)o->lr * o->init_lr_frac * lr_schedule(step, steps, 0, 0.0), score = -1.0;
+        pick_questions(chosen, order, &epoch_of_order, step, o->examples_per_step, q.count, o->seed);
+        Metrics s = rl_step(m, optimizer, &q, chosen, o, step, lr);
+        write_metrics(metrics, step, &s);
+        add_metrics(&sum, &s), n++, step++;
+        if (o->eval_every && step % o->eval_every == 0) {
+            Evaluation e = evaluate_model(m, &test, o->eval_examples, o->eval_samples, o->sample, find_reward(o->reward), o->seed + 2);
+            score = e.pass[0];
+            evaluation_free(&e);
+        }
+        progress(step - begun, steps - begun, started);
+        if (step % o->log_every == 0 || step == steps || stop_asked || score >= 0) {
+            print_metrics(step, &sum, n, score);
+            sum = (Metrics){0}, n = 0;
+        }
+        if (step == steps || stop_asked || (o->save_every && step % o->save_every == 0)) {
+            fflush(metrics);
+            save_rl(o, m, optimizer, options, step);
+        }
+    }
+    close_metrics(metrics);
+    questions_free(&q), questions_free(&test);
+    free(order), free(chosen);
+    return step;
+}
+
+static int command_train(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    training_options(options + sampling_options(options, &o), &o);
+    if (asked_for_help(argc, argv, "train - reinforcement learning from a 0/1 reward", "./rl train [--option=value ...]", options)) return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
+    if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = o.resume ? load_model(o.resume) : load_tagged_model(o.model);
+    Optimizer optimizer = o.resume ? load_optimizer(o.resume, &m.config, step) : optimizer_new(&m.config);
+    step = rl_train(&m, &optimizer, &o, options, step);
+    if (stop_asked) printf("stopped after update %ld and saved; go on with: ./rl train --resume %s\n", step, o.out);
+    else printf("saved %s\n", o.out);
+    optimizer_free(&optimizer), model_free(&m);
+    return stop_asked ? 130 : 0;
+}
+
+// ---- ./rl eval
+
+static void print_evaluation(const Evaluation* e, const char* reward) {
+    printf("%d questions x %d samples, reward %s\n\n", e->questions, e->samples, reward);
+    printf("  pass@1       %6.4f   95%% interval %.4f to %.4f\n", e->pass[0], e->low, e->high);
+    for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
+    printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward wants it\n  length       %6.1f   tokens per rollout\n", e->tool_rate, e->format_rate, e->length);
+}
+
+static int command_eval(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    o.eval_examples = 256;
+    evaluation_options(options + sampling_options(options, &o), &o);
+    if (asked_for_help(argc, argv, "eval - pass@k on held-out questions", "./rl eval [--option=value ...]", options)) return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+    Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
+    print_evaluation(&e, o.reward);
+    evaluation_free(&e), questions_free(&q), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl sample
+
+static int command_sample(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* question = NULL;
+    o.num_samples = 4;
+    int n = sampling_options(options, &o);
+    options[n] = (Option){"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: each rollout is then rewarded", 0, 0};
+    if (asked_for_help(argc, argv, "sample - answers of a model to one question", "./rl sample \"QUESTION\" [--option=value ...]", options)) return 0;
+    if (!parse_options(options, argc, argv, &question, 1) || !*question) fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens has Tom?\"");
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    Tokens prompt = {0};
+    render_prompt(&prompt, question);
+    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
+    for (int i = 0; i < o.num_samples; i++) {
+        Text raw = rollout_text(&rollouts[i]), text = {0};
+        append_readable(&text, raw.data);
+        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
+        if (o.answer) printf(", reward %g", (double)find_reward(o.reward)->reward(raw.data, o.answer));
+        printf("\n%s\n\n", text.data);
+        text_free(&raw), text_free(&text);
+    }
+    rollouts_free(rollouts, o.num_samples);
+    tokens_free(&prompt), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl run: the whole story
+
+static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, int count) {
+    Tokens prompts[8];
+    for (int i = 0; i < count; i++) prompts[i] = q->list[i].prompt;
+    return generate(m, prompts, count, 1, o->sample, tool_calculator, o->seed + 3, 0);
+}
+
+static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
+    text_printf(out, "  \"%s\": {\"pass_at_1\": %.4f, \"pass_at_1_low\": %.4f, \"pass_at_1_high\": %.4f, \"k\": %d, \"pass_at_k\": %.4f, \"tool_rate\": %.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
+                name, e->pass[0], e->low, e->high, e->samples, e->pass[e->samples - 1], e->tool_rate, e->format_rate, e->length);
+}
+
+static void print_before_after(const Evaluation* a, const Evaluation* b) {
+    printf("\n%d held-out questions, %d answers to each:\n\n  %-34s %10s %10s\n", a->questions, a->samples, "", "before RL", "after RL");
+    printf("  %-34s %10.3f %10.3f\n", "pass@1", a->pass[0], b->pass[0]);
+    printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low, a->high, b->low, b->high);
+    printf("  pass@%-29d %10.3f %10.3f\n", a->samples, a->pass[a->samples - 1], b->pass[b->samples - 1]);
+    printf("  %-34s %10.3f %10.3f\n", "answers that used the calculator", a->tool_rate, b->tool_rate);
+    printf("  %-34s %10.3f %10.3f\n", "answers in the rewarded format", a->format_rate, b->format_rate);
+    printf("  %-34s %10.1f %10.1f\n", "mean length, tokens", a->length, b->length);
+}
+
+static void print_three(const Questions* q, const Rollout* before, const Rollout* after, int count, const RewardKind* kind) {
+    printf("\nThe same questions before and after ([17+26 -> 43] is a call of the calculator):\n");
+    for (int i = 0; i < count; i++) {
+        Text raw[2] = {rollout_text(&before[i]), rollout_text(&after[i])}, text[2] = {{0}, {0}};
+        printf("\n  %s  (%s)\n", q->list[i].question, q->list[i].truth);
+        for (int j = 0; j < 2; j++) {
+            append_readable(&text[j], raw[j].data);
+            text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
+        }
+        print_side_by_side(text[0].data, text[1].data);
+        for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
+    }
+}
+
+static int command_run(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    TrainOptions s = train_defaults();
+    Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
+    char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
+    const char* folder = "out/run";
+    o.model = NULL;
+    int n = sampling_options(options, &o);
+    training_options(options + n, &o);
+    train_options(sft_options, &s);
+    for (Option* t = options; t->name; t++) {
+        if (!strcmp(t->name, "out")) t->value = &folder;
+        if (!strcmp(t->name, "model-tag")) t->help = "start from this model instead of training one";
+        if (!strcmp(t->name, "resume")) t->name = "(none)", t->help = "";
+    }
+    if (asked_for_help(argc, argv, "run - supervised training, then reinforcement learning, then before and after", "./rl run [--option=value ...]", options)) return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    double started = seconds_now(), sft_seconds = 0.0;
+    join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
+    s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
+    Model m;
+    if (o.model) m = load_tagged_model(o.model);
+    else {
+        int status = train(&s, sft_options, &m);
+        if (status) return status;
+        sft_seconds = seconds_now() - started;
+        printf("\n");
+    }
+    Questions test = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+    const RewardKind* kind = find_reward(o.reward);
+    int three = min_int(3, test.count);
+    Evaluation before = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
+    Rollout* first = answer_three(&m, &test, &o, three);
+    printf("before RL, on %d held-out questions: pass@1 %.3f, calculator used %.3f, rewarded format %.3f\n\n", before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    Optimizer optimizer = optimizer_new(&m.config);
+    double rl_started = seconds_now();
+    rl_train(&m, &optimizer, &o, options, 0);
+    double rl_seconds = seconds_now() - rl_started;
+    if (stop_asked) {
+        printf("stopped and saved; go on with: ./rl train --resume %s\n", rl_folder);
+        return 130;
+    }
+    Evaluation after = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
+    Rollout* last = answer_three(&m, &test, &o, three);
+    print_before_after(&before, &after);
+    print_three(&test, first, last, three, kind);
+    double total = seconds_now() - started;
+    Text out = {0};
+    text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n  \"peak_rss_mb\": %.1f,\n",
+                (unsigned long long)o.seed, thread_count(), o.reward, sft_seconds, rl_seconds, total, peak_memory_mb());
+    evaluation_to_json(&out, "before", &before);
+    text_printf(&out, ",\n");
+    evaluation_to_json(&out, "after", &after);
+    text_printf(&out, "\n}\n");
+    write_file(folder, "result.json", &out);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s reinforcement learning; %.0f MB; %d threads, seed %llu\n", total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    printf("wrote %s/result.json, %s, %s\n", folder, o.model ? o.model : sft_folder, rl_folder);
+    text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
+    evaluation_free(&before), evaluation_free(&after), questions_free(&test);
+    optimizer_free(&optimizer), model_free(&m);
+    return 0;
+}
+
+// ---- lessons and warm-ups
+
+static const struct { const char* title; void (*run)(void); } lessons[] = {
+    {"The language of reinforcement learning", lesson_1},
+    {"Two warm-ups: thermostat and CartPole", lesson_2},
+    {"The language model as policy", lesson_3},
+    {"Why it is a bandit", lesson_4},
+    {"Rewards: the verifier", lesson_5},
+    {"Rollouts and the tool", lesson_6},
+    {"Advantages: better than average", lesson_7},
+    {"The objective: reward minus beta KL", lesson_8},
+    {"Losses", lesson_9},
+    {"The training loop", lesson_10},
+    {"Evaluation", lesson_11},
+    {"Recipes", lesson_12},
+};
+enum { LESSONS = sizeof lessons / sizeof *lessons };
+
+static int command_lesson(int argc, char** argv) {
+    if (argc == 0) {
+        for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
+        printf("\n./rl lesson N prints one, ./rl lesson all prints all.\n");
+        return 0;
+    }
+    if (argc > 1) fail(2, "one lesson at a time: ./rl lesson 7, or ./rl lesson all");
+    char* end;
+    long n = strtol(argv[0], &end, 10);
+    if (!strcmp(argv[0], "all")) {
+        for (int i = 0; i < LESSONS; i++) {
+            if (i) printf("\n\n");
+            lessons[i].run();
+        }
+        return 0;
+    }
+    if (*end || end == argv[0] || n < 1 || n > LESSONS) fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
+    lessons[n - 1].run();
+    return 0;
+}
+
+static uint64_t seed_argument(int argc, char** argv, const char* name, const char* what) {
+    uint64_t seed = 1;
+    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
+    char usage[64];
+    snprintf(usage, sizeof usage, "./rl %s [--seed N]", name);
+    if (asked_for_help(argc, argv, what, usage, options)) exit(0);
+    parse_options(options, argc, argv, NULL, 0);
+    return seed;
+}
+
+static int command_thermostat(int argc, char** argv) {
+    run_thermostat(seed_argument(argc, argv, "thermostat", "thermostat - REINFORCE keeps a room at 70 F"));
+    return 0;
+}
+
+static int command_cartpole(int argc, char** argv) {
+    run_cartpole(seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
+    return 0;
+}
+
+// ---- main
+
+#ifndef RL_NO_MAIN
+static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
+    {"run", "the whole story: supervised training, RL, before and after", command_run},
+    {"train", "reinforcement learning from a checkpoint", command_train},
+    {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"sample", "answers to your own question", command_sample},
+    {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
+    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
+    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
+};
+
+int main(int argc, char** argv) {
+    size_t count = sizeof commands / sizeof *commands;
+    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] [--option=value ...]\n\n");
+        for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].what);
+        return argc < 2 ? 2 : 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
+    fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
+}
+#endif
