@@ -905,8 +905,9 @@ static void print_noise(uint64_t seed) {
         printf("   %-12s %10.4f %12.4f %14.2f\n", baseline_names[b], sqrt(signal), sqrt(noise[b]),
                noise[b] / signal);
     }
-    double cosine = inner_product(mean[0], mean[1], POLICY_SIZE)
-                    / sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
+    double cosine =
+        inner_product(mean[0], mean[1], POLICY_SIZE) /
+        sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
     printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
 }
 
@@ -1249,9 +1250,8 @@ static void lesson_3(void) {
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
 }
 
-
-/* ====================================================================================================
- * Chapter 4. Why it is a bandit                                                          (D3 section 4)
+/* ==========================================================================================================
+ * CHAPTER 4. Why it is a bandit                                                                (D3 section 4)
  *
  * The question. Chapter 3 called every token an action. People who train language models say that the
  * whole answer is one action. Who is right, and does it matter for the gradient?
@@ -1303,7 +1303,7 @@ static void lesson_3(void) {
  *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths,
  *     the direction is right again and only the size of the gradient changes. With unequal lengths,
  *     gamma < 1 pays for short answers.
- * ================================================================================================== */
+ * ======================================================================================================== */
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
@@ -1613,7 +1613,7 @@ static void lesson_4(void) {
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
-    printf("Chapter 4. Why it is a bandit\n\n");
+    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n");
     lesson_4_discount();
     lesson_4_toy(logp, reward);
     lesson_4_views(logp, reward);
@@ -1621,66 +1621,76 @@ static void lesson_4(void) {
     lesson_4_bias(logp, reward);
 }
 
-/* ================================================================================================================
- * Chapter 5. Rewards: the verifier                                                   D2 sections 1 to 5, D1 "reward"
- * ================================================================================================================
+/* ==========================================================================================================
+ * CHAPTER 5. Rewards: the verifier                                         (D2 sections 1 to 5; D1, "reward")
  *
  * The question. A policy has answered. Who says how good the answer is?
  *
- *   RLHF (D2 section 2)   people rank answers -> a reward model r(x, y) is fitted to the ranking -> RL against it.
- *                         Works for anything people can compare. But the judge is a second network about as big as
- *                         the first, it is only a proxy, and a policy that is pushed hard finds the proxy's holes.
- *   RLVR (D2 section 3)   a program compares the final answer with the known one:  r(x, y) = 1 if they agree, else 0.
- *                         No second network, no annotators, the same verdict every time. The price: it only works
- *                         where an answer can be checked, such as mathematics and code.
+ *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
+ *                        climbs r. Works for anything that people can compare. But the judge is a
+ *                        second network, often as big as the first, and only a proxy: a policy that
+ *                        is pushed hard finds its holes.
+ *   RLVR (D2 section 3)  A program compares the final answer with the known one:
+ *                            r(x, y) = 1 if they are the same mathematics, else 0.
+ *                        No second network, no annotators, the same verdict every time. The price:
+ *                        it only works where an answer can be checked.
  *
- * This chapter is that program. It has two halves, and only the first half is about language models.
+ * This chapter is that program. It takes two steps.
  *
- *   1. Extract.  Where in the response is the answer?   MATH style: the last \boxed{...}.   GSM8K style: the number
- *      behind the last ####.   STRICT means that nothing outside the format counts. That turns the reward into two
- *      demands at once, "be right" and "write it where I look" (D2 section 4), without a second rule for the format.
- *   2. Compare.  Is it the same answer?  \frac{1}{2}, 1/2, .5 and 0.50 are one number in four spellings. A verifier
- *      that compares strings punishes right answers, and the policy learns spelling instead of mathematics.
+ *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
+ *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
+ *      for two things at once, be right and write it where I look, and no second rule is needed for
+ *      the format (D2 section 4: r3 is right, and gets 0).
+ *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A judge that
+ *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
+ *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
+ *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
  *
- * Comparing rests on two ideas, and the code follows them in this order:
+ * Extracting and the rewards are short and follow here. Comparing is one function, answers_equal. Its inside
+ * is the appendix behind chapter 12, to be read when the loop is understood. It has two ideas, in this order:
  *
- *   NORMALIZE   rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
- *   EVALUATE    two expressions are equal when they have equal VALUES at a few fixed, pseudo-random points.
- *               (x+1)^2 and x^2+2x+1 share no spelling, but at x = 1.618 both are 6.85.
+ *   NORMALIZE  Rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
+ *   EVALUATE   Two expressions are equal when they have equal VALUES at a few fixed pseudo-random
+ *              points. (x+1)^2 and x^2+2x+1 share no spelling, but at x = 1.618 both are 6.854.
  *
- * Why evaluating is sound. If two polynomials differ, their difference is a polynomial that isn't zero, and such a
- * polynomial of degree d has at most d zeros on a line (in more variables: a set of measure 0). Three fixed points in
- * general position miss it. The same holds for everything built from + - * / powers, roots, exp, log, sin, cos
- * wherever it is analytic. Numbers made of + - * / only are kept as exact fractions, so 1/3 is not 0.333333.
- * Where it is not sound:
- *   - Values closer than rounding can tell look equal: sqrt(10^40 + 1) and 10^20. Each value carries a bound on its
- *     own rounding error, so that a sum that cancels is not mistaken for a difference.
- *   - Variables stand for REAL numbers of both signs. sqrt(x^2) is not x (it is |x|), and an identity that holds for
- *     integers only, such as (-1)^(2n) = 1, is not seen.
- *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its set of solutions.
+ * Why evaluating is sound. If two polynomials differ, then their difference is a polynomial that isn't zero.
+ * It has at most as many zeros as its degree (with several variables: a set of measure 0), and a point that
+ * was chosen without looking at it isn't one of them. The same holds for + - * / powers, roots, exp, log, sin
+ * and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions: 1/3 is not
+ * 0.333333. Where it is NOT sound:
+ *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1. (Each value carries a
+ *     bound on its rounding error, so we know how close that is.)
+ *   - Variables stand for real numbers of both signs. sqrt(x^2) is |x|, not x, and what holds for whole
+ *     numbers only, such as (-1)^(2n) = 1, is not seen.
+ *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
- * Traps. A false "equal" is worse than a false "different": RL searches for whatever is rewarded, so a hole in the
- * verifier is found and widened, while a missed right answer only costs a sample. When in doubt: unequal. And D3 calls
- * the 0/1 reward one that can't be cheated. More exactly: it is as hard to cheat as its verifier is correct, and a
- * lucky guess (D1) is paid like an insight. lesson_5 shows a format-only reward being cheated.
+ * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
+ * hole in the judge will be found and widened, while a right answer that is missed costs one sample. When
+ * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
+ * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
+ * every time", and a lucky guess (D1) is paid like an insight.
  */
-#include <complex.h>
-#undef I  // complex.h claims the name I; _Complex_I does the same
 
-enum { MAX_ANSWER = 1000,      // longer answers are equal only to themselves
-       MAX_NORMALIZED = 2048,  // room for the rewritten text
-       MAX_NESTING = 80,       // parentheses in parentheses
+// Written out in the appendix behind chapter 12: the inside of the comparison, and what the lesson shows of
+// it.
+int answers_equal(const char* a, const char* b);                       // the same mathematics? 1 or 0
+static double solve_linear(const char* left, const char* right);
+static void print_comparisons(void);
+
+enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
+       MAX_NORMALIZED = 2048,  // room for a rewritten answer
+       MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 3 };
 
-/* ---- 5.1 Extract ------------------------------------------------------------------------------------------- */
+/* ---- 5.1 Extract ---- */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Copies [start, end) without surrounding spaces to out. 1 = copied; 0 = it doesn't fit (out = ""): an answer
-// that is cut off could be judged right, so it is never shortened.
+// Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
+// half an answer might be judged right, so nothing is ever cut off.
 static int copy_trimmed(char* out, int cap, const char* start, const char* end) {
     while (start < end && is_space(*start)) start++;
     while (end > start && is_space(end[-1])) end--;
@@ -1691,8 +1701,8 @@ static int copy_trimmed(char* out, int cap, const char* start, const char* end) 
     return 1;
 }
 
-// Finds the closing brace of the group that opens at *open, before limit; NULL = it never closes. \{ and \}
-// are printed braces and don't group.
+// The closing brace of the group that opens at *open; NULL = it doesn't close before limit. \{ and \} are
+// printed braces, they group nothing.
 static const char* find_closing_brace(const char* open, const char* limit) {
     int depth = 0;
     for (const char* p = open; p < limit; p++) {
@@ -1703,9 +1713,9 @@ static const char* find_closing_brace(const char* open, const char* limit) {
     return NULL;
 }
 
-// The content of the last complete \boxed{...} in text; braces may nest, spaces around the content are
-// dropped. out: at least cap bytes, "" when nothing is found. Returns 1 = found, 0 = there is no box, it
-// never closes, or its content needs more than cap - 1 bytes. (D2 section 4, the format of MATH.)
+// The content of the last complete \boxed{...} in text, without the spaces around it; braces may nest. out
+// has cap bytes and is "" when nothing is found. 1 = found (an empty box counts); 0 = no box, it never
+// closes, or its content doesn't fit. D2 section 4.
 int extract_boxed(const char* text, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     const char* limit = text + strlen(text);
@@ -1716,38 +1726,41 @@ int extract_boxed(const char* text, char* out, int cap) {
         if (open >= limit || *open != '{') continue;
         const char* close = find_closing_brace(open, limit);
         if (close) return copy_trimmed(out, cap, open + 1, close);
-        limit = p;  // this box swallows the rest, so an earlier one must close before it: no byte is read twice
+        limit = p;  // this box swallows all that follows, so an earlier one closes before it (or never)
     }
     return 0;
 }
 
-// Does a comma at p (inside text) separate thousands? 1,000 and 12,345,678 yes; 1,2 and 1,0000 and 1234,567
-// no.
+// Does the comma at p separate thousands? text is where its number may begin at the earliest. 1,000 and
+// 12,345,678 do; 1,2 and 1,0000 and 1234,567 don't.
 static int is_thousands_comma(const char* text, const char* p) {
     int before = 0;
     while (p - before > text && is_digit(p[-1 - before])) before++;
-    return before >= 1 && before <= 3 && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]) && !is_digit(p[4]);
+    if (before < 1 || before > 3) return 0;
+    return is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]) && !is_digit(p[4]);
 }
 
-// Reads a number as people write it at *text ([sign] [$] 1,234.50 or 3/4) and writes it as a machine reads it
-// (-1234.50) to out. Returns 1 and moves *text behind it; 0 = no number here, or commas that separate no
-// thousands.
+// Reads a number as people write it at *text, [sign] [$] 1,234.50 or 3/4, and writes it to out as a machine
+// reads it, -1234.50. 1 = read, and *text is moved behind it; 0 = no number, or one with odd commas.
 static int read_number(const char** text, char* out, int cap) {
     const char* p = *text;
     int n = 0, digits = 0, sign = 0, dollar = 0, dot = 0, slash = 0;
     if (cap < 3) return 0;
-    for (;; p++) {  // what may stand before the digits
-        if (!sign && !strncmp(p, "\xe2\x88\x92", 3)) { out[n++] = '-'; sign = 1; p += 2; }  // the Unicode minus
-        else if (!sign && (*p == '-' || *p == '+')) { if (*p == '-') out[n++] = '-'; sign = 1; }
-        else if (!dollar && *p == '$') dollar = 1;
+    for (;; p++) {  // what may stand in front of the digits
+        int minus = !strncmp(p, "\xe2\x88\x92", 3);  // the Unicode minus, three bytes of UTF-8
+        if (!sign && (minus || *p == '-' || *p == '+')) {
+            if (*p != '+') out[n++] = '-';
+            if (minus) p += 2;
+            sign = 1;
+        } else if (!dollar && *p == '$') dollar = 1;
         else if (*p != ' ' && !(*p == '\\' && p[1] == '$')) break;
     }
     for (; n < cap; p++) {
         if (is_digit(*p)) { out[n++] = *p; digits++; }
         else if (*p == '.' && !dot && !slash && is_digit(p[1])) { out[n++] = *p; dot = 1; }
-        else if (*p == '/' && digits && !slash && !dot && is_digit(p[1])) { out[n++] = *p; slash = 1; }
-        else if (*p == ',' && digits && !dot && !slash && is_digit(p[1])) {  // 1,000 is a number, 1,00 is a riddle
-            if (!is_thousands_comma(*text, p)) return 0;
+        else if (*p == '/' && !dot && !slash && digits && is_digit(p[1])) { out[n++] = *p; slash = 1; }
+        else if (*p == ',' && !dot && !slash && digits && is_digit(p[1])) {
+            if (!is_thousands_comma(*text, p)) return 0;  // 1,000 is a number, 1,00 is a riddle
         } else break;
     }
     if (n >= cap || !digits) return 0;
@@ -1757,1116 +1770,53 @@ static int read_number(const char** text, char* out, int cap) {
 }
 
 // The number behind the last #### of text, on the same line, without currency sign and thousands separators:
-// "#### **$1,080.50** in all" gives "1080.50". What follows the number is ignored. out, cap and result as
-// above; a last #### without a number is "not found", even if an earlier one had a number. D1 says the last
-// ####; the code D1 describes searches for the first. They differ when a response corrects itself.
+// "#### **$1,080.50** in all" gives "1080.50". What follows the number doesn't matter. out and cap as above.
+// 1 = found; 0 = no ####, or no number behind the last one, even if there was one behind an earlier one. D1
+// says the last ####; the code that D1 describes searches for the first. They differ when a response corrects
+// itself.
 int extract_hash_answer(const char* text, char* out, int cap) {
     const char* mark = NULL;
     if (cap > 0) out[0] = 0;
     for (const char* p = strstr(text, "####"); p; p = strstr(p + 1, "####")) mark = p;
     if (!mark) return 0;
     mark += 4;
-    while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is Markdown's bold
+    while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is bold in Markdown
     if (read_number(&mark, out, cap)) return 1;
     if (cap > 0) out[0] = 0;
     return 0;
 }
 
-// The forgiving extraction that the reward does NOT use: the box; else the last number; else the whole text,
-// trimmed. Good for measuring what a model knows, bad for teaching it a format: lesson_5 shows what r3 would
-// have got. Returns 1 = box, 2 = last number, 3 = whole text, 0 = nothing (empty, or too long for out).
+// The forgiving extraction, which the reward does NOT use: the box, else the last number, else the whole
+// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3 =
+// whole text, 0 = nothing there, or it doesn't fit.
 static int extract_lenient(const char* text, char* out, int cap) {
-    if (extract_boxed(text, out, cap)) return 1;
     char number[64], last[64] = "";
+    if (extract_boxed(text, out, cap)) return 1;
     for (const char* p = text; *p;) {
         const char* after = p;
-        int starts = is_digit(*p) || (*p == '.' && is_digit(p[1])) ||
-                     (*p == '-' && (p == text || is_space(p[-1])) && (is_digit(p[1]) || p[1] == '.'));
-        if (starts && read_number(&after, number, sizeof number)) { memcpy(last, number, sizeof last); p = after; }
-        else if (starts) { do p++; while (is_digit(*p) || *p == ','); }
-        else p++;
+        int minus = *p == '-' && (p == text || is_space(p[-1]));  // in 7-4 the minus isn't a sign
+        if (!is_digit(p[minus]) && !(p[minus] == '.' && is_digit(p[minus + 1]))) { p++; continue; }
+        if (read_number(&after, number, sizeof number)) {
+            memcpy(last, number, sizeof last);
+            p = after;
+        } else do p++; while (is_digit(*p) || *p == ',');
     }
     if (last[0]) return copy_trimmed(out, cap, last, last + strlen(last)) ? 2 : 0;
     return copy_trimmed(out, cap, text, text + strlen(text)) && out[0] ? 3 : 0;
 }
 
-/* ---- 5.2 First idea: normalize --------------------------------------------------------------------------------
- * A person reads \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table below removes what is only typography
- * and gives every symbol one spelling; everything else is copied. Special forms in the result:
- *     "cm"        words from \text{...} and friends, in quotes; also "degree", "%" and "$"
- *     1`000       a thousands separator (the comma of a list stays a comma)
- *     [[a,b],[c,d]]   a matrix, so that rows and columns need no code of their own
- *     {a,b}       a set (LaTeX's grouping braces look the same; a group never has a comma at its top)
- * Spaces survive only between letters and digits: 3 1/2 must not become 31/2.
- */
-static const struct { const char* from; const char* to; } SPELLINGS[] = {
-    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""}, {"\\boldsymbol", ""},
-    {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "}, {"\\qquad", " "},
-    {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""},
-    {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"}, {"\\times", "*"}, {"\\ast", "*"}, {"\\div", "/"},
-    {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"},
-    {"\\lvert", "|"}, {"\\rvert", "|"}, {"\\vert", "|"}, {"\\mid", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"},
-    {"\\lceil", "ceil("}, {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"},
-    {"\\leq", "<="}, {"\\le", "<="}, {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="},
-    {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="}, {"\\ldots", "..."},
-    {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""}, {"\\degree", "\"degree\""},
-    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"^ \\circ", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
-    {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"}, {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"},
-    {"\\begin{matrix}", "[["}, {"\\end{matrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
-    {"\\\\", "],["}, {"&", ","}, {"**", "^"}, {"\\pm*", "\\pm"}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""},
-    {")U(", ")\\cup("}, {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["},
-    {") U (", ")\\cup("}, {") U [", ")\\cup["}, {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
-    {" and ", ","}, {" or ", ","},
-    // Unicode, as UTF-8 bytes
-    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
-    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
-    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
-    {"\xe2\x89\xa0", "!="}, {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "},
-    {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"},
-    {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "},
-    {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
-};
-static const char* const SUPERSCRIPTS[] = {  // the digits 0 to 9, then minus
-    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
-    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
-static const char* const TEXT_COMMANDS[] = {"\\text", "\\mbox", "\\textbf", "\\textit", "\\textrm", "\\mathrm",
-                                            "\\mathsf", "\\hbox", "\\textnormal", "\\operatorname"};
+/* ---- 5.2 The rewards ---- */
 
-typedef struct { char text[MAX_NORMALIZED]; int n, full, space, depth; } Normalizer;  // depth: of brackets
-
-static void emit(Normalizer* out, const char* s, int n) {
-    for (int i = 0; i < n; i++) {
-        if (s[i] == ' ') { out->space = 1; continue; }
-        char before = out->n ? out->text[out->n - 1] : 0;
-        int keep = out->space && (is_letter(before) || is_digit(before)) && (is_letter(s[i]) || is_digit(s[i]));
-        if (out->n + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
-        if (keep) out->text[out->n++] = ' ';
-        out->text[out->n++] = s[i];
-        out->space = 0;
-        out->depth += (s[i] == '(' || s[i] == '[' || s[i] == '{') - (s[i] == ')' || s[i] == ']' || s[i] == '}');
-    }
-}
-
-// Rewrites \text{...} at p: words go into quotes, "and"/"or" become the comma of a list. Returns the number
-// of bytes read, 0 = this is no text command.
-static int normalize_text_command(Normalizer* out, const char* p) {
-    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        int n = (int)strlen(TEXT_COMMANDS[i]);
-        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
-        const char* open = p + n;
-        while (*open == ' ') open++;
-        if (*open != '{') {
-            if (i == 1 && is_letter(p[n])) return n;  // \mboxinches: the braces got lost, the words are still there
-            continue;
-        }
-        const char* close = find_closing_brace(open, open + strlen(open));
-        if (!close) return 0;
-        const char *start = open + 1, *end = close;
-        while (start < end && is_space(*start)) start++;
-        while (end > start && is_space(end[-1])) end--;
-        int words = 0, length = (int)(end - start);
-        for (const char* q = start; q < end; q++) words |= is_letter(*q);
-        if ((length == 3 && !strncmp(start, "and", 3)) || (length == 2 && !strncmp(start, "or", 2)))
-            emit(out, ",", 1);
-        else if (!words || i == sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS - 1) emit(out, start, length);
-        else {
-            emit(out, "\"", 1);
-            for (const char* q = start; q < end; q++)
-                if (*q != '"' && *q != '$') emit(out, q, 1);
-            emit(out, "\"", 1);
-        }
-        return (int)(close + 1 - p);
-    }
-    return 0;
-}
-
-// Length of the longest entry of SPELLINGS that stands at p (0 = none) and its replacement. A command must be
-// there as a whole: \in is not the beginning of \infty.
-static int match_spelling(const char** to, const char* p) {
-    int best = 0;
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
-        const char* from = SPELLINGS[i].from;
-        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
-        int n = (int)strlen(from);
-        if (n <= best || strncmp(p, from, (size_t)n)) continue;
-        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-        best = n;
-        *to = SPELLINGS[i].to;
-    }
-    return best;
-}
-
-// Writes the one spelling of answer to out->text. 1 = done, 0 = too long.
-static int normalize(Normalizer* out, const char* answer) {
-    int raised = 0;  // are we in a run of superscript digits?
-    out->n = out->full = out->space = out->depth = 0;
-    for (const char* p = answer; *p && !out->full;) {
-        const char* to = "";
-        int n = 0, was_raised = raised;
-        raised = 0;
-        if ((unsigned char)*p >= 0x80)
-            for (int d = 0; d < 11 && !n; d++)
-                if (!strncmp(p, SUPERSCRIPTS[d], strlen(SUPERSCRIPTS[d]))) {
-                    if (!was_raised) emit(out, "^", 1);
-                    emit(out, &"0123456789-"[d], 1);
-                    n = (int)strlen(SUPERSCRIPTS[d]);
-                    raised = 1;
-                }
-        if (!n && *p == '\\') n = normalize_text_command(out, p);
-        if (!n && !is_letter(*p) && !is_digit(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
-        if (n) { p += n; continue; }
-        if (*p == '\\' && is_letter(p[1])) {  // a command that stays: \frac, \sqrt, \pi ... with its whole name
-            for (n = 1; is_letter(p[n]);) n++;
-            emit(out, p, n);
-            p += n;
-            continue;
-        }
-        if (*p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
-            for (n = 1; is_digit(p[n]);) n++;
-            emit(out, "_{", 2);
-            emit(out, p + 1, n - 1);
-            emit(out, "}", 1);
-            p += n;
-            continue;
-        }
-        int thousands = *p == ',' && out->depth == 0 && is_thousands_comma(answer, p);  // (100,200) is a pair
-        emit(out, thousands ? "`" : is_space(*p) ? " " : p, 1);
-        p++;
-    }
-    while (out->n && out->text[out->n - 1] == '.') out->n--;  // the full stop of the sentence
-    out->text[out->n] = 0;
-    return !out->full;
-}
-
-/* ---- 5.3 Second idea: evaluate --------------------------------------------------------------------------------
- * A recursive-descent parser has one function per level of precedence, each written in terms of the next:
- *     sum      = product  { (+ or - or \pm) product }
- *     product  = power    { (* or / or nothing) power }            2x is 2*x
- *     power    = postfix  [ ^ power ]                              2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! or % or degree }
- *     primary  = number | name | ( sum ) | \frac A B | \sqrt[n] A | function argument
- * This one builds no tree: it computes the value while it reads, with every variable replaced by its value at the
- * current point. A second point is a second reading.
- */
-typedef struct {
-    double complex z;  // the value
-    double error;      // bound on the rounding error in z, so that we know what "equal" can mean
-    int64_t num, den;  // the exact fraction num/den in lowest terms, den > 0; den = 0 when z isn't known exactly
-} Value;
-
-typedef struct {
-    const char *p, *end;  // what is left to read
-    int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
-    int nesting, bars;    // open parentheses; open |
-    int variables;        // was there any variable?
-    int failed;           // not an expression, or no value here
-} Parser;
-
-static const double ROUNDING = 0x1p-53;                        // half a unit in the last place of a double
-static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;     // so that the sum of two still fits
-
-static Value fail_value(Parser* s) {
-    s->failed = 1;
-    return (Value){0, 0, 0, 0};
-}
-
-static Value make_inexact(double complex z, double error) { return (Value){z, error + ROUNDING * cabs(z), 0, 0}; }
-
-static Value make_exact(int64_t num, int64_t den) {  // den != 0
-    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
-    while (b) { int64_t r = a % b; a = b; b = r; }  // Euclid: a becomes the greatest common divisor
-    if (den < 0) a = -a;
-    num /= a;
-    den /= a;
-    double value = (double)num / (double)den;
-    return (Value){value, ROUNDING * fabs(value), num, den};
-}
-
-// *out = a * b; 0 = the product leaves the exact range
-static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
-    if (a && llabs(b) > EXACT_LIMIT / llabs(a)) return 0;
-    *out = a * b;
-    return 1;
-}
-
-static Value multiply(Value a, Value b) {
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
-        return make_exact(num, den);
-    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
-}
-
-static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
-
-static Value add(Value a, Value b) {
-    int64_t x, y, den;
-    if (a.den && b.den && multiply_exact(&x, a.num, b.den) && multiply_exact(&y, b.num, a.den) &&
-        multiply_exact(&den, a.den, b.den) && llabs(x + y) <= EXACT_LIMIT)
-        return make_exact(x + y, den);
-    return make_inexact(a.z + b.z, a.error + b.error);
-}
-
-static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || cabs(b.z) <= b.error) return fail_value(s);  // zero, as far as we can tell
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
-        return make_exact(num, den);
-    double complex z = a.z / b.z;
-    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
-}
-
-// a^b. Whole exponents by repeated multiplication, which keeps fractions exact. A negative real number to the
-// power p/q with odd q has a real root, and that is the one school means: (-8)^(1/3) = -2.
-static Value raise_power(Parser* s, Value a, Value b) {
-    if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0) return a.z == 0 ? fail_value(s) : make_exact(1, 1);
-        Value result = make_exact(1, 1);
-        for (int64_t n = llabs(b.num); n; n >>= 1) {
-            if (n & 1) result = multiply(result, a);
-            if (n > 1) a = multiply(a, a);
-        }
-        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
-    }
-    double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
-    double complex z;
-    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
-    if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
-    else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
-    else z = cpow(a.z, b.z);
-    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, cabs(z) * relative);
-}
-
-enum { FUNCTION_SIN, FUNCTION_COS, FUNCTION_TAN, FUNCTION_COT, FUNCTION_SEC, FUNCTION_CSC, FUNCTION_ASIN,
-       FUNCTION_ACOS, FUNCTION_ATAN, FUNCTION_LN, FUNCTION_LOG, FUNCTION_EXP, FUNCTION_ABS, FUNCTION_FLOOR,
-       FUNCTION_CEIL, LAST_FUNCTION = FUNCTION_CEIL,
-       NAME_SQRT, NAME_FRAC, NAME_PI, NAME_INFINITY, NAME_OPERATOR, NAME_VARIABLE };
-
-// Names that plain typing uses as well; a command that isn't here (\mu) is a variable of that name.
-static const struct { const char* name; int kind; } NAMES[] = {
-    {"sin", FUNCTION_SIN}, {"cos", FUNCTION_COS}, {"tan", FUNCTION_TAN}, {"cot", FUNCTION_COT},
-    {"sec", FUNCTION_SEC}, {"csc", FUNCTION_CSC}, {"arcsin", FUNCTION_ASIN}, {"arccos", FUNCTION_ACOS},
-    {"arctan", FUNCTION_ATAN}, {"asin", FUNCTION_ASIN}, {"acos", FUNCTION_ACOS}, {"atan", FUNCTION_ATAN},
-    {"ln", FUNCTION_LN}, {"log", FUNCTION_LOG}, {"exp", FUNCTION_EXP}, {"abs", FUNCTION_ABS},
-    {"floor", FUNCTION_FLOOR}, {"ceil", FUNCTION_CEIL}, {"sqrt", NAME_SQRT}, {"frac", NAME_FRAC}, {"pi", NAME_PI},
-    {"infty", NAME_INFINITY}, {"infinity", NAME_INFINITY}, {"inf", NAME_INFINITY}, {"oo", NAME_INFINITY},
-    {"cup", NAME_OPERATOR}, {"cap", NAME_OPERATOR}, {"pm", NAME_OPERATOR}, {"mp", NAME_OPERATOR},
-    {"overline", NAME_OPERATOR}, {"theta", NAME_VARIABLE}, {"alpha", NAME_VARIABLE}, {"beta", NAME_VARIABLE},
-    {"gamma", NAME_VARIABLE}, {"delta", NAME_VARIABLE}, {"lambda", NAME_VARIABLE}, {"omega", NAME_VARIABLE},
-    {"sigma", NAME_VARIABLE}, {"phi", NAME_VARIABLE},
-};
-
-// The longest known name at p, after an optional backslash: its index in NAMES and its length with the
-// backslash; -1 = none. Longest, because spaces get lost: \cotx is cot x.
-static int match_name(int* length, const char* p, const char* end) {
-    int best = -1, backslash = p < end && *p == '\\';
-    *length = 0;
-    p += backslash;
-    for (int i = 0; i < (int)(sizeof NAMES / sizeof *NAMES); i++) {
-        if (p >= end || NAMES[i].name[0] != *p) continue;
-        int n = (int)strlen(NAMES[i].name);
-        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
-        best = i;
-        *length = n + backslash;
-    }
-    return best;
-}
-
-// What comes next (0 = end), after spaces.
-static char peek(Parser* s) {
-    while (s->p < s->end && *s->p == ' ') s->p++;
-    return s->p < s->end && !s->failed ? *s->p : 0;
-}
-
-static int accept(Parser* s, const char* token) {
-    size_t n = strlen(token);
-    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
-    s->p += n;
-    return 1;
-}
-
-static Value parse_sum(Parser* s);
-static Value parse_power(Parser* s);
-static Value parse_primary(Parser* s);
-
-// ( sum ), and the same with { } and [ ]
-static Value parse_group(Parser* s) {
-    char close = *s->p == '(' ? ')' : *s->p == '[' ? ']' : '}';
-    s->p++;
-    int bars = s->bars;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    s->bars = bars;
-    if (peek(s) != close) return fail_value(s);
-    s->p++;
-    return value;
-}
-
-// What \frac, \sqrt or \log_ applies to: a group, one digit (\frac12 is one half), or one name with its own
-// argument.
-static Value parse_argument(Parser* s) {
-    accept(s, "*");  // \frac*sqrt(3)3: a rewritten answer that lost its braces; no other reading has two arguments
-    if (is_digit(peek(s))) return make_exact(*s->p++ - '0', 1);
-    return parse_primary(s);
-}
-
-// Reads the whole number of a fraction: digits, in braces or bare; bare in LaTeX it is one digit. 1 = done.
-static int read_small_integer(Parser* s, int64_t* value, int latex) {
-    int braces = accept(s, "{"), digits = 0;
-    peek(s);
-    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
-        *value = *value * 10 + *s->p++ - '0';
-    return digits && (!braces || accept(s, "}"));
-}
-
-// A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. It must be a
-// proper fraction of whole numbers: 3\frac{x}{2} is a product.
-static Value parse_mixed_number(Parser* s, Value whole) {
-    Parser ahead = *s;
-    int64_t num = 0, den = 0;
-    int space = ahead.p < ahead.end && *ahead.p == ' ';
-    int latex = accept(&ahead, "\\frac");
-    if (latex ? !read_small_integer(&ahead, &num, 1) || !read_small_integer(&ahead, &den, 1)
-              : !space || !read_small_integer(&ahead, &num, 0) || !accept(&ahead, "/") ||
-                !read_small_integer(&ahead, &den, 0)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
-    s->p = ahead.p;
-    return add(whole, make_exact(num, den));
-}
-
-// 0.1\overline{6}: r digits that repeat behind a last place of 1/unit add digits / (unit (10^r - 1)).
-static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
-    int64_t digits, nines = 1, den;
-    const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
-    for (; start < s->p; start++) nines *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, nines - 1, unit)) return fail_value(s);
-    return add(value, make_exact(digits, den));
-}
-
-// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
-static Value parse_number(Parser* s) {
-    int64_t num = 0, den = 1;
-    int exact = 1, digits = 0, dot = 0;
-    double value = 0, scale = 1;
-    const char* start = s->p;
-    for (; s->p < s->end; s->p++) {
-        char c = *s->p;
-        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) { dot = 1; continue; }
-        if (!is_digit(c)) break;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += c - '0';
-        value = value * 10 + (c - '0');
-        if (dot) scale *= 10;
-        digits++;
-    }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
-    Value result = exact ? make_exact(num, den) : make_inexact(value / scale, value / scale * digits * ROUNDING);
-    if (s->arithmetic_only) return result;
-    if (!dot) return parse_mixed_number(s, result);
-    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
-}
-
-// A variable's value: a real number of size 0.5 to 2.5 that depends on its name and the point only, so that
-// both answers see the same one. Point 0 is positive, the others have both signs.
-static Value variable_value(Parser* s, uint64_t name) {
-    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
-    random_u64(&rng);
-    uint64_t bits = random_u64(&rng);
-    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
-    s->variables = 1;
-    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
-}
-
-// A variable whose name of n letters was just read, with its subscript: x, x_1, x_{12}, \theta. The name is
-// made into a number (131 is just a multiplier that mixes well).
-static Value parse_variable(Parser* s, const char* letters, int n) {
-    uint64_t name = 0;
-    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
-    if (accept(s, "_")) {
-        const char* start = s->p;
-        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
-        if (s->p >= s->end) return fail_value(s);
-        s->p++;
-        for (const char* q = start; q < s->p; q++)
-            if (is_letter(*q) || is_digit(*q)) name = name * 131 + (unsigned char)*q;
-    }
-    return variable_value(s, name);
-}
-
-static Value apply_function(Parser* s, int function, Value a) {
-    double complex z = 0, x = a.z;
-    int real = cimag(x) == 0;
-    double r = creal(x);
-    switch (function) {
-    case FUNCTION_SIN: z = real ? sin(r) : csin(x); break;
-    case FUNCTION_COS: z = real ? cos(r) : ccos(x); break;
-    case FUNCTION_TAN: z = real ? tan(r) : ctan(x); break;
-    case FUNCTION_COT: return divide(s, apply_function(s, FUNCTION_COS, a), apply_function(s, FUNCTION_SIN, a));
-    case FUNCTION_SEC: return divide(s, make_exact(1, 1), apply_function(s, FUNCTION_COS, a));
-    case FUNCTION_CSC: return divide(s, make_exact(1, 1), apply_function(s, FUNCTION_SIN, a));
-    case FUNCTION_ASIN: z = casin(x); break;
-    case FUNCTION_ACOS: z = cacos(x); break;
-    case FUNCTION_ATAN: z = catan(x); break;
-    case FUNCTION_LN: case FUNCTION_LOG:
-        if (cabs(x) <= a.error) return fail_value(s);
-        z = real && r > 0 ? log(r) : clog(x);
-        break;
-    case FUNCTION_EXP: z = real ? exp(r) : cexp(x); break;
-    case FUNCTION_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
-    case FUNCTION_FLOOR: case FUNCTION_CEIL:
-        if (a.den) {  // C rounds a quotient toward zero; floor rounds down, ceil(x) = -floor(-x)
-            int64_t n = function == FUNCTION_FLOOR ? a.num : -a.num;
-            n = n / a.den - (n % a.den < 0);
-            return make_exact(function == FUNCTION_FLOOR ? n : -n, 1);
-        }
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
-        return make_exact((int64_t)(function == FUNCTION_FLOOR ? floor(r) : ceil(r)), 1);
-    }
-    // d f(x) is about f'(x) dx; 1 + |f|^2 and 1/|x| bound the slopes of the functions above well enough
-    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
-}
-
-static Value parse_product(Parser* s, int as_argument);
-
-// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_2 8; log without a base has base 10.
-static Value parse_function(Parser* s, int function) {
-    Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    if (function == FUNCTION_LOG && accept(s, "_")) base = parse_argument(s);
-    if (accept(s, "^")) exponent = parse_argument(s);
-    if (exponent.den == 1 && exponent.num == -1 && function <= FUNCTION_TAN) {
-        function = function == FUNCTION_SIN ? FUNCTION_ASIN : function == FUNCTION_COS ? FUNCTION_ACOS : FUNCTION_ATAN;
-        exponent = make_exact(1, 1);
-    }
-    char next = peek(s);
-    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
-    if (s->failed) return argument;
-    Value value = apply_function(s, function, argument);
-    if (function == FUNCTION_LOG) value = divide(s, value, apply_function(s, FUNCTION_LN, base));
-    return raise_power(s, value, exponent);
-}
-
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1, then a 2: refused, see
-// starts_factor.)
-static Value parse_root(Parser* s, int backslash) {
-    Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s);
-    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
-    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
-}
-
-// A function, a constant or a variable.
-static Value parse_name(Parser* s) {
-    int length, name = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    const char* start = s->p + backslash;
-    if (name < 0) {  // one letter, or a command as a whole
-        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
-        length = (int)(s->p - start);
-        if (length == 0) return fail_value(s);
-        if (length == 1 && *start == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
-        if (length == 1 && *start == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
-        return parse_variable(s, start, length);
-    }
-    s->p += length;
-    int kind = NAMES[name].kind;
-    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
-    Value numerator;
-    switch (kind) {
-    case NAME_SQRT: return parse_root(s, backslash);
-    case NAME_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
-    case NAME_PI: return make_inexact(M_PI, 0);
-    case NAME_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    case NAME_VARIABLE: return parse_variable(s, start, length - backslash);
-    }
-    return fail_value(s);  // an operator where a value should be
-}
-
-static Value parse_primary(Parser* s) {
-    if (s->nesting >= MAX_NESTING) return fail_value(s);
-    s->nesting++;
-    Value value = {0, 0, 0, 0};
-    char c = peek(s);
-    if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(') value = parse_group(s);
-    else if (s->arithmetic_only) value = fail_value(s);
-    else if (c == '{' || c == '[') value = parse_group(s);
-    else if (c == '|' && !s->bars) {
-        s->p++;
-        s->bars++;
-        value = apply_function(s, FUNCTION_ABS, parse_sum(s));
-        s->bars--;
-        if (!accept(s, "|")) value = fail_value(s);
-    }
-    else if (is_letter(c) || c == '\\') value = parse_name(s);
-    else value = fail_value(s);
-    s->nesting--;
-    return value;
-}
-
-static Value parse_postfix(Parser* s) {
-    Value value = parse_primary(s);
-    while (!s->arithmetic_only && !s->failed) {
-        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
-        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (peek(s) == '!' && !(s->p + 1 < s->end && s->p[1] == '=')) {
-            s->p++;
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! is beyond int64_t
-            Value product = make_exact(1, 1);
-            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
-            value = product;
-        } else break;
-    }
-    return value;
-}
-
-// A power with signs in front: x^-2, 5*-2
-static Value parse_signed_power(Parser* s) {
-    int negative = 0;
-    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) { negative ^= c == '-'; s->p++; }
-    Value value = parse_power(s);
-    return negative ? negate(value) : value;
-}
-
-static Value parse_power(Parser* s) {
-    Value base = parse_postfix(s);
-    if (s->arithmetic_only || peek(s) != '^') return base;
-    s->p++;
-    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... recurses too
-    Value exponent = parse_signed_power(s);
-    s->nesting--;
-    return s->failed ? base : raise_power(s, base, exponent);
-}
-
-// Can a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings.
-static int starts_factor(Parser* s, int as_argument) {
-    char c = peek(s);
-    if (s->arithmetic_only || !c) return 0;
-    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
-    if (c != '\\' && !is_letter(c)) return 0;
-    int length, name = match_name(&length, s->p, s->end);
-    if (name < 0) return 1;
-    return NAMES[name].kind != NAME_OPERATOR && !(as_argument && NAMES[name].kind <= LAST_FUNCTION);
-}
-
-// as_argument: the argument of a function without parentheses, \sin 2x, which ends at the next operator or
-// function
-static Value parse_product(Parser* s, int as_argument) {
-    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
-    while (!s->failed) {
-        char c = peek(s);
-        if (!as_argument && c == '*') { s->p++; value = multiply(value, parse_signed_power(s)); }
-        else if (!as_argument && c == '/') {
-            s->p++;
-            int whole = s->arithmetic_only && s->p < s->end && *s->p == '/';  // 7//2 = 3, see chapter 6
-            s->p += whole;
-            value = divide(s, value, parse_signed_power(s));
-            if (whole && !s->failed) value = apply_function(s, FUNCTION_FLOOR, value);
-        }
-        else if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
-        else break;
-    }
-    return value;
-}
-
-static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
-    Value sum = make_exact(0, 1);
-    for (int first = 1; !s->failed; first = 0) {
-        int sign = 1;  // a sign in front of the first term is read with its first power
-        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
-        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
-        else if (!first && accept(s, "-")) sign = -1;
-        else if (!first && !accept(s, "+")) break;
-        Value term = parse_product(s, 0);
-        if (sign < 0) term = negate(term);
-        sum = first ? term : add(sum, term);
-    }
-    s->nesting--;
-    return sum;
-}
-
-// The value of [p, end) at an evaluation point. 1 = it is an expression and has a finite value there (or it
-// is infinity itself, which has no rounding error; an overflow has).
-static int evaluate(Value* value, int* variables, const char* p, const char* end, int point, int sign) {
-    Parser s = {p, end, point, sign, 0, 0, 0, 0, 0};
-    *value = parse_sum(&s);
-    *variables |= s.variables;
-    if (s.failed || peek(&s)) return 0;
-    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
-}
-
-// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
-// of their size: sqrt(2) is 1.414213562373 (13 digits) but not 1.4142. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would otherwise "equal" every number, and a policy would find that
-// out: it equals none.
-static int same_value(Value a, Value b) {
-    if (a.den && b.den) return a.num == b.num && a.den == b.den;
-    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
-    if (!isfinite(size)) return a.z == b.z;
-    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
-}
-
-/* ---- 5.4 Compare: the shapes an answer can have ------------------------------------------------------------------
- * An answer is a list of items; an item is a word, a quantity with a unit, an equation, an interval, a tuple ... and
- * in the end an expression, which 5.3 evaluates. A Span is a part of a normalized text; sign says which of its two
- * values a text with \pm stands for here. budget bounds the total work by a constant times the length of the input.
- */
-typedef struct { const char *p, *end; int sign; } Span;
-typedef struct { int budget, depth; } Comparison;
-
-static int compare_list(Span a, Span b, int ordered, Comparison* c);
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-// The first place in s, outside of brackets and quotes, where one of the tokens stands (its index goes to
-// *which).
-static const char* find_top_level(Span s, const char* const* tokens, int count, int* which) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        if (*p == '"') quoted = !quoted;
-        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
-            size_t n = strlen(tokens[i]);
-            if (*p != tokens[i][0] || (size_t)(s.end - p) < n || memcmp(p, tokens[i], n)) continue;
-            *which = i;
-            return p;
-        }
-        depth += (*p == '(' || *p == '[' || *p == '{') - (*p == ')' || *p == ']' || *p == '}');
-    }
-    return NULL;
-}
-
-// Is s one bracketed piece, whose first bracket closes at its very end?
-static int is_bracketed(Span s) {
-    if (s.end - s.p < 2 || !strchr("([{", *s.p) || !strchr(")]}", s.end[-1])) return 0;
-    int depth = 0;
-    for (const char* p = s.p; p < s.end - 1; p++) {
-        depth += (*p == '(' || *p == '[' || *p == '{') - (*p == ')' || *p == ']' || *p == '}');
-        if (depth == 0) return 0;
-    }
-    return 1;
-}
-
-static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
-
-static int contains(Span s, const char* token) {
-    size_t n = strlen(token);
-    for (const char* p = s.p; p + n <= s.end; p++)
-        if (*p == *token && !memcmp(p, token, n)) return 1;
-    return 0;
-}
-
-static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
-
-// Cuts s at every top-level token into items; an item with \pm counts as two. Returns how many, -1 = too
-// many.
-static int split_items(Span* items, Span s, const char* token) {
-    int n = 0, which;
-    for (;;) {
-        const char* cut = find_top_level(s, &token, 1, &which);
-        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
-        for (int i = 0; i < copies; i++) {
-            if (n == MAX_ITEMS) return -1;
-            items[n] = item;
-            if (copies == 2) items[n].sign = i ? -1 : 1;
-            n++;
-        }
-        if (!cut) return n;
-        s.p = cut + strlen(token);
-    }
-}
-
-// The next character that matters: quotes never do, a space only between two digits, and the comma of
-// thousands is a comma. 0 = end.
-static int next_character(Span* s) {
-    for (; s->p < s->end; s->p++) {
-        char c = *s->p;
-        if (c == '"') continue;
-        if (c == ' ' && !(s->end - s->p > 1 && is_digit(s->p[-1]) && is_digit(s->p[1]))) continue;
-        s->p++;
-        return c == '`' ? ',' : (unsigned char)c;
-    }
-    return 0;
-}
-
-static int text_equal(Span a, Span b) {
-    if (a.sign != b.sign && has_plus_minus(a)) return 0;
-    for (;;) {
-        int x = next_character(&a), y = next_character(&b);
-        if (x != y) return 0;
-        if (!x) return 1;
-    }
-}
-
-static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
-
-// Is s plain words, not mathematics? Yes for "..." from \text{}; yes for bare letters with a run of three or
-// more that doesn't start with a known name. So Evelyn is a word, xy and \pi r and cotx are not.
-static int is_word(Span s) {
-    const char* p = s.p;
-    if (s.end - s.p > 2 && *p == '"' && s.end[-1] == '"' && !memchr(p + 1, '"', (size_t)(s.end - p - 2))) {
-        for (p++; p < s.end; p++) if (is_letter(*p)) return 1;
-        return 0;
-    }
-    int word = 0, length, run = 0;
-    for (; p < s.end; p++) {
-        if (!is_letter(*p) && !strchr(" -'\"", *p)) return 0;
-        run = is_letter(*p) ? run + 1 : 0;
-        if (run == 3 && match_name(&length, p - 2, s.end) < 0) word = 1;
-    }
-    return word;
-}
-
-// Words are the same without regard to case, spaces, quotes and parentheses: \text{(C)} is C.
-static int words_equal(Span a, Span b) {
-    for (;;) {
-        int x = next_character(&a), y = next_character(&b);
-        while (x == '(' || x == ')' || x == ' ') x = next_character(&a);
-        while (y == '(' || y == ')' || y == ' ') y = next_character(&b);
-        if (lower_case(x) != lower_case(y)) return 0;
-        if (!x) return 1;
-    }
-}
-
-// Units that are recognized without \text{}, and their one spelling. Other words of four letters and more are
-// taken for a unit too when they follow a number (5 apples).
-static const struct { const char* name; const char* unit; } UNITS[] = {
-    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
-    {"meter", "m"}, {"metre", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
-    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
-    {"mileperhour", "mph"}, {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"},
-    {"minute", "min"}, {"sec", "sec"}, {"second", "sec"}, {"day", "day"}, {"kg", "kg"}, {"kilogram", "kg"},
-    {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"}, {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"},
-    {"dollar", "$"}, {"usd", "$"}, {"cent", "cent"}, {"percent", "%"}, {"unit", ""},
-};
-
-// Writes the one spelling of a unit's words [p, end) and its power to unit: "square inches" gives in2. known
-// tells whether the table has it. 1 = done.
-static int name_unit(char unit[24], int* known, const char* p, const char* end, char power) {
-    char name[24];
-    int n = 0;
-    *known = 0;
-    for (; p < end; p++) {
-        if (*p == ' ' || *p == '.') continue;
-        if (n == 21) return 0;
-        name[n++] = (char)lower_case(*p);
-    }
-    name[n] = 0;
-    static const struct { const char* prefix; char power; } PREFIXES[] = {{"square", '2'}, {"sq", '2'}, {"cubic", '3'}};
-    for (int i = 0; i < 3; i++) {
-        int length = (int)strlen(PREFIXES[i].prefix);
-        if (n <= length || strncmp(name, PREFIXES[i].prefix, (size_t)length)) continue;
-        n -= length;
-        memmove(name, name + length, (size_t)n + 1);
-        power = PREFIXES[i].power;
-        break;
-    }
-    if (n > 2 && name[n - 1] == 's') name[--n] = 0;
-    const char* spelled = name;
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && !*known; i++)
-        if (!strcmp(name, UNITS[i].name)) { spelled = UNITS[i].unit; *known = 1; }
-    snprintf(unit, 24, power && spelled[0] ? "%s%c" : "%s", spelled, power);
-    return 1;
-}
-
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". s keeps the number, unit gets
-// the name ("" = unspecific). Returns 1 when there was one.
-static int split_unit(Span* s, char unit[24]) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    int known;
-    unit[0] = 0;
-    if (s->end - s->p > 3 && !memcmp(s->p, "\"$\"", 3)) {
-        memcpy(unit, "$", 2);
-        s->p += 3;
-        return 1;
-    }
-    const char *end = s->end, *start;
-    char power = 0;
-    if (end - s->p > 4 && end[-1] == '}' && end[-3] == '{' && end[-4] == '^') { power = end[-2]; end -= 4; }
-    else if (end - s->p > 2 && is_digit(end[-1]) && end[-2] == '^') { power = end[-1]; end -= 2; }
-    if (end - s->p > 2 && end[-1] == '"') {
-        for (start = end - 2; start > s->p && *start != '"'; start--) {}
-        if (start == s->p || !name_unit(unit, &known, start + 1, end - 1, power)) return 0;
-        if (!strcmp(unit, "degree"))  // \sin 30^\circ is not a number of degrees
-            for (int i = 0; i < 6; i++) if (contains(*s, angles[i])) return 0;
-    } else {
-        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' '); start--) {}
-        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
-        int letters = 0, length;
-        const char* word = start + (*start == ' ');
-        while (word + letters < end && is_letter(word[letters])) letters++;
-        if (match_name(&length, word, end) >= 0 || !name_unit(unit, &known, word, end, power)) return 0;
-        if (!known && letters < 4) return 0;  // 2xy is a product
-    }
-    *s = trim_span((Span){s->p, start, s->sign});
-    return 1;
-}
-
-// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
-// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers, so
-// they get this short way.
-static int shorten_decimal(char* out, const char* p, const char* end) {
-    int n = 0, digits = 0, dot = 0, start = p < end && *p == '-';
-    if (start) out[n++] = '-';
-    if (p < end && (*p == '-' || *p == '+')) p++;
-    for (; p < end; p++) {
-        if (*p == '`') continue;
-        if (*p == '.' ? dot : !is_digit(*p)) return 0;
-        dot |= *p == '.';
-        digits |= *p != '.';
-        if (*p != '0' || n > start) out[n++] = *p;                       // no zeros in front
-    }
-    while (dot && n > start && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';  // nor at the end
-    if (n == start) { n = 0; out[n++] = '0'; }                           // -0 is 0
-    out[n] = 0;
-    return digits > 0;
-}
-
-// 1 = both are plain decimals, *equal tells whether they are the same
-static int plain_decimals_equal(int* equal, Span a, Span b) {
-    char x[MAX_NORMALIZED + 2], y[MAX_NORMALIZED + 2];
-    if (!shorten_decimal(x, a.p, a.end) || !shorten_decimal(y, b.p, b.end)) return 0;
-    *equal = !strcmp(x, y);
-    return 1;
-}
-
-// Equal at every evaluation point (one is enough for numbers).
-static int expressions_equal(Span a, Span b) {
-    int equal;
-    if (plain_decimals_equal(&equal, a, b)) return equal;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        Value x, y;
-        int variables = 0;
-        if (!evaluate(&x, &variables, a.p, a.end, point, a.sign)) return 0;
-        if (!evaluate(&y, &variables, b.p, b.end, point, b.sign)) return 0;
-        if (!same_value(x, y)) return 0;
-        if (!variables) return 1;
-    }
-    return 1;
-}
-
-// left - right of an equation at a point; 1 = it has a value
-static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
-    Value x, y;
-    if (!evaluate(&x, variables, left.p, left.end, point, left.sign)) return 0;
-    if (!evaluate(&y, variables, right.p, right.end, point, right.sign)) return 0;
-    *value = add(x, negate(y));
-    return isfinite(cabs(value->z));
-}
-
-// Two equations L = R are the same when L1 - R1 is a constant times L2 - R2. The quotient of the two
-// differences must be the same at all points; written as f(0) g(p) = f(p) g(0) it needs no division.
-static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
-    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
-    int variables = 0;
-    for (int point = 0; point <= EVALUATION_POINTS; point++) {
-        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
-        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
-        if (cabs(f.z) <= 16 * f.error || cabs(g.z) <= 16 * g.error) return 0;  // 0 = 0 says nothing
-        if (point == 0) { f0 = f; g0 = g; }
-        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
-    }
-    return variables;
-}
-
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
-enum { RELATION_LE, RELATION_GE, RELATION_NE, RELATION_EQUAL, RELATION_LT, RELATION_GT, RELATION_COUNT };
-
-// Is s a name that an equation may give a value to: x, x_1, \theta, f(x), "Area"? Not xy, not \sin(x).
-static int is_name(Span s) {
-    int length, name = match_name(&length, s.p, s.end);
-    const char* p = s.p;
-    if (p < s.end && *p == '"') return is_word(s);
-    if (name >= 0 ? NAMES[name].kind != NAME_VARIABLE : p >= s.end || (!is_letter(*p) && *p != '\\')) return 0;
-    if (name >= 0) p += length;
-    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
-    if (p + 1 < s.end && *p == '_') {  // the subscript: one character or a group
-        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
-        p = close ? close + 1 : s.end;
-    }
-    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
-}
-
-// Cuts s at its relations: "0<x<=5" gives three parts and two relations. Returns the number of parts (1 =
-// there is no relation), 0 = more than three.
-static int split_relations(Span part[3], int relation[2], Span s) {
-    int which, parts = 0;
-    for (;;) {
-        if (parts == 3) return 0;
-        const char* cut = find_top_level(s, RELATIONS, RELATION_COUNT, &which);
-        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (!cut) return parts;
-        if (parts < 3) relation[parts - 1] = which;
-        s.p = cut + strlen(RELATIONS[which]);
-    }
-}
-
-// Turns an inequality for one name into the interval it means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5].
-// Writes the interval to text and the name to *name. 1 = done.
-static int inequality_to_interval(char* text, int cap, Span* name, const Span part[3], const int relation[2], int parts) {
-    static const char infinity[] = "\\infty", minus_infinity[] = "-\\infty";
-    Span low = {minus_infinity, minus_infinity + 7, 0}, high = {infinity, infinity + 6, 0};
-    int low_closed = 0, high_closed = 0, middle = parts == 3 || !is_name(part[0]);
-    *name = part[middle];
-    if (parts < 2 || !is_name(*name)) return 0;
-    for (int i = 0; i < parts - 1; i++) {
-        if (relation[i] == RELATION_NE || relation[i] == RELATION_EQUAL) return 0;
-        int closed = relation[i] == RELATION_LE || relation[i] == RELATION_GE;
-        int rises = relation[i] == RELATION_LE || relation[i] == RELATION_LT;
-        int bound_is_left = middle && i == 0;
-        if (i == 1 && rises != (relation[0] == RELATION_LE || relation[0] == RELATION_LT)) return 0;  // a < x > b
-        if (rises == bound_is_left) { low = part[bound_is_left ? 0 : i + 1]; low_closed = closed; }
-        else { high = part[bound_is_left ? 0 : i + 1]; high_closed = closed; }
-    }
-    int n = snprintf(text, (size_t)cap, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p), low.p,
-                     (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
-    return n < cap;
-}
-
-static int compare_item(Span a, Span b, Comparison* c);
-
-// Items with a relation. An equation for a name may be answered by what the name is: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] (normalized to x = [0,1]) by [0,1]; an inequality by its interval.
-static int compare_relations(Span a, Span b, Comparison* c) {
-    Span side[2][3] = {{a, a, a}, {b, b, b}}, name[2], value[2];
-    int relation[2][2] = {{0, 0}, {0, 0}}, parts[2], named[2] = {0, 0};
-    char interval[2][MAX_ANSWER];
-    for (int k = 0; k < 2; k++) {
-        value[k] = k ? b : a;
-        parts[k] = split_relations(side[k], relation[k], value[k]);
-        if (!parts[k]) return 0;
-        if (parts[k] == 2 && relation[k][0] == RELATION_EQUAL) {
-            int right = !is_name(side[k][0]);  // x = 5 or 5 = x
-            name[k] = side[k][right];
-            value[k] = side[k][!right];
-            named[k] = is_name(name[k]);
-        } else if (inequality_to_interval(interval[k], MAX_ANSWER, &name[k], side[k], relation[k], parts[k])) {
-            value[k] = (Span){interval[k], interval[k] + strlen(interval[k]), value[k].sign};
-            named[k] = 1;
-        } else if (parts[k] > 1) return 0;
-    }
-    int both = named[0] && named[1];
-    if ((both && text_equal(name[0], name[1])) || (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1))
-        if (compare_item(value[0], value[1], c)) return 1;
-    if (parts[0] != 2 || parts[1] != 2 || relation[0][0] != RELATION_EQUAL || relation[1][0] != RELATION_EQUAL) return 0;
-    return equations_equal(side[0][0], side[0][1], side[1][0], side[1][1]);
-}
-
-// A quantity with a unit. A unit that only one side names may be left out (90 for 90^\circ), two different
-// ones never agree, and nothing is converted. 50\% is what people write for 50 "percent" and for 0.5: both
-// are accepted.
-static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
-    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
-    if (compare_item(a, b, c)) return 1;
-    int percent = !strcmp(unit_a, "%") - !strcmp(unit_b, "%");
-    if (percent == 0) return 0;
-    Value x, y;
-    int variables = 0;
-    if (!evaluate(&x, &variables, a.p, a.end, 0, a.sign) || !evaluate(&y, &variables, b.p, b.end, 0, b.sign)) return 0;
-    Value hundred = make_exact(100, 1);
-    return !variables && same_value(percent > 0 ? x : multiply(x, hundred), percent > 0 ? multiply(y, hundred) : y);
-}
-
-// Pairs up the items of two lists, each used once: in order, or each with the first free one it equals.
-static int match_items(const Span* a, int na, const Span* b, int nb, int ordered, Comparison* c) {
-    int used[MAX_ITEMS] = {0};
-    if (na != nb || na < 0) return 0;
-    for (int i = 0; i < na; i++) {
-        int j = ordered ? i : 0, last = ordered ? i + 1 : nb;
-        while (j < last && (used[j] || !compare_item(a[i], b[j], c))) j++;
-        if (j == last) return 0;
-        used[j] = 1;
-    }
-    return 1;
-}
-
-static int compare_list(Span a, Span b, int ordered, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    return match_items(items_a, split_items(items_a, a, ","), items_b, split_items(items_b, b, ","), ordered, c);
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    static const char* const comma[] = {","};
-    static const char* const cup[] = {"\\cup"};
-    char unit_a[24], unit_b[24];
-    int which;
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (text_equal(a, b)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    c->depth++;
-    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (find_top_level(a, RELATIONS, RELATION_COUNT, &which) || find_top_level(b, RELATIONS, RELATION_COUNT, &which))
-        equal = compare_relations(a, b, c);
-    else if (find_top_level(a, cup, 1, &which) || find_top_level(b, cup, 1, &which)) {
-        Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-        equal = match_items(items_a, split_items(items_a, a, cup[0]), items_b, split_items(items_b, b, cup[0]), 0, c);
-    } else {
-        int tuple_a = is_bracketed(a) && find_top_level(inside(a), comma, 1, &which);
-        int tuple_b = is_bracketed(b) && find_top_level(inside(b), comma, 1, &which);
-        if (tuple_a && tuple_b)  // [ ] and ( ) are different intervals; the order counts except in a set
-            equal = *a.p == *b.p && a.end[-1] == b.end[-1] && compare_list(inside(a), inside(b), *a.p != '{', c);
-        else if (!tuple_a && is_bracketed(a) && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
-        else if (!tuple_b && is_bracketed(b) && *b.p != '[') equal = compare_item(a, inside(b), c);
-        else if (is_bracketed(a) && is_bracketed(b)) equal = compare_item(inside(a), inside(b), c);
-        else equal = expressions_equal(a, b);
-    }
-    c->depth--;
-    return equal;
-}
-
-// Are two final answers the same mathematics? a and b are what extract_* returns or what a data set calls the
-// answer: LaTeX, Unicode or plain typing. 1 = equal, 0 = different, not comparable, empty, or longer than
-// MAX_ANSWER bytes (identical texts are equal at any length). Symmetric: the two are put in a fixed order
-// first. Time grows linearly with the length. See the head of the chapter for what "equal" can and can't see.
-int answers_equal(const char* a, const char* b) {
-    if (!*a || !*b) return 0;
-    int equal, order = strcmp(a, b);
-    if (order == 0) return 1;
-    size_t length_a = strlen(a), length_b = strlen(b);
-    if (length_a > MAX_ANSWER || length_b > MAX_ANSWER) return 0;
-    if (plain_decimals_equal(&equal, (Span){a, a + length_a, 0}, (Span){b, b + length_b, 0})) return equal;
-    Normalizer first, second;
-    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
-    Span x = trim_span((Span){first.text, first.text + first.n, 0});
-    Span y = trim_span((Span){second.text, second.text + second.n, 0});
-    if (x.p == x.end || y.p == y.end) return 0;
-    if (text_equal(x, y)) return 1;
-    Comparison c = {64 * (first.n + second.n + 2), 0};
-    if (compare_list(x, y, 0, &c)) return 1;
-    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // a list of solutions is the set of them: 1, 2 is {2, 1}
-    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, 0, &c);
-}
-
-/* ---- 5.5 The rewards -----------------------------------------------------------------------------------------
- * r(response) = 1 if the answer is in the format and right, else 0. One response, one number, at the very end.
- */
-
-// 1 when the last \boxed{...} of response equals truth, else 0. truth: the bare answer, e.g. "83". Strict: no
-// box, no reward, whatever else the response says (D2 section 4).
+// 1 when the last \boxed{...} of response equals truth, else 0. truth is the bare answer, such as "83".
+// Without a box, or with nothing in it, the reward is 0, whatever else the response says. D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     return extract_boxed(response, answer, sizeof answer) && answers_equal(answer, truth) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth: the bare number or a
-// whole reference solution that ends in "#### 42" (D1). Compared as numbers: 42, 42., 42.00 and $42 are one
-// answer.
+// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number, or a
+// whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42., 42.00 and
+// $42.
 float reward_gsm8k(const char* response, const char* truth) {
     char answer[64], expected[64];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
@@ -2874,25 +1824,10 @@ float reward_gsm8k(const char* response, const char* truth) {
     return answers_equal(answer, truth) ? 1.0f : 0.0f;
 }
 
-/* ---- Lesson 5 --------------------------------------------------------------------------------------------- */
+/* ---- Lesson 5 ---- */
 
-// Solves left = right for x when both sides are linear in x: evaluate the difference at two points and follow
-// the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN if that is not possible.
-static double solve_linear(const char* left, const char* right) {
-    Value x[2], f[2];
-    int variables = 0;
-    Span l = {left, left + strlen(left), 0}, r = {right, right + strlen(right), 0};
-    for (int point = 0; point < 2; point++) {
-        if (!evaluate(&x[point], &variables, "x", "x" + 1, point, 0)) return NAN;
-        if (!evaluate_difference(&f[point], &variables, l, r, point)) return NAN;
-    }
-    Value slope = add(f[1], negate(f[0]));
-    if (cabs(slope.z) <= 16 * slope.error) return NAN;  // parallel lines
-    return creal(x[0].z - f[0].z * (x[1].z - x[0].z) / slope.z);
-}
-
-// Two rewards that lesson 5 warns of. Partial credit: 1 for right and boxed, 0.5 for right but not boxed, 0.1
-// for a box with something wrong in it.
+// Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
+// box, 0.1 for a box with something wrong in it.
 static float reward_partial_credit(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
@@ -2900,7 +1835,7 @@ static float reward_partial_credit(const char* response, const char* truth) {
     return extract_lenient(response, answer, sizeof answer) && answers_equal(answer, truth) ? 0.5f : 0.0f;
 }
 
-// Format only: 1 for any box. Nothing asks whether the answer is right.
+// Format only pays 1 for a box, whatever is in it.
 static float reward_format_only(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     (void)truth;
@@ -2908,33 +1843,33 @@ static float reward_format_only(const char* response, const char* truth) {
 }
 
 static void print_four_rollouts(const char* truth) {
-    static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83",
-                                            "We get \\boxed{38}", "\\boxed{}"};
-    float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit, reward_format_only};
-    double total[3] = {0, 0, 0};
-    printf("Four rollouts of one question (D2 section 4), r5 is a fifth that only cheats.\n\n");
-    printf("      response                           in the box  strict  partial  format only\n");
+    static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                            "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
+    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit,
+                                                                 reward_format_only};
+    static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
+    float r[5][3];
+    printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
+    printf("                                                           partial   format\n");
+    printf("     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
-        if (i == 4) printf("  %-48s%6.4g%9.4g%13.4g\n", "mean of r1 to r4", total[0] / 4, total[1] / 4, total[2] / 4);
-        printf("  r%d  %-35s%-9s", i + 1, responses[i], !found ? "(no box)" : answer[0] ? answer : "(empty)");
-        for (int k = 0; k < 3; k++) {
-            float reward = rewards[k](responses[i], truth);
-            printf(k == 0 ? "%8.4g" : k == 1 ? "%9.4g" : "%13.4g", reward);
-            if (i < 4) total[k] += reward;
-        }
-        printf("\n");
+        for (int k = 0; k < 3; k++) r[i][k] = rewards[k](responses[i], truth);
+        printf("  %s %-32s %-10s %7.4g %10.4g %8.4g\n", names[i], responses[i],
+               !found ? "(no box)" : answer[0] ? answer : "(empty)", r[i][0], r[i][1], r[i][2]);
     }
+    printf("\nThe rewards of r1 to r4 are [%g, %g, %g, %g].\n", r[0][0], r[1][0], r[2][0], r[3][0]);
     char fallback[64];
     int how = extract_lenient(responses[2], fallback, sizeof fallback);
-    printf("\nr3 is right and gets %g: the strict reward reads the box and nothing else. With the\n",
-           reward_boxed(responses[2], truth));
-    printf("fallback (%s) it would read \"%s\" and give %d, and no rollout would\n",
-           how == 2 ? "no box: take the last number" : "take the text", fallback, answers_equal(fallback, truth));
-    printf("ever learn to use the box. Partial credit pays r3 too, so the box is worth less;\n");
-    printf("the format-only reward pays r4 (wrong) and r5 (empty), but not r3 (right).\n");
-    printf("RL raises whatever is paid above the mean: that reward trains empty boxes.\n\n");
+    printf("r3 is right and gets %g: the strict reward reads the box and nothing else. A\n", r[2][0]);
+    printf("fallback (no box: the %s) would read \"%s\" and pay %d. Then no rollout\n",
+           how == 2 ? "last number" : "whole text", fallback, answers_equal(fallback, truth));
+    printf("gains anything by using the box. Partial credit pays %g to r3, and %g to the\n", r[2][1],
+           r[4][1]);
+    printf("empty box for nothing. Format only pays %g to the empty box and %g to the right\n", r[4][2],
+           r[2][2]);
+    printf("r3: RL makes what is paid more likely, so it would train empty boxes.\n\n");
 }
 
 static void print_hash_answers(void) {
@@ -2942,147 +1877,89 @@ static void print_hash_answers(void) {
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
     printf("GSM8K's format (D1): the number behind the last ####, compared as a number.\n\n");
-    printf("  response                  extracted   reward\n");
+    printf("  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
-        printf("  %-26s%-10s%8.4g\n", responses[i], found ? answer : "(none)", reward_gsm8k(responses[i], truth));
-    }
-    printf("\n");
-}
-
-static void print_comparisons(void) {
-    static const char* const pairs[][2] = {
-        {"\\frac{14}{3}", "14/3"}, {"0.333333", "1/3"}, {"11,\\! 111", "11111"}, {"(x+1)^2", "x^2 + 2x + 1"},
-        {"(x+1)^2", "x^2 + 1"}, {"y = 2x + 3", "2x - y + 3 = 0"}, {"(3,4]", "[3,4]"}, {"3, 5, 7", "7,3,5"},
-        {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"}, {"52_8", "528"}, {"90^\\circ", "90"}, {"\\sqrt{x^2}", "x"}};
-    printf("Same mathematics? Normalize the spelling, then evaluate.\n\n");
-    printf("  answer              other answer              verdict\n");
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        printf("  %-20s%-26s%s\n", pairs[i][0], pairs[i][1],
-               answers_equal(pairs[i][0], pairs[i][1]) ? "equal" : "different");
-    printf("\n  point          x    (x+1)^2   x^2+2x+1      x^2+1\n");
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        static const char* const texts[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
-        printf("  %5d", point);
-        for (int i = 0; i < 4; i++) {
-            Value value;
-            int variables = 0;
-            if (!evaluate(&value, &variables, texts[i], texts[i] + strlen(texts[i]), point, 0)) value.z = NAN;
-            printf("%11.4g", creal(value.z));
-        }
-        printf("\n");
+        float reward = reward_gsm8k(responses[i], truth);
+        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)", reward);
     }
     printf("\n");
 }
 
 static void lesson_5(void) {
-    char truth[32];
     const char *left = "(3x-9)/2", *right = "x+37";
+    char truth[32];
     snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
-    printf("Lesson 5. Rewards: who says that an answer is good?\n\n");
-    printf("  RLHF  people rank answers -> train a reward model -> RL against the model\n");
-    printf("  RLVR  a program checks the answer ----------------> RL against the program\n\n");
-    printf("A verifier costs no second network, gives the same verdict every time and judges\n");
-    printf("any number of rollouts. It needs answers that can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. Solving %s = %s: x = %s.\n\n", left, right, truth);
+    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n");
+    printf("  RLHF  people rank answers, a reward model learns to rank, RL climbs the model\n");
+    printf("  RLVR  a program checks the answer,                        RL climbs the check\n\n");
+    printf("The check needs no second network, gives the same verdict every time, and judges\n");
+    printf("any number of rollouts. It needs questions whose answer can be checked.\n\n");
+    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n\n", left, right, truth);
     print_four_rollouts(truth);
     print_comparisons();
     print_hash_answers();
-    printf("Take away: the reward is the only thing you design. Right AND in the format is\n");
-    printf("one rule; and a reward can be trusted exactly as far as its verifier.\n\n");
+    printf("To take away: the reward is the only thing you design. Right AND in the format\n");
+    printf("is one rule, and a reward can be trusted as far as its verifier is right.\n\n");
 }
 
-/* ================================================================================================================
- * Chapter 6, the tool: a calculator                                                              D1 "tool calls"
- * ================================================================================================================
+/* ==========================================================================================================
+ * CHAPTER 6. Rollouts and the tool                                                                       (D1)
  *
- * While the model writes <|python_start|> 12*3 <|python_end|>, the engine evaluates 12*3 and forces the tokens
- * <|output_start|> 36 <|output_end|> into the sequence. What the model may ask for is decided here: numbers, + - * /
- * and parentheses. It is the evaluator of chapter 5 with everything else switched off, so the tool and the judge can't
- * disagree about arithmetic.
+ * Question: what exactly did the model do, and what was done to it?
  *
- * Why so little? D1's engine hands the text to Python's eval. Then 9**9**9 hangs the trainer, and a policy that is
- * rewarded for right answers is a search for exactly such holes. A tool for RL must be total: every text gets a short
- * result or none, soon. And the result is text the model has to copy, so it is printed as GSM8K prints it: 24, 0.2.
- * Fractions are exact inside: 0.1+0.2 is 0.3 here, in floating point it would be 0.30000000000000004.
- */
-enum { MAX_EXPRESSION = 256 };
+ * A rollout is one answer, sampled token by token from <|assistant_start|> to <|assistant_end|>. generate()
+ * in train_gpt.c does the sampling: sixteen rollouts of each of sixteen questions side by side.
+ *
+ * The model may use a calculator. It asks by writing
+ *
+ *     <|python_start|>12*3<|python_end|>
+ *
+ * The program that runs the model (nanochat calls it the engine) sees the closing token, evaluates the
+ * expression and writes the answer itself:
+ *
+ *     <|output_start|>36<|output_end|>
+ *
+ * The model goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
+ * sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and
+ * what to ask. The result is a fact about the world, like a transition p(s'|s,a) of chapter 1, and a fact has
+ * no gradient.
+ *
+ *                       sampled   mask   in the loss   chosen by
+ *     12*3                yes       1        yes       the policy
+ *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
+ *     36                  no        0        no        the calculator
+ *
+ * In memory. All rollouts of a question begin with the same tokens, so the prompt but for its last token is a
+ * segment of its own and is computed once. Each rollout is a segment that continues it. It starts with the
+ * prompt's last token, <|assistant_start|>, whose logits predict the rollout's first token: the shift by one
+ * of chapter 3, laid out in memory.
+ *
+ *     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>        nothing is scored
+ *     segment 1, rollout 0     <|assistant_start|>   T   o   m  ...                   what the model reads
+ *                               T                    o   m  ' ' ... <|assistant_end|>  its targets
+ *
+ * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
+ * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
+ * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
+ * 1/0 or "three" there is no output at all, and the model has to live with the silence, as in nanochat. (3)
+ * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
+ * stop. (nanochat's rollouts drop it; ours keep it.)
+ * ======================================================================================================== */
 
-// Prints a value as GSM8K does: whole numbers in full, others with up to 12 significant digits and no zeros
-// at the end. 1 = printed; 0 = it doesn't fit, or it is no number that 12 digits describe.
-static int print_value(char* out, int cap, Value value) {
-    char text[64];
-    double v = creal(value.z), size = fabs(v);
-    if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
-    else if (!(size < 1e15) || size < 1e-12) return 0;
-    else {
-        int decimals = 11 - (int)floor(log10(size));
-        snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
-        char* end = text + strlen(text);
-        if (strchr(text, '.')) {
-            while (end[-1] == '0') *--end = 0;
-            if (end[-1] == '.') *--end = 0;
-        }
-    }
-    return copy_trimmed(out, cap, text, text + strlen(text));
-}
+enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not evaluated
 
-// The tool: evaluates an expression of numbers (1,000 and .5 too), + - * /, parentheses and signs, and // for
-// division that rounds down (two of GSM8K's 27,998 annotations use it). out: at least cap bytes. 1 =
-// evaluated; 0 = no output and out = "": a power, a name, any other character, a missing operator, division
-// by zero, more than MAX_EXPRESSION bytes, parentheses too deep, or a result too large or too small to print.
-int calculate(const char* expression, char* out, int cap) {
-    if (cap > 0) out[0] = 0;
-    size_t length = strlen(expression);
-    if (length > MAX_EXPRESSION || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
-    Value value = parse_sum(&s);
-    if (s.failed || peek(&s)) return 0;
-    return print_value(out, cap, value);
-}
-
-// =============================================================================================
-// Chapter 6. Rollouts and the tool                                                          (D1)
-// =============================================================================================
-/*
-A rollout is one answer, sampled token by token from <|assistant_start|> to <|assistant_end|>. generate() in
-train_gpt.c does the sampling: sixteen rollouts of sixteen questions go through the model together.
-
-The model may use a calculator. It asks by writing
-
-    <|python_start|>12*3<|python_end|>
-
-The program that runs the model (nanochat calls it the engine) sees the closing token, evaluates the expression
-and writes the answer itself:
-
-    <|output_start|>36<|output_end|>
-
-The model then goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
-sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and what to ask. The
-result is a fact about the world, like a transition p(s'|s,a) in chapter 1, and a fact has no gradient.
-
-                 sampled  mask   in the loss   chosen by
-    12*3           yes      1        yes       the policy
-    36             no       0        no        the calculator
-    <|python_end|> yes      1        yes       the policy: to stop typing is an action too
-
-Traps
-  - Leave the output in the loss and the model is trained to predict the calculator. It will then happily
-    write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any case;
-    it has mask 1 and is simply a bad idea.)
-  - The tool answers only what it understands. For 2**3, 1/0 or "three" there is no output at all: the model
-    has to live with the silence, as in nanochat.
-  - The tool is a function of the tokens alone. That makes a rollout reproducible and lets sixteen rows run side by side.
-*/
-
-enum { EXPRESSION_SIZE = 256 };    // a longer expression is not evaluated
+// The tool itself (written out in the appendix): + - * / and parentheses on numbers, exact inside. 1 =
+// evaluated,
+// 0 = no output.
+int calculate(const char* expression, char* out, int cap);
 
 // The tool's state after `length` tokens of an answer, for people who want to watch it.
 typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 
-// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a <|python_end|>
-// that closes an expression. from is the first token of the expression.
+// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
+// <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
     int last = length - 1, i = last - (length > 0 && ids[last] == PYTHON_END);
     while (i >= 0 && ids[i] != PYTHON_START && ids[i] != PYTHON_END) i--;
@@ -3122,14 +1999,140 @@ static Text rollout_text(const Rollout* r) {
     return text;
 }
 
-// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has mask 1.)
+// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
+// mask 1.)
 static int used_tool(const Rollout* r) {
     for (int i = 0; i < r->length; i++) if (r->ids[i] == OUTPUT_START && !r->mask[i]) return 1;
     return 0;
 }
 
+// ---- a group in memory
+
+// The batch of a group: the shared prompt, then a segment per rollout; targets only where the model sampled.
+static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollouts, int K) {
+    int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &rollouts[k];
+        int *ids = allocate((size_t)r->length, sizeof(int)),
+            *targets = allocate((size_t)r->length, sizeof(int));
+        for (int t = 0; t < r->length; t++) {
+            ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
+            targets[t] = r->mask[t] ? r->ids[t] : -1;
+        }
+        batch_add(b, ids, targets, r->length, root);
+        free(ids), free(targets);
+    }
+}
+
+// The model's log-probabilities of a group, in the (K,T1) layout of the losses: 0 where the mask is 0 or the
+// rollout has ended.
+static void scatter_logp(float* logp, int* mask, const float* scored, const Rollout* rollouts, int K,
+                         int T1) {
+    for (int k = 0; k < K; k++)
+        for (int t = 0; t < T1; t++) {
+            mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
+            logp[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
+        }
+}
+
+static int longest_rollout(const Rollout* rollouts, int K) {
+    int longest = 1;
+    for (int k = 0; k < K; k++) longest = max_int(longest, rollouts[k].length);
+    return longest;
+}
+
+// ---- a rollout, token by token
+
+// A token as it may be printed in a table: text[] holds at least 24 characters.
+static const char* token_text(char* text, int id) {
+    if (id >= 256) snprintf(text, 24, "%s", id < VOCAB_SIZE ? special_names[id - 256] : "?");
+    else if (id == '\n') snprintf(text, 24, "'\\n'");
+    else if (id >= 0x20 && id < 0x7F) snprintf(text, 24, "'%c'", id);
+    else snprintf(text, 24, "\\x%02X", (unsigned)id);
+    return text;
+}
+
+static const char* tool_state_name(const Rollout* r, int t) {
+    static const char* const names[] = {"idle", "reading", "called"};
+    int from;
+    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answering";
+}
+
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
+// tool answers where it is called. Lives until rollouts_free().
+static Rollout* play_script(const int* script, int length) {
+    Rollout* r = allocate(1, sizeof(Rollout));
+    int room = length + EXPRESSION_SIZE;
+    r->ids = allocate((size_t)room, sizeof(int)), r->mask = allocate((size_t)room, sizeof(int));
+    r->logp = allocate((size_t)room, sizeof(float)), r->logp_sampler = allocate((size_t)room, sizeof(float));
+    for (int i = 0; i < length; i++) {
+        r->mask[r->length] = 1;
+        r->ids[r->length++] = script[i];
+        r->length += tool_calculator(r->ids + r->length, room - r->length - (length - i), r->ids, r->length);
+    }
+    r->finished = length > 0 && script[length - 1] == ASSISTANT_END;
+    return r;
+}
+
+// log pi(token | what came before) of every sampled token of a rollout under a model; 0 where forced.
+static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rollout* r) {
+    Batch b = {0};
+    batch_add_group(&b, prompt, r, 1);
+    model_forward(m, &b);
+    for (int t = 0, i = 0; t < r->length; t++) logp[t] = r->mask[t] ? m->acts.logp[i++] : 0.0f;
+    batch_free(&b);
+}
+
+static void lesson_6(void) {
+    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
+    Tokens prompt = {0}, script = {0};
+    render_prompt(&prompt, question);
+    tokens_add_text(&script, "He has ", 7, 1);
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "17+26", 5, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, ".\n#### 43", 9, 1);
+    tokens_add(&script, ASSISTANT_END, 1);
+    Rollout* r = play_script(script.ids, script.length);
+    Config small = train_defaults().config;
+    small.layers = 1;
+    Model m = model_new(small);
+    model_init(&m, 6);
+    score_rollout(r->logp, &m, &prompt, r);
+
+    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
+    printf(
+        "Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ",
+        question);
+    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
+           "real one.\n\n",
+           VOCAB_SIZE, -log(VOCAB_SIZE));
+    printf("   t   id  token              who      mask   log pi  tool\n");
+    double sum = 0.0, forced = 0.0;
+    for (int t = 0; t < r->length; t++) {
+        char text[24];
+        printf("%4d %4d  %-18s %-8s %4d %8.4f  %s\n", t, r->ids[t], token_text(text, r->ids[t]),
+               r->mask[t] ? "sampled" : "forced", r->mask[t], (double)r->logp[t], tool_state_name(r, t));
+        sum += r->logp[t], forced += !r->mask[t];
+    }
+    printf("\nlog pi(y|x) = %.4f: the sum over the %d sampled tokens. The %d forced ones are\n", sum,
+           count_masked(r->mask, r->length), (int)forced);
+    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
+           "get no gradient.\n");
+    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
+    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3",
+                                       "2**3",  "1/0",  "seven",  "7*"};
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+        char out[64];
+        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
+    }
+    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
+    rollouts_free(r, 1);
+    tokens_free(&prompt), tokens_free(&script), model_free(&m);
+}
+
 /* ==========================================================================================================
- * CHAPTER 7. Advantages: better than average                                             (D1, D3 section 4)
+ * CHAPTER 7. Advantages: better than average                                               (D1, D3 section 4)
  *
  * Question: sixteen answers to one question have been marked 0 or 1. By how much should each be made more or
  * less likely?
@@ -3394,9 +2397,8 @@ static void lesson_7(void) {
     printf("learn, and the rules differ only in how they scale the difference.\n");
 }
 
-
-/* ====================================================================================================
- * Chapter 8. The objective: reward minus beta KL                                         (D3 section 5)
+/* ==========================================================================================================
+ * CHAPTER 8. The objective: reward minus beta KL                                               (D3 section 5)
  *
  * The question. A policy that only chases reward leaves the region where its reward can be trusted, and
  * forgets what pre-training taught it. How do we hold it near its starting point, and how do we measure
@@ -3468,7 +2470,7 @@ static void lesson_7(void) {
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
  *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
  *     is n times smaller for n tokens, so long answers may drift almost for free.
- * ================================================================================================== */
+ * ======================================================================================================== */
 
 // e^x and its slope for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80 =
 // 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that value and slope stay
@@ -3919,7 +2921,7 @@ static void lesson_8(void) {
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp, theta);
     toy_log_policy(logp_ref, theta_ref);
-    printf("Chapter 8. The objective: reward minus beta KL\n\n");
+    printf("LESSON 8. The objective: reward minus beta KL (D3 section 5)\n\n");
     lesson_8_estimators();
     lesson_8_drift();
     lesson_8_gradients();
@@ -3929,8 +2931,8 @@ static void lesson_8(void) {
     lesson_8_digits();
 }
 
-/* ====================================================================================================
- * Chapter 9. Losses                                                        (D3 section 6, D1 on the loss)
+/* ==========================================================================================================
+ * CHAPTER 9. Losses                                                            (D3 section 6, D1 on the loss)
  *
  * The question. We have log-probabilities and a judgement: an advantage, a demonstration or a preference.
  * What number do we minimize, and what does its gradient do to each token?
@@ -3984,7 +2986,7 @@ static void lesson_8(void) {
  *     reward has two values, with a beta that N decides; with more values it is another family of policies.
  *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
  *     log-probs may fall, as long as the rejected one falls more.
- * ================================================================================================== */
+ * ======================================================================================================== */
 
 static double token_policy_gradient(double* slope, const TokenInput* in) {
     *slope = -in->advantage;
@@ -4332,7 +3334,7 @@ static void lesson_9(void) {
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
-    printf("Chapter 9. Losses\n\n");
+    printf("LESSON 9. Losses (D3 section 6, D1)\n\n");
     lesson_9_policy_gradient();
     lesson_9_clip();
     lesson_9_sft();
@@ -4343,38 +3345,38 @@ static void lesson_9(void) {
     lesson_9_limits();
 }
 
-// =============================================================================================
-// Chapter 10. The training loop                                                             (D1)
-// =============================================================================================
-/*
-Everything is there now; the loop only puts it in order. One update, as nanochat's chat_rl.py does it:
-
-    1  take 16 questions                                            examples_per_step
-    2  sample 16 rollouts of each                                   num_samples, chapter 6
-    3  reward every rollout: 1 right, 0 wrong                       chapter 5
-    4  advantage = reward - mean reward of the question             chapter 7
-    5  loss = -(advantage x sum of log-probs) / valid tokens        chapter 9, per question, then the mean over questions
-    6  backward, clip the gradient, AdamW
-    7  the samples are thrown away: they came from the old policy   on-policy, D3 section 1
-
-What is left out of GRPO, and why (the list is nanochat's): no KL penalty and no reference model (the verifier
-cannot be flattered, so there is less to protect); no ratio and no clipping (each batch is used once, by the policy that
-sampled it, so the ratio is exactly 1); no division by the standard deviation. What is left is close to REINFORCE
-with a baseline. DAPO's token-level mean is kept.
-
-The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in supervised training: there
-each token has a right answer, here a whole rollout has one bit.
-
-Why a question's prompt is a segment of its own. All rollouts of a question begin with the same tokens. The prompt but for its last
-token is computed once; each rollout is a segment that continues it, starting with the prompt's last token, <|assistant_start|>,
-whose logits predict the rollout's first token. That is the shift by one of chapter 3, laid out in memory:
-
-    segment 0 (prompt)    <|bos|> <|user_start|> H o w ... ? <|user_end|>                       nothing scored
-    segment 1 (rollout 0)   <|assistant_start|>  T     o     m   ...                            inputs
-                             T                   o     m     ' ' ... <|assistant_end|>          targets
-
-A group whose rewards are all equal has advantages of exactly 0, hence a gradient of exactly 0: it is not even computed.
-*/
+/* ==========================================================================================================
+ * CHAPTER 10. The training loop                                                                          (D1)
+ *
+ * Question: how do the pieces become a loop that makes a model better?
+ *
+ * One update, in the order of nanochat's chat_rl.py:
+ *
+ *     1  take 16 questions                                       examples_per_step
+ *     2  sample 16 rollouts of each                              num_samples, chapter 6
+ *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
+ *     4  advantage = reward - mean reward of the question        chapter 7
+ *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; the mean over the questions
+ *     6  backward, clip the gradient, AdamW                      train_gpt.c
+ *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
+ *
+ * What is left out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered, so
+ * there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled it,
+ * so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE with a
+ * baseline, averaged over tokens as in DAPO.
+ *
+ * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
+ * supervised training: there every token has a right answer, here a whole rollout has one bit.
+ *
+ * A group whose rewards are all equal has advantages of exactly 0 and therefore a gradient of exactly 0. It
+ * is not even computed.
+ *
+ * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
+ * never draws the 51st token. The log-probabilities that count are the model's own. (2) The entropy that is
+ * logged is the mean of -log pi over the sampled tokens: an estimate, unbiased at temperature 1 without
+ * top-k. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
+ * were never trained on.
+ * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
@@ -4420,7 +3422,9 @@ static Questions load_questions(const char* path, int context, int room) {
     if (q.count < q.problems.count)
         printf("%s: %d of %d prompts leave no room for %d new tokens in the context of %d and are skipped\n",
                path, q.problems.count - q.count, q.problems.count, room, context);
-    if (!q.count) fail(2, "%s: no question fits the model's context of %d tokens with %d new ones", path, context, room);
+    if (!q.count)
+        fail(2, "%s: no question fits the model's context of %d tokens with %d new ones", path, context,
+             room);
     return q;
 }
 
@@ -4435,7 +3439,8 @@ static void questions_free(Questions* q) {
 
 typedef struct {
     const char *model, *data, *eval_data, *reward, *out, *resume, *answer;
-    int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every, num_epochs, num_steps, threads;
+    int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
+        num_epochs, num_steps, threads;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
@@ -4444,39 +3449,59 @@ typedef struct {
 
 static RlOptions rl_defaults(void) {
     return (RlOptions){
-        .model = "sft", .data = "data/train.jsonl", .eval_data = "data/test.jsonl", .reward = "gsm8k", .out = "out/rl", .answer = NULL,
-        .num_samples = 16, .examples_per_step = 16, .eval_every = 20, .eval_examples = 64, .eval_samples = 4, .log_every = 5,
-        .num_epochs = 2, .num_steps = 0,
+        .model = "sft",
+        .data = "data/train.jsonl",
+        .eval_data = "data/test.jsonl",
+        .reward = "gsm8k",
+        .out = "out/rl",
+        .answer = NULL,
+        .num_samples = 16,
+        .examples_per_step = 16,
+        .eval_every = 20,
+        .eval_examples = 64,
+        .eval_samples = 4,
+        .log_every = 5,
+        .num_epochs = 2,
+        .num_steps = 0,
         .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
-        .lr = 3e-3f, .init_lr_frac = 0.13f, .grad_clip = 1.0f, .adam = {0.9f, 0.95f, 1e-8f, 0.0f}, .seed = 1,
+        .lr = 3e-3f,
+        .init_lr_frac = 0.13f,
+        .grad_clip = 1.0f,
+        .adam = {0.9f, 0.95f, 1e-8f, 0.0f},
+        .seed = 1,
     };
 }
 
 // ---- one group: the rollouts of one question
 
 typedef struct {
-    float *reward, *advantage;      // (K)
-    int right, tool, format;        // rollouts that are rewarded, that used the tool, that have the rewarded format
+    double reward;                  // sum of the rewards
+    // rollouts that are rewarded, that used the tool, that have the rewarded format
+    int right, tool, format;
     long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
     double logp;                    // sum of the sampled tokens' log-probabilities
 } Group;
 
-static void judge_group(Group* g, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+// Steps 3 and 4: reward (K) and advantage (K) of the rollouts of one question.
+static Group judge_group(float* reward, float* advantage, const Rollout* rollouts, int K, const char* truth,
+                         const RewardKind* kind) {
     char answer[256];
-    *g = (Group){g->reward, g->advantage, 0, 0, 0, 0, 0, 0.0};
+    Group g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
         Text text = rollout_text(r);
-        g->reward[k] = kind->reward(text.data, truth);
-        g->right += g->reward[k] > 0.5f;
-        g->tool += used_tool(r);
-        g->format += kind->format(text.data, answer, sizeof answer);
-        g->tokens += r->length;
-        g->sampled += count_masked(r->mask, r->length);
-        for (int t = 0; t < r->length; t++) g->logp += r->mask[t] ? r->logp[t] : 0.0f;
+        reward[k] = kind->reward(text.data, truth);
+        g.reward += reward[k];
+        g.right += reward[k] > 0.5f;
+        g.tool += used_tool(r);
+        g.format += kind->format(text.data, answer, sizeof answer);
+        g.tokens += r->length;
+        g.sampled += count_masked(r->mask, r->length);
+        for (int t = 0; t < r->length; t++) g.logp += r->mask[t] ? r->logp[t] : 0.0f;
         text_free(&text);
     }
-    advantages_centered(g->advantage, g->reward, K);
+    advantages_centered(advantage, reward, K);
+    return g;
 }
 
 static int has_signal(const float* advantage, int K) {
@@ -4484,52 +3509,33 @@ static int has_signal(const float* advantage, int K) {
     return 0;
 }
 
-// The batch of a group: the shared prompt, then a segment per rollout; targets only where the model sampled.
-static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollouts, int K) {
-    int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
-    for (int k = 0; k < K; k++) {
-        const Rollout* r = &rollouts[k];
-        int *ids = allocate((size_t)r->length, sizeof(int)), *targets = allocate((size_t)r->length, sizeof(int));
-        for (int t = 0; t < r->length; t++) {
-            ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
-            targets[t] = r->mask[t] ? r->ids[t] : -1;
-        }
-        batch_add(b, ids, targets, r->length, root);
-        free(ids), free(targets);
-    }
-}
+// Steps 5 and the backward half of 6 for question `index` of an update. A group without signal is skipped.
+typedef struct {
+    const Tokens* prompts;           // (B)
+    const Rollout* rollouts;         // (B,K)
+    const float* advantage;          // (B,K)
+    double* loss;                    // (B) out
+    int B, K;
+} UpdateTask;
 
-// The model's log-probabilities of a group, in the (K,T1) layout of the losses: 0 where the mask is 0 or the rollout has ended.
-static void scatter_logp(float* logp, int* mask, const float* scored, const Rollout* rollouts, int K, int T1) {
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < T1; t++) {
-            mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
-            logp[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
-        }
-}
-
-static int longest_rollout(const Rollout* rollouts, int K) {
-    int longest = 1;
-    for (int k = 0; k < K; k++) longest = max_int(longest, rollouts[k].length);
-    return longest;
-}
-
-// Steps 5 and the backward half of 6 for one question. `weight` is 1 / questions of the update. Adds to the gradients; returns the loss.
-static double group_backward(Model* m, const Tokens* prompt, const Rollout* rollouts, const float* advantage, int K, double weight) {
-    int T1 = longest_rollout(rollouts, K), scored = 0;
+static void group_backward(Model* m, int index, void* context) {
+    const UpdateTask* u = context;
+    const Rollout* rollouts = u->rollouts + (size_t)index * u->K;
+    const float* advantage = u->advantage + (size_t)index * u->K;
+    int K = u->K, T1 = longest_rollout(rollouts, K), scored = 0;
+    if (!has_signal(advantage, K)) return;
     float *logp = allocate((size_t)K * T1, sizeof(float)), *dlogp = allocate((size_t)K * T1, sizeof(float));
     int* mask = allocate((size_t)K * T1, sizeof(int));
     Batch b = {0};
-    batch_add_group(&b, prompt, rollouts, K);
+    batch_add_group(&b, &u->prompts[index], rollouts, K);
     model_forward(m, &b);
     scatter_logp(logp, mask, m->acts.logp, rollouts, K, T1);
-    double loss = weight * loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
+    u->loss[index] = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN) / u->B;
     for (int i = 0; i < K * T1; i++)
-        if (mask[i]) dlogp[scored++] = (float)weight * dlogp[i];     // back to the order of the scored tokens
+        if (mask[i]) dlogp[scored++] = dlogp[i] / (float)u->B;       // back to the order of the scored tokens
     model_backward(m, &b, dlogp);
     batch_free(&b);
     free(logp), free(dlogp), free(mask);
-    return loss;
 }
 
 // ---- one update
@@ -4540,15 +3546,19 @@ typedef struct {
     long tokens;                    // tokens that went through the model: sampled and trained on
 } Metrics;
 
-#define METRICS_HEADER "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,lr,tokens_per_second,seconds"
+#define METRICS_HEADER                                                                                       \
+    "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
+    "lr,tokens_per_second,seconds"
 
 static void write_metrics(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f\n", step, s->reward, s->pass_rate, s->tool_rate, s->format_rate,
-            s->silent, s->length, s->entropy, s->loss, s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
+    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f\n", step, s->reward,
+            s->pass_rate, s->tool_rate, s->format_rate, s->silent, s->length, s->entropy, s->loss,
+            s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
 }
 
 // The questions of update `step`: a new random order every epoch, a function of (seed, step).
-static void pick_questions(int* chosen, int* order, long* epoch_of_order, long step, int per_step, int count, uint64_t seed) {
+static void pick_questions(int* chosen, int* order, long* epoch_of_order, long step, int per_step, int count,
+                           uint64_t seed) {
     for (int i = 0; i < per_step; i++) {
         long index = step * per_step + i, epoch = index / count;
         if (epoch != *epoch_of_order) {
@@ -4561,121 +3571,46 @@ static void pick_questions(int* chosen, int* order, long* epoch_of_order, long s
 }
 
 // One whole update of the policy on the chosen questions.
-static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const int* chosen, const RlOptions* o, long step, double lr) {
+static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const int* chosen,
+                       const RlOptions* o, long step, double lr) {
     int B = o->examples_per_step, K = o->num_samples, right = 0, tool = 0, format = 0;
     const RewardKind* kind = find_reward(o->reward);
     Metrics s = {.lr = lr};
     double begin = seconds_now(), logp = 0.0;
     long sampled = 0;
     Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
-    Group g = {.reward = allocate((size_t)K, sizeof(float)), .advantage = allocate((size_t)K, sizeof(float))};
+    float *reward = allocate((size_t)B * K, sizeof(float)),
+          *advantage = allocate((size_t)B * K, sizeof(float));
+    double* loss = allocate((size_t)B, sizeof(double));
     for (int i = 0; i < B; i++) prompts[i] = q->list[chosen[i]].prompt;
-    Rollout* rollouts = generate(m, prompts, B, K, o->sample, tool_calculator, o->seed + 1, (uint64_t)step * (uint64_t)B);
-    model_zero_grads(m);
+    Rollout* rollouts =
+        generate(m, prompts, B, K, o->sample, tool_calculator, o->seed + 1, (uint64_t)step * (uint64_t)B);
     for (int i = 0; i < B; i++) {
-        judge_group(&g, rollouts + i * K, K, q->list[chosen[i]].truth, kind);
-        for (int k = 0; k < K; k++) s.reward += g.reward[k];
-        right += g.right > 0, tool += g.tool, format += g.format;
+        Group g = judge_group(reward + i * K, advantage + i * K, rollouts + i * K, K,
+                              q->list[chosen[i]].truth, kind);
+        s.reward += g.reward, right += g.right > 0, tool += g.tool, format += g.format;
         s.tokens += g.tokens, sampled += g.sampled, logp += g.logp;
-        if (has_signal(g.advantage, K)) s.loss += group_backward(m, &prompts[i], rollouts + i * K, g.advantage, K, 1.0 / B);
-        else s.silent++;
+        s.silent += !has_signal(advantage + i * K, K);
     }
+    model_zero_grads(m);
+    UpdateTask u = {prompts, rollouts, advantage, loss, B, K};
+    run_tasks(m, B, 1, group_backward, &u);
+    for (int i = 0; i < B; i++) s.loss += loss[i];
     s.grad_norm = clip_gradient(m, o->grad_clip);
     adamw_step(m, optimizer, (float)lr, o->adam);
     int n = B * K;
-    s.reward /= n, s.pass_rate = (double)right / B, s.tool_rate = (double)tool / n, s.format_rate = (double)format / n;
+    s.reward /= n, s.pass_rate = (double)right / B, s.tool_rate = (double)tool / n,
+                   s.format_rate = (double)format / n;
     s.length = (double)s.tokens / n, s.entropy = sampled ? -logp / (double)sampled : 0.0;
     s.seconds = seconds_now() - begin;
     rollouts_free(rollouts, n);
-    free(prompts), free(g.reward), free(g.advantage);
+    free(prompts), free(reward), free(advantage), free(loss);
     return s;
 }
 
-// ---- a rollout, token by token
-
-// A token as it may be printed in a table: text[] holds at least 24 characters.
-static const char* token_text(char* text, int id) {
-    if (id >= 256) snprintf(text, 24, "%s", id < VOCAB_SIZE ? special_names[id - 256] : "?");
-    else if (id == '\n') snprintf(text, 24, "'\\n'");
-    else if (id >= 0x20 && id < 0x7F) snprintf(text, 24, "'%c'", id);
-    else snprintf(text, 24, "\\x%02X", (unsigned)id);
-    return text;
-}
-
-static const char* tool_state_name(const Rollout* r, int t) {
-    static const char* const names[] = {"idle", "reading", "called"};
-    int from;
-    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answering";
-}
-
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool
-// answers where it is called. Lives until rollouts_free().
-static Rollout* play_script(const int* script, int length) {
-    Rollout* r = allocate(1, sizeof(Rollout));
-    int room = length + EXPRESSION_SIZE;
-    r->ids = allocate((size_t)room, sizeof(int)), r->mask = allocate((size_t)room, sizeof(int));
-    r->logp = allocate((size_t)room, sizeof(float)), r->logp_sampler = allocate((size_t)room, sizeof(float));
-    for (int i = 0; i < length; i++) {
-        r->mask[r->length] = 1;
-        r->ids[r->length++] = script[i];
-        r->length += tool_calculator(r->ids + r->length, room - r->length - (length - i), r->ids, r->length);
-    }
-    r->finished = length > 0 && script[length - 1] == ASSISTANT_END;
-    return r;
-}
-
-// log pi(token | what came before) of every sampled token of a rollout under a model; 0 where forced.
-static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rollout* r) {
-    Batch b = {0};
-    batch_add_group(&b, prompt, r, 1);
-    model_forward(m, &b);
-    for (int t = 0, i = 0; t < r->length; t++) logp[t] = r->mask[t] ? m->acts.logp[i++] : 0.0f;
-    batch_free(&b);
-}
-
-static void lesson_6(void) {
-    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
-    Tokens prompt = {0}, script = {0};
-    render_prompt(&prompt, question);
-    tokens_add_text(&script, "He has ", 7, 1);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "17+26", 5, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, ".\n#### 43", 9, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(script.ids, script.length);
-    Config small = train_defaults().config;
-    small.layers = 1;
-    Model m = model_new(small);
-    model_init(&m, 6);
-    score_rollout(r->logp, &m, &prompt, r);
-
-    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
-    printf("Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ", question);
-    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the real one.\n\n", VOCAB_SIZE, -log(VOCAB_SIZE));
-    printf("   t   id  token              who      mask   log pi  tool\n");
-    double sum = 0.0, forced = 0.0;
-    for (int t = 0; t < r->length; t++) {
-        char text[24];
-        printf("%4d %4d  %-18s %-8s %4d %8.4f  %s\n", t, r->ids[t], token_text(text, r->ids[t]), r->mask[t] ? "sampled" : "forced", r->mask[t],
-               (double)r->logp[t], tool_state_name(r, t));
-        sum += r->logp[t], forced += !r->mask[t];
-    }
-    printf("\nlog pi(y|x) = %.4f: the sum over the %d sampled tokens. The %d forced ones are\n", sum, count_masked(r->mask, r->length), (int)forced);
-    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and get no gradient.\n");
-    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
-    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven", "7*"};
-    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
-        char out[64];
-        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
-    }
-    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
-    rollouts_free(r, 1);
-    tokens_free(&prompt), tokens_free(&script), model_free(&m);
-}
-
-// One update, every quantity printed once, in the order in which rl_step() computes it. The model is untrained and can
-// do no sums, so that the reward is a simpler one: 1 when the first byte of the answer is below 128.
+// One update, every quantity printed once, in the order in which rl_step() computes it. The model is
+// untrained and can do no sums, so that the reward is a simpler one: 1 when the first byte of the answer is
+// below 128.
 static void lesson_10(void) {
     enum { K = 4, NEW = 3 };
     Config small = train_defaults().config;
@@ -4693,8 +3628,10 @@ static void lesson_10(void) {
     advantages_centered(advantage, reward, K);
 
     printf("LESSON 10. One update (D1)\n\n");
-    printf("1. Rollouts: %d samples of at most %d tokens, prompt of %d tokens shared.\n", K, NEW, prompt.length);
-    printf("2. Reward: here 1 when the first byte is below 128 (the model is untrained).\n3. Advantage: reward - mean.\n\n");
+    printf("1. Rollouts: %d samples of at most %d tokens, prompt of %d tokens shared.\n", K, NEW,
+           prompt.length);
+    printf("2. Reward: here 1 when the first byte is below 128 (the model is untrained).\n3. Advantage: "
+           "reward - mean.\n\n");
     printf("   k  tokens                reward  advantage   sum log pi\n");
     for (int k = 0; k < K; k++) {
         double sum = 0.0;
@@ -4708,11 +3645,16 @@ static void lesson_10(void) {
     scatter_logp(logp, mask, m.acts.logp, r, K, T1);
     double largest = 0.0;
     for (int k = 0; k < K; k++)
-        for (int t = 0; t < r[k].length; t++) largest = fmax(largest, fabs((double)(r[k].logp[t] - logp[k * T1 + t])));
+        for (int t = 0; t < r[k].length; t++)
+            largest = fmax(largest, fabs((double)(r[k].logp[t] - logp[k * T1 + t])));
     double loss = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
     int valid = count_masked(mask, K * T1);
-    printf("\n4. The same tokens through the training pass: largest difference of a log-\n   probability from the one recorded while sampling: %g. On-policy, ratio 1.\n", largest);
-    printf("\n5. Loss = -(sum of advantage x log pi) / valid tokens = %.6f, with %d valid\n   tokens. Its derivative is -advantage / %d for each token:\n\n", loss, valid, valid);
+    printf("\n4. The same tokens through the training pass: largest difference of a log-\n   probability "
+           "from the one recorded while sampling: %g. On-policy, ratio 1.\n",
+           largest);
+    printf("\n5. Loss = -(sum of advantage x log pi) / valid tokens = %.6f, with %d valid\n   tokens. Its "
+           "derivative is -advantage / %d for each token:\n\n",
+           loss, valid, valid);
     printf("   k   d loss / d log pi\n");
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
@@ -4726,7 +3668,8 @@ static void lesson_10(void) {
     printf("\n6. Backward: gradient norm %.4f, after clipping at 1: %.4f.\n", norm, clipped);
     adamw_step(&m, &optimizer, (float)lr, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
     printf("7. AdamW, update %ld, learning rate %g.\n\n", optimizer.step, lr);
-    printf("8. What it did to the same answers (new samples will be drawn now):\n\n   k  advantage   log pi before    after   change\n");
+    printf("8. What it did to the same answers (new samples will be drawn now):\n\n   k  advantage   log pi "
+           "before    after   change\n");
     for (int k = 0; k < K; k++) {
         double old = 0.0, new = 0.0;
         score_rollout(after[k], &m, &prompt, &r[k]);
@@ -4737,26 +3680,35 @@ static void lesson_10(void) {
     batch_free(&b), rollouts_free(r, K), tokens_free(&prompt), optimizer_free(&optimizer), model_free(&m);
 }
 
-// =============================================================================================
-// Chapter 11. Evaluation                                                     (D1, D2 section 6)
-// =============================================================================================
-/*
-pass@k: sample k answers; the question counts as passed when at least one of them is right.
+/* ==========================================================================================================
+ * CHAPTER 11. Evaluation                                                                   (D1, D2 section 6)
+ *
+ * Question: is the model better, at what, and how sure is that?
+ *
+ * pass@k: sample k answers; a question counts as passed when at least one of them is right.
+ *
+ * The direct way samples exactly k answers and looks. That is unbiased, but noisy. If n >= k answers were
+ * sampled and c of them are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one,
+ * so
+ *
+ *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
+ *
+ * is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with
+ * probability p. The tempting shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no
+ * estimate of the power. The lesson computes both expectations.
+ *
+ * Majority vote is the other way to use many samples, with no training at all: give the answer that most of
+ * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
+ *
+ * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
+ * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
+ * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
+ * 12,500 problems apart for that reason; the lesson checks the project's own files.
+ * ======================================================================================================== */
 
-The naive way samples exactly k and looks. It is unbiased but wasteful, and noisy. If n >= k answers were sampled and c are right,
-then of all C(n,k) ways to choose k of them, C(n-c,k) contain no right one, so
-
-    pass@k = 1 - C(n-c,k) / C(n,k)            (Chen et al. 2021)
-
-is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with probability p. The tempting
-shortcut 1 - (1 - c/n)^k is biased: the power of an estimate is not an estimate of the power.
-
-pass@k grows with k by itself. It says what the model could find in k tries, not how often it is right in one.
-*/
-
-// pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial overflows:
-// C(n-c,k)/C(n,k) = prod_{i=n-c+1..n} (1 - k/i). Returns 0 for k < 1 or n < 1; k larger than n counts as n; `correct` is
-// held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
+// pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
+// overflows: C(n-c,k)/C(n,k) = prod_{i=n-c+1..n} (1 - k/i). Returns 0 for k < 1 or n < 1; k larger than n
+// counts as n; `correct` is held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
 double pass_at_k(int n, int correct, int k) {
     if (n < 1 || k < 1) return 0.0;
     if (k > n) k = n;
@@ -4780,10 +3732,10 @@ static void evaluation_free(Evaluation* e) {
     *e = (Evaluation){0};
 }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one question are not
-// independent, questions are: the standard error is sqrt(variance / n). It is translated into a number of independent
-// coin flips that would have the same error, and Wilson's interval is computed for these, since p +- 1.96 standard errors is wrong
-// near 0 and 1 (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
+// question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
+// into a number of independent coin flips that would have the same error, and Wilson's interval is computed
+// for these, since p +- 1.96 standard errors is wrong near 0 and 1 (at 16 of 16 it would claim certainty).
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -4791,14 +3743,17 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
-enum { EVAL_ROWS = 256 };           // rollouts decoded together
+enum { EVAL_ROWS = 1024 };           // rollouts decoded together
 
 // Samples `samples` answers to each of the first `count` questions and grades them.
-static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample, const RewardKind* kind, uint64_t seed) {
+static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
+                                 const RewardKind* kind, uint64_t seed) {
     count = min_int(count, q->count);
-    Evaluation e = {.questions = count, .samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+    Evaluation e = {
+        .questions = count, .samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
     int together = max_int(1, EVAL_ROWS / samples);
-    Group g = {.reward = allocate((size_t)samples, sizeof(float)), .advantage = allocate((size_t)samples, sizeof(float))};
+    float *reward = allocate((size_t)samples, sizeof(float)),
+          *advantage = allocate((size_t)samples, sizeof(float));
     double squares = 0.0;
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
@@ -4806,7 +3761,8 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         for (int i = 0; i < B; i++) prompts[i] = q->list[from + i].prompt;
         Rollout* rollouts = generate(m, prompts, B, samples, sample, tool_calculator, seed, (uint64_t)from);
         for (int i = 0; i < B; i++) {
-            judge_group(&g, rollouts + i * samples, samples, q->list[from + i].truth, kind);
+            Group g = judge_group(reward, advantage, rollouts + i * samples, samples, q->list[from + i].truth,
+                                  kind);
             for (int k = 1; k <= samples; k++) e.pass[k - 1] += pass_at_k(samples, g.right, k);
             squares += pow((double)g.right / samples, 2);
             e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
@@ -4817,19 +3773,22 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     double n = (double)count * samples;
     for (int k = 0; k < samples; k++) e.pass[k] /= count;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n;
-    rate_interval(&e.low, &e.high, e.pass[0], count > 1 ? (squares - count * e.pass[0] * e.pass[0]) / (count - 1) : 0.0, count);
-    free(g.reward), free(g.advantage);
+    rate_interval(&e.low, &e.high, e.pass[0],
+                  count > 1 ? (squares - count * e.pass[0] * e.pass[0]) / (count - 1) : 0.0, count);
+    free(reward), free(advantage);
     return e;
 }
 
 // ---- majority vote: the answer that most of n answers agree on, with no training at all (D2 section 1)
 
-// Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody votes.
+// Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody
+// votes.
 static int majority_vote(const char* const* answers, int n) {
     int best = -1, best_votes = 0;
     for (int i = 0; i < n; i++) {
         int votes = 0;
-        for (int j = 0; j < n && *answers[i]; j++) votes += *answers[j] && answers_equal(answers[i], answers[j]);
+        for (int j = 0; j < n && *answers[i]; j++)
+            votes += *answers[j] && answers_equal(answers[i], answers[j]);
         if (votes > best_votes) best = i, best_votes = votes;
     }
     return best;
@@ -4851,8 +3810,9 @@ static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
 
 // ---- keeping train and test apart
 
-// A question reduced to what makes it the same question: lower case, single spaces, no punctuation. With names, every word
-// that begins with a capital letter becomes "@", so that the same problem about someone else is recognized too.
+// A question reduced to what makes it the same question: lower case, single spaces, no punctuation. With
+// names, every word that begins with a capital letter becomes "@", so that the same problem about someone
+// else is recognized too.
 static void reduce_question(Text* out, const char* question, int names) {
     int in_word = 0;
     text_append(out, "", 0);
@@ -4912,7 +3872,8 @@ static void lesson_11(void) {
         for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
         printf("\n");
     }
-    printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two estimators:\n\n");
+    printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact "
+           "expectation over c (17 cases, binomial) of two estimators:\n\n");
     printf("     k     truth   C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
     double worst = 0.0;
     for (int i = 0; i < 5; i++) {
@@ -4921,22 +3882,28 @@ static void lesson_11(void) {
             good += binomial(n, c, 0.2) * pass_at_k(n, c, ks[i]);
             naive += binomial(n, c, 0.2) * (1 - pow(1 - (double)c / n, ks[i]));
         }
-        printf("  %4d  %8.4f  %16.4f  %8.4f  %13.4f  %8.4f\n", ks[i], truth, good, fabs(good - truth) < 5e-13 ? 0.0 : good - truth, naive, naive - truth);
+        printf("  %4d  %8.4f  %16.4f  %8.4f  %13.4f  %8.4f\n", ks[i], truth, good,
+               fabs(good - truth) < 5e-13 ? 0.0 : good - truth, naive, naive - truth);
         worst = fmin(worst, naive - truth);
     }
-    printf("\nThe shortcut says too little, by up to %.3f here: an estimate raised to a power\nis no estimate of the power.\n", -worst);
+    printf("\nThe shortcut says too little, by up to %.3f here: an estimate raised to a power\nis no "
+           "estimate of the power.\n",
+           -worst);
 
     const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
     int winner = majority_vote(answers, 8);
     printf("\nMajority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s.\n", answers[winner]);
-    printf("\nHow often the vote is right, when one answer is right with probability p and the\nwrong ones are spread over 9 values (20000 games each):\n\n  votes    p = 0.15   p = 0.30   p = 0.45\n");
+    printf("\nHow often the vote is right, when one answer is right with probability p and the\nwrong ones "
+           "are spread over 9 values (20000 games each):\n\n  votes    p = 0.15   p = 0.30   p = 0.45\n");
     Rng rng = {11};
     for (int i = 0; i < 5; i++) {
         printf("  %5d", ks[i]);
         for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
         printf("\n");
     }
-    printf("\nD2's ladder climbs from 15.2%% to 52%% this way (ten votes and a chain of\nthought), for %.0f times the time: 862.6 minutes against 10.1.\n", 862.6 / 10.1);
+    printf("\nD2's ladder climbs from 15.2%% to 52%% this way (ten votes and a chain of\nthought), for %.0f "
+           "times the time: 862.6 minutes against 10.1.\n",
+           862.6 / 10.1);
 
     const char *train = "data/train.jsonl", *test = "data/test.jsonl";
     printf("\nTrain and test kept apart:\n\n");
@@ -4955,10 +3922,10 @@ static void lesson_11(void) {
  *
  * Question: in which order are the tools of chapters 9 and 10 used on a real model, and on how much data?
  *
- * A recipe is a list of stages. Each stage starts from the checkpoint of the one before. Three recipes mark three
- * years. What changes is not the algorithm but the order and the share of the work: in InstructGPT and Tulu 3 reinforcement
- * learning is the last polish, in DeepSeek R1 it is the main course, and supervised training comes back
- * as the third stage, on data that the RL checkpoint wrote itself.
+ * A recipe is a list of stages. Each stage starts from the checkpoint of the one before. Three recipes mark
+ * three years. What changes is not the algorithm but the order and the share of the work: in InstructGPT and
+ * Tulu 3 reinforcement learning is the last polish, in DeepSeek R1 it is the main course, and supervised
+ * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
  * crowd's demonstrations, then RLVR.
@@ -4989,9 +3956,1156 @@ static void lesson_12(void) {
     printf("\nThe miniature (make run)\n");
     TrainOptions t = train_defaults();
     RlOptions o = rl_defaults();
-    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n", "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
-    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR", o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
-    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto reinforcement learning against a verifier.\n");
+    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n",
+           "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
+    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR",
+           o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
+    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto "
+           "reinforcement learning against a verifier.\n");
+}
+
+/* ==========================================================================================================
+ * APPENDIX. When are two answers the same?                                          (chapters 5 and 6, D2)
+ *
+ * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
+ * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ * ======================================================================================================== */
+#include <complex.h>
+#undef I  // complex.h claims this name; _Complex_I does the same
+
+/* ---- A.1 Same answer? First idea: normalize ----
+ *
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table drops what is only typography and gives
+ * each symbol one spelling; everything else is copied. Special forms in the result:
+ *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
+ *     1`000            a thousands separator (the comma of a list stays a comma)
+ *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
+ *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
+ * A space survives only between letters or digits: 3 1/2 must not become 31/2.
+ */
+static const struct { const char* from; const char* to; } SPELLINGS[] = {
+    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
+    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""},
+    {"\\boldsymbol", ""}, {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "},
+    {"\\qquad", " "}, {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""},
+    {",\\! ", ""}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"},
+    {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"},
+    {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"}, {"\\rvert", "|"},
+    {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("}, {"\\rceil", ")"},
+    {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="}, {"\\geq", ">="},
+    {"\\ge", ">="}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="},
+    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""},
+    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"},
+    {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
+    {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm"}, {" and ", ","}, {" or ", ","}, {")U(", ")\\cup("},
+    {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["}, {") U (", ")\\cup("}, {") U [", ")\\cup["},
+    {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
+    // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
+    // <= >= !=
+    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
+    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
+    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
+    {"\xe2\x89\xa0", "!="},
+    // union, element of, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths of space, euro,
+    // pound
+    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"},
+    {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"},
+    {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "},
+    {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+};
+static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
+    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
+    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
+static const char* const TEXT_COMMANDS[] = {"\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit",
+                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox"};
+
+typedef struct {
+    char text[MAX_NORMALIZED];
+    int length, full;  // bytes in text; did it overflow?
+    int space, depth;  // is a space waiting; how many brackets are open
+} Normalized;
+
+static int bracket_step(char c) {
+    return (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+}
+
+static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
+
+static void emit(Normalized* out, const char* s, int n) {
+    for (int i = 0; i < n; i++) {
+        if (is_space(s[i])) { out->space = 1; continue; }
+        if (out->length + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
+        char before = out->length ? out->text[out->length - 1] : 0;
+        int keep = out->space && is_word_character(before) && is_word_character(s[i]);
+        if (keep) out->text[out->length++] = ' ';
+        out->text[out->length++] = s[i];
+        out->space = 0;
+        out->depth += bracket_step(s[i]);
+    }
+}
+
+// Rewrites a \text{...} at p: words go into quotes, "and" and "or" become the comma of a list. Returns how
+// many bytes were read, 0 = this is something else.
+static int normalize_text_command(Normalized* out, const char* p) {
+    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
+        int n = (int)strlen(TEXT_COMMANDS[i]), words = 0;
+        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
+        const char* start = p + n;
+        while (*start == ' ') start++;
+        if (*start != '{' && i == 1 && is_letter(p[n])) return n;  // \mboxinches has lost its braces
+        const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
+        if (!close) continue;
+        do start++; while (start < close && is_space(*start));
+        int length = (int)(close - start);
+        for (int k = 0; k < length; k++) words |= is_letter(start[k]);
+        if (!strncmp(start, "and}", 4) || !strncmp(start, "or}", 3) || !strncmp(start, "and }", 5) ||
+            !strncmp(start, "or }", 4)) emit(out, ",", 1);
+        else if (!words || i == 0) emit(out, start, length);
+        else {
+            emit(out, "\"", 1);
+            for (int k = 0; k < length; k++)
+                if (start[k] != '"' && start[k] != '$') emit(out, start + k, 1);
+            emit(out, "\"", 1);
+        }
+        return (int)(close + 1 - p);
+    }
+    return 0;
+}
+
+// Rewrites raised digits at p: the characters 1 and 0, raised, become ^10. Returns how many bytes were read.
+static int normalize_superscript(Normalized* out, const char* p) {
+    int n = 0;
+    for (int d = 0; d < 11; d++) {
+        int length = (int)strlen(SUPERSCRIPTS[d]);
+        if (strncmp(p + n, SUPERSCRIPTS[d], (size_t)length)) continue;
+        if (n == 0) emit(out, "^", 1);
+        emit(out, &"0123456789-"[d], 1);
+        n += length;
+        d = -1;  // look for the next one
+    }
+    return n;
+}
+
+// The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
+// as a whole: \in is not the beginning of \infty.
+static int match_spelling(const char** to, const char* p) {
+    int best = 0;
+    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
+        const char* from = SPELLINGS[i].from;
+        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
+        int n = (int)strlen(from);
+        if (n <= best || strncmp(p, from, (size_t)n)) continue;
+        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+        best = n;
+        *to = SPELLINGS[i].to;
+    }
+    return best;
+}
+
+// Rewrites answer into its one spelling. 1 = done, 0 = too long.
+static int normalize(Normalized* out, const char* answer) {
+    out->length = out->full = out->space = out->depth = 0;
+    for (const char* p = answer; *p && !out->full;) {
+        const char* to = "";
+        int n = 0;
+        if ((unsigned char)*p >= 0x80) n = normalize_superscript(out, p);
+        if (!n && *p == '\\') n = normalize_text_command(out, p);
+        if (!n && !is_word_character(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
+        if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
+            do n++; while (is_letter(p[n]));
+            emit(out, p, n);
+        }
+        if (!n && *p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
+            do n++; while (is_digit(p[n]));
+            emit(out, "_{", 2);
+            emit(out, p + 1, n - 1);
+            emit(out, "}", 1);
+        }
+        if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
+            n = 1;
+            emit(out, *p == ',' && out->depth == 0 && is_thousands_comma(answer, p) ? "`" : p, 1);
+        }
+        p += n;
+    }
+    while (out->length && out->text[out->length - 1] == '.') out->length--;  // the full stop of the sentence
+    out->text[out->length] = 0;
+    return !out->full;
+}
+
+/* ---- A.2 Same answer? Second idea: evaluate ----
+ *
+ * A recursive-descent parser has one function for each level of precedence, written with the next one:
+ *     sum      = product  { (+ | - | \pm | \mp) product }
+ *     product  = power    { (* | / | nothing) power }             2x is 2*x
+ *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
+ *     postfix  = primary  { ! | % | degree }
+ *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
+ * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
+ * another point the text is read once more.
+ */
+typedef struct {
+    double complex z;  // the value
+    double error;      // bound on the rounding error in z
+    int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
+} Value;
+
+typedef struct {
+    const char *p, *end;  // what is still to be read
+    int point, sign;      // which evaluation point; +1 or -1 for \pm
+    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
+    int nesting, bars;    // levels; is a | open?
+    int variables;        // has there been a variable?
+    int failed;           // not an expression, or it has no value
+} Parser;
+
+static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
+static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+
+static Value fail_value(Parser* s) {
+    s->failed = 1;
+    return (Value){0, 0, 0, 0};
+}
+
+static Value make_inexact(double complex z, double error) {
+    return (Value){z, error + ROUNDING * cabs(z), 0, 0};
+}
+
+static Value make_exact(int64_t num, int64_t den) {  // den is not 0
+    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
+    while (b) { int64_t r = a % b; a = b; b = r; }   // Euclid: a becomes the greatest common divisor
+    if (den < 0) a = -a;
+    double value = (double)(num / a) / (double)(den / a);
+    return (Value){value, ROUNDING * fabs(value), num / a, den / a};
+}
+
+// *out = a * b; 0 = the product leaves the exact range
+static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
+    if (a && llabs(b) > EXACT_LIMIT / llabs(a)) return 0;
+    *out = a * b;
+    return 1;
+}
+
+// The four operations: exact when both are and the result fits, else in floating point with the error carried
+// on.
+static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
+
+static Value add(Value a, Value b) {
+    int64_t x, y, den;
+    if (a.den && b.den && multiply_exact(&x, a.num, b.den) && multiply_exact(&y, b.num, a.den) &&
+        multiply_exact(&den, a.den, b.den) && llabs(x + y) <= EXACT_LIMIT) return make_exact(x + y, den);
+    return make_inexact(a.z + b.z, a.error + b.error);
+}
+
+static Value multiply(Value a, Value b) {
+    int64_t num, den;
+    if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
+        return make_exact(num, den);
+    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+}
+
+static Value divide(Parser* s, Value a, Value b) {
+    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s);  // zero, as far as we can tell
+    int64_t num, den;
+    if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
+        return make_exact(num, den);
+    double complex z = a.z / b.z;
+    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+}
+
+// a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
+// p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
+static Value raise_power(Parser* s, Value a, Value b) {
+    if (b.den == 1 && llabs(b.num) <= 1024) {
+        if (b.num == 0 && a.z == 0) return fail_value(s);
+        Value result = make_exact(1, 1);
+        for (int64_t n = llabs(b.num); n; n >>= 1) {
+            if (n & 1) result = multiply(result, a);
+            if (n > 1) a = multiply(a, a);
+        }
+        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
+    }
+    double size = cabs(a.z);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
+    double complex z;
+    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
+    else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
+    else z = cpow(a.z, b.z);
+    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, cabs(z) * relative);
+}
+
+enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
+       F_CEIL, LAST_FUNCTION = F_CEIL, N_SQRT, N_FRAC, N_PI, N_INFINITY, N_OPERATOR, N_VARIABLE };
+
+// The names that count without a backslash, too. Any other command (\mu) is a variable of that name.
+static const struct { const char* name; int kind; } NAMES[] = {
+    {"sin", F_SIN}, {"cos", F_COS}, {"tan", F_TAN}, {"cot", F_COT}, {"sec", F_SEC}, {"csc", F_CSC},
+    {"arcsin", F_ASIN}, {"arccos", F_ACOS}, {"arctan", F_ATAN}, {"asin", F_ASIN}, {"acos", F_ACOS},
+    {"atan", F_ATAN}, {"ln", F_LN}, {"log", F_LOG}, {"exp", F_EXP}, {"abs", F_ABS}, {"floor", F_FLOOR},
+    {"ceil", F_CEIL}, {"sqrt", N_SQRT}, {"frac", N_FRAC}, {"pi", N_PI}, {"infty", N_INFINITY},
+    {"infinity", N_INFINITY}, {"inf", N_INFINITY}, {"oo", N_INFINITY}, {"cup", N_OPERATOR},
+    {"cap", N_OPERATOR}, {"pm", N_OPERATOR}, {"mp", N_OPERATOR}, {"overline", N_OPERATOR},
+    {"theta", N_VARIABLE}, {"alpha", N_VARIABLE}, {"beta", N_VARIABLE}, {"gamma", N_VARIABLE},
+    {"delta", N_VARIABLE}, {"lambda", N_VARIABLE}, {"omega", N_VARIABLE}, {"sigma", N_VARIABLE},
+    {"phi", N_VARIABLE},
+};
+
+// The longest known name at p, after a backslash or without one: its kind, -1 = none, and its length with the
+// backslash. It may be the beginning of a longer word, because spaces get lost: \cotx is cot x.
+static int match_name(int* length, const char* p, const char* end) {
+    int kind = -1, backslash = p < end && *p == '\\';
+    *length = 0;
+    p += backslash;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && p < end; i++) {
+        if (NAMES[i].name[0] != *p) continue;
+        int n = (int)strlen(NAMES[i].name);
+        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
+        kind = NAMES[i].kind;
+        *length = n + backslash;
+    }
+    return kind;
+}
+
+// What comes next, after spaces; 0 = the end, or failed.
+static char peek(Parser* s) {
+    while (s->p < s->end && *s->p == ' ') s->p++;
+    return s->p < s->end && !s->failed ? *s->p : 0;
+}
+
+static int accept(Parser* s, const char* token) {
+    size_t n = strlen(token);
+    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
+    s->p += n;
+    return 1;
+}
+
+static Value parse_sum(Parser* s);
+static Value parse_product(Parser* s, int as_argument);
+static Value parse_power(Parser* s);
+static Value parse_signed_power(Parser* s);
+static Value parse_primary(Parser* s);
+
+static Value parse_group(Parser* s) {  // ( sum ), and the same with { } and [ ]
+    const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
+    int bars = s->bars;
+    s->p++;
+    s->bars = 0;
+    Value value = parse_sum(s);
+    s->bars = bars;
+    return accept(s, close) ? value : fail_value(s);
+}
+
+// What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
+// to it.
+static Value parse_argument(Parser* s) {
+    accept(s, "*");  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
+    return is_digit(peek(s)) ? make_exact(*s->p++ - '0', 1) : parse_primary(s);
+}
+
+// A whole number within a fraction: digits, in braces or bare; bare behind \frac it has one digit. 1 = read.
+static int read_small_integer(Parser* s, int64_t* value, int latex) {
+    int braces = accept(s, "{"), digits = 0;
+    peek(s);
+    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
+        *value = *value * 10 + *s->p++ - '0';
+    return digits && (!braces || accept(s, "}"));
+}
+
+// A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
+// fraction of whole numbers does: 3\frac{x}{2} is a product.
+static Value parse_mixed_number(Parser* s, Value whole) {
+    Parser ahead = *s;
+    int64_t num = 0, den = 0;
+    int space = ahead.p < ahead.end && *ahead.p == ' ', latex = accept(&ahead, "\\frac");
+    if (!latex && !space) return whole;
+    if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
+    if (!read_small_integer(&ahead, &den, latex)) return whole;
+    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
+    s->p = ahead.p;
+    return add(whole, make_exact(num, den));
+}
+
+// 0.1\overline{6}: digits that repeat behind a last place of 1/unit. r of them add digits / (unit (10^r -
+// 1)).
+static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
+    int64_t digits, power = 1, den;
+    const char* start = s->p;
+    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
+    for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
+    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s);
+    return add(value, make_exact(digits, den));
+}
+
+// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
+static Value parse_number(Parser* s) {
+    int64_t num = 0, den = 1;
+    int exact = 1, digits = 0, dot = 0;
+    double value = 0, scale = 1;
+    const char* start = s->p;
+    for (; s->p < s->end; s->p++) {
+        char c = *s->p;
+        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
+        if (c == '.' && !dot) { dot = 1; continue; }
+        if (!is_digit(c)) break;
+        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
+        if (exact) num += c - '0';
+        value = value * 10 + (c - '0');
+        if (dot) scale *= 10;
+        digits++;
+    }
+    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
+    double inexact = value / scale;
+    Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
+    if (s->arithmetic_only) return result;
+    if (!dot) return parse_mixed_number(s, result);
+    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
+}
+
+// A variable whose name was just read, with its subscript: x, x_1, x_{12}, \theta. Its value is a real number
+// of size 0.5 to 2.5 that depends on the name and the point alone, so both answers see the same one. At point
+// 0 it is positive, at the others it may have either sign.
+static Value parse_variable(Parser* s, const char* letters, int n) {
+    uint64_t name = 0;  // the name as a number; 131 is only a multiplier that mixes well
+    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
+    if (accept(s, "_")) {
+        const char* start = s->p;
+        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
+        if (s->p >= s->end) return fail_value(s);
+        for (s->p++; start < s->p; start++)
+            if (is_word_character(*start)) name = name * 131 + (unsigned char)*start;
+    }
+    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
+    random_u64(&rng);
+    uint64_t bits = random_u64(&rng);
+    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
+    s->variables = 1;
+    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
+}
+
+static Value apply_function(Parser* s, int function, Value a) {
+    double complex z = 0, x = a.z;
+    double r = creal(x);
+    int real = cimag(x) == 0;
+    switch (function) {
+    case F_SIN: z = real ? sin(r) : csin(x); break;
+    case F_COS: z = real ? cos(r) : ccos(x); break;
+    case F_TAN: z = real ? tan(r) : ctan(x); break;
+    case F_COT: return divide(s, apply_function(s, F_COS, a), apply_function(s, F_SIN, a));
+    case F_SEC: return divide(s, make_exact(1, 1), apply_function(s, F_COS, a));
+    case F_CSC: return divide(s, make_exact(1, 1), apply_function(s, F_SIN, a));
+    case F_ASIN: z = casin(x); break;
+    case F_ACOS: z = cacos(x); break;
+    case F_ATAN: z = catan(x); break;
+    case F_EXP: z = real ? exp(r) : cexp(x); break;
+    case F_LN: case F_LOG:
+        if (cabs(x) <= a.error) return fail_value(s);
+        z = real && r > 0 ? log(r) : clog(x);
+        break;
+    case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
+    case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
+    case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
+        if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
+        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
+        return make_exact((int64_t)floor(r), 1);
+    }
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
+    // enough
+    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+}
+
+// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
+static Value parse_function(Parser* s, int function) {
+    Value base = make_exact(10, 1), exponent = make_exact(1, 1);
+    if (function == F_LOG && accept(s, "_")) base = parse_argument(s);
+    if (accept(s, "^")) exponent = parse_argument(s);
+    if (exponent.den == 1 && exponent.num == -1 && function <= F_TAN) {  // \sin^{-1} is the arcsine
+        function += F_ASIN - F_SIN;
+        exponent = make_exact(1, 1);
+    }
+    char next = peek(s);
+    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
+    if (s->failed) return argument;
+    Value value = apply_function(s, function, argument);
+    if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
+    return raise_power(s, value, exponent);
+}
+
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
+// starts_factor.)
+static Value parse_root(Parser* s, int backslash) {
+    Value index = make_exact(2, 1);
+    if (peek(s) == '[') index = parse_group(s);
+    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
+    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
+}
+
+// A function, a constant or a variable.
+static Value parse_name(Parser* s) {
+    int length, kind = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
+    const char* letters = s->p + backslash;
+    Value numerator;
+    if (kind < 0) {  // one letter, or a whole command
+        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
+        int n = (int)(s->p - letters);
+        if (n == 1 && *letters == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
+        if (n == 1 && *letters == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
+        return n ? parse_variable(s, letters, n) : fail_value(s);
+    }
+    s->p += length;
+    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
+    switch (kind) {
+    case N_SQRT: return parse_root(s, backslash);
+    case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
+    case N_PI: return make_inexact(M_PI, 0);
+    case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
+    case N_VARIABLE: return parse_variable(s, letters, length - backslash);
+    }
+    return fail_value(s);  // an operator where a value should be
+}
+
+static Value parse_primary(Parser* s) {
+    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    Value value;
+    char c = peek(s);
+    if (is_digit(c) || c == '.') value = parse_number(s);
+    else if (c == '(' || (!s->arithmetic_only && (c == '{' || c == '['))) value = parse_group(s);
+    else if (s->arithmetic_only) value = fail_value(s);
+    else if (is_letter(c) || c == '\\') value = parse_name(s);
+    else if (c == '|' && !s->bars) {
+        s->p++;
+        s->bars = 1;
+        value = apply_function(s, F_ABS, parse_sum(s));
+        s->bars = 0;
+        if (!accept(s, "|")) value = fail_value(s);
+    } else value = fail_value(s);
+    s->nesting--;
+    return value;
+}
+
+static Value parse_postfix(Parser* s) {
+    Value value = parse_primary(s);
+    while (!s->arithmetic_only && !s->failed) {
+        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
+        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
+        else if (accept(s, "!")) {
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! > 2^63
+            Value product = make_exact(1, 1);
+            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
+            value = product;
+        } else break;
+    }
+    return value;
+}
+
+static Value parse_power(Parser* s) {
+    Value base = parse_postfix(s);
+    if (s->arithmetic_only || !accept(s, "^")) return base;
+    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... nests, too
+    Value exponent = parse_signed_power(s);
+    s->nesting--;
+    return s->failed ? base : raise_power(s, base, exponent);
+}
+
+// A power with signs in front of it: -x^2 is -(x^2), 5*-2 is -10, x^-1.
+static Value parse_signed_power(Parser* s) {
+    int negative = 0;
+    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) {
+        negative ^= c == '-';
+        s->p++;
+    }
+    Value value = parse_power(s);
+    return negative ? negate(value) : value;
+}
+
+// May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
+// readings.
+static int starts_factor(Parser* s, int as_argument) {
+    int length, kind;
+    char c = peek(s);
+    if (s->arithmetic_only || !c) return 0;
+    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
+    if (c != '\\' && !is_letter(c)) return 0;
+    kind = match_name(&length, s->p, s->end);
+    return kind != N_OPERATOR && !(as_argument && kind >= 0 && kind <= LAST_FUNCTION);
+}
+
+// as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
+// function
+static Value parse_product(Parser* s, int as_argument) {
+    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+    while (!s->failed) {
+        if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
+        else if (as_argument) break;
+        else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
+        else if (s->arithmetic_only && accept(s, "//")) {  // 7//2 = 3, see chapter 6
+            value = divide(s, value, parse_signed_power(s));
+            if (!s->failed) value = apply_function(s, F_FLOOR, value);
+        } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
+        else break;
+    }
+    return value;
+}
+
+static Value parse_sum(Parser* s) {
+    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    Value sum = make_exact(0, 1);
+    for (int first = 1; !s->failed; first = 0) {
+        int sign = 1;  // a sign in front of the first term is read with its first power
+        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
+        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
+        else if (!first && accept(s, "-")) sign = -1;
+        else if (!first && !accept(s, "+")) break;
+        Value term = parse_product(s, 0);
+        if (sign < 0) term = negate(term);
+        sum = first ? term : add(sum, term);
+    }
+    s->nesting--;
+    return sum;
+}
+
+// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
+typedef struct { const char *p, *end; int sign; } Span;
+
+static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
+
+// The value of an expression at a point. 1 = it has one. (A value that is infinite without rounding error is
+// infinity itself; an overflow has an infinite error.) *variables becomes 1 when the expression has
+// variables.
+static int evaluate(Value* value, int* variables, Span text, int point) {
+    Parser s = {text.p, text.end, point, text.sign, 0, 0, 0, 0, 0};
+    *value = parse_sum(&s);
+    *variables |= s.variables;
+    if (s.failed || peek(&s)) return 0;
+    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
+}
+
+// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
+// of their size: sqrt(2) is 1.414213562373 (13 digits), but not 1.4142. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would then "equal" every number, and a policy would find that out. So
+// it equals none.
+static int same_value(Value a, Value b) {
+    if (a.den && b.den) return a.num == b.num && a.den == b.den;
+    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
+    if (!isfinite(size)) return a.z == b.z;
+    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
+}
+
+static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
+
+// left - right of an equation at a point; 1 = it has a value
+static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
+    Value x, y;
+    if (!evaluate(&x, variables, left, point) || !evaluate(&y, variables, right, point)) return 0;
+    *value = add(x, negate(y));
+    return isfinite(cabs(value->z));
+}
+
+// Two equations are the same when one difference, left - right, is a constant times the other. Their quotient
+// must be the same at all points; written f(0) g(p) = f(p) g(0) it needs no division.
+static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
+    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
+    int variables = 0;
+    for (int point = 0; point <= EVALUATION_POINTS; point++) {
+        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
+        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
+        if (is_zero(f) || is_zero(g)) return 0;  // 0 = 0 says nothing
+        if (point == 0) { f0 = f; g0 = g; }
+        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
+    }
+    return variables;
+}
+
+// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
+// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers:
+// this is their short way.
+static int shorten_decimal(char* out, Span text) {
+    const char* p = text.p;
+    int n = 0, digits = 0, dot = 0, sign = p < text.end && *p == '-';
+    if (sign) out[n++] = '-';
+    if (p < text.end && (*p == '-' || *p == '+')) p++;
+    for (; p < text.end; p++) {
+        if (*p == '`') continue;
+        if (*p == '.' ? dot : !is_digit(*p)) return 0;
+        dot |= *p == '.';
+        digits |= *p != '.';
+        if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
+    }
+    while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
+    if (n == sign) { n = 0; out[n++] = '0'; }  // -0 is 0
+    out[n] = 0;
+    return digits;
+}
+
+// 1 = both are plain decimals, and *equal tells whether they are the same
+static int decimals_equal(int* equal, Span a, Span b) {
+    char x[MAX_NORMALIZED + 1], y[MAX_NORMALIZED + 1];
+    if (!shorten_decimal(x, a) || !shorten_decimal(y, b)) return 0;
+    *equal = !strcmp(x, y);
+    return 1;
+}
+
+// Are two expressions equal at every evaluation point? Numbers need only one.
+static int expressions_equal(Span a, Span b) {
+    int equal, variables = 0;
+    if (decimals_equal(&equal, a, b)) return equal;
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        Value x, y;
+        if (!evaluate(&x, &variables, a, point) || !evaluate(&y, &variables, b, point)) return 0;
+        if (!same_value(x, y)) return 0;
+        if (!variables) return 1;
+    }
+    return 1;
+}
+
+/* ---- A.3 Same answer? The shapes ----
+ *
+ * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
+ * interval, a union, a tuple, a set, and in the end an expression. Each rule below peels one of these off and
+ * compares what is inside. What fits no rule is unequal.
+ */
+typedef struct { int budget, depth; } Comparison;  // work left, which bounds the time; levels of items
+
+static int compare_item(Span a, Span b, Comparison* c);
+static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c);
+
+static Span trim_span(Span s) {
+    while (s.p < s.end && *s.p == ' ') s.p++;
+    while (s.end > s.p && s.end[-1] == ' ') s.end--;
+    return s;
+}
+
+static int starts_with(const char* p, const char* end, const char* token) {
+    size_t n = strlen(token);
+    return (size_t)(end - p) >= n && !memcmp(p, token, n);
+}
+
+static int contains(Span s, const char* token) {
+    for (; s.p < s.end; s.p++)
+        if (starts_with(s.p, s.end, token)) return 1;
+    return 0;
+}
+
+static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
+
+// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
+static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
+    int depth = 0, quoted = 0;
+    for (const char* p = s.p; p < s.end; p++) {
+        if (*p == '"') quoted = !quoted;
+        if (quoted) continue;
+        for (int i = 0; i < count && depth == 0; i++)
+            if (starts_with(p, s.end, tokens[i])) { *which = i; return p; }
+        depth += bracket_step(*p);
+    }
+    return NULL;
+}
+
+static int has_outside(Span s, const char* token) {
+    int which;
+    return find_outside(&which, s, &token, 1) != NULL;
+}
+
+// Is all of s one bracket, which closes at its very end?
+static int is_bracketed(Span s) {
+    if (s.end - s.p < 2 || bracket_step(*s.p) != 1 || bracket_step(s.end[-1]) != -1) return 0;
+    int depth = 0;
+    for (const char* p = s.p; p < s.end - 1; p++)
+        if ((depth += bracket_step(*p)) == 0) return 0;
+    return 1;
+}
+
+static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
+
+// The next character that counts: quotes don't, a space only between two digits, and a thousands separator is
+// a comma. 0 = the end.
+static int next_character(Span* s) {
+    while (s->p < s->end) {
+        const char* p = s->p++;
+        if (*p == '"' || (*p == ' ' && !(is_digit(p[-1]) && is_digit(p[1])))) continue;
+        return *p == '`' ? ',' : (unsigned char)*p;
+    }
+    return 0;
+}
+
+// (A text with \pm is equal to its twin of the other sign here. That is right: both lists contain both.)
+static int text_equal(Span a, Span b) {
+    int x, y;
+    do {
+        x = next_character(&a);
+        y = next_character(&b);
+    } while (x == y && x);
+    return x == y;
+}
+
+// Is s words and not mathematics? Yes if it is one "..." with a letter in it. Yes if it is bare letters with
+// a run of three or more that doesn't begin with a known name: Evelyn is a word; xy, \pi r and cotx are not.
+static int is_word(Span s) {
+    int word = 0, run = 0, length;
+    if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
+        while (++s.p < s.end) word |= is_letter(*s.p);
+        return word;
+    }
+    for (; s.p < s.end; s.p++) {
+        if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
+        run = is_letter(*s.p) ? run + 1 : 0;
+        if (run == 3 && match_name(&length, s.p - 2, s.end) < 0) word = 1;
+    }
+    return word;
+}
+
+static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+static int next_word_character(Span* s) {  // small letters, without parentheses: \text{(C)} is C
+    int c;
+    do c = next_character(s); while (c == '(' || c == ')');
+    return lower_case(c);
+}
+
+static int words_equal(Span a, Span b) {
+    int x, y;
+    do {
+        x = next_word_character(&a);
+        y = next_word_character(&b);
+    } while (x == y && x);
+    return x == y;
+}
+
+// Units that are known without \text{}, and their one spelling. "unit" stands for no particular one.
+static const char* const UNITS[][2] = {
+    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
+    {"meter", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
+    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
+    {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"}, {"minute", "min"}, {"sec", "sec"},
+    {"second", "sec"}, {"kg", "kg"}, {"kilogram", "kg"}, {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"},
+    {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"}, {"dollar", "$"}, {"cent", "cent"}, {"percent", "%"},
+    {"unit", ""},
+};
+
+enum { MAX_UNIT = 24 };
+
+// The one spelling of the unit that is called [p, end) and raised to power (0 = it isn't): "square inches" is
+// in2. 1 = a unit of the table, 0 = some other word, -1 = too long to be one.
+static int name_unit(char unit[MAX_UNIT], const char* p, const char* end, char power) {
+    static const char* const prefixes[] = {"2square", "2sq", "3cubic"};
+    char name[MAX_UNIT - 1];
+    int n = 0;
+    for (; p < end; p++) {
+        if (*p == ' ' || *p == '.') continue;
+        if (n >= MAX_UNIT - 2) return -1;
+        name[n++] = (char)lower_case(*p);
+    }
+    name[n] = 0;
+    char* word = name;
+    for (int i = 0; i < 3 && word == name; i++)
+        if (starts_with(name, name + n, prefixes[i] + 1)) {
+            word += strlen(prefixes[i] + 1);
+            power = prefixes[i][0];
+        }
+    n = (int)strlen(word);
+    if (n > 2 && word[n - 1] == 's') word[n - 1] = 0;  // the plural
+    const char* spelled = NULL;
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++)
+        if (!strcmp(word, UNITS[i][0])) spelled = UNITS[i][1];
+    snprintf(unit, MAX_UNIT, "%s%c", spelled ? spelled : word, spelled && !spelled[0] ? 0 : power);
+    return spelled != NULL;
+}
+
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". *s keeps the number, unit gets
+// the name. 1 = there was one.
+static int split_unit(Span* s, char unit[MAX_UNIT]) {
+    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
+    const char *end = s->end, *start;
+    char power = 0;
+    unit[0] = 0;
+    if (starts_with(s->p, end, "\"$\"")) {
+        memcpy(unit, "$", 2);
+        *s = trim_span((Span){s->p + 3, end, s->sign});
+        return 1;
+    }
+    if (end - s->p > 4 && starts_with(end - 4, end, "^{") && end[-1] == '}') {  // ^{2}
+        power = end[-2];
+        end -= 4;
+    } else if (end - s->p > 2 && end[-2] == '^' && is_digit(end[-1])) {         // ^2
+        power = end[-1];
+        end -= 2;
+    }
+    if (end - s->p > 2 && end[-1] == '"') {
+        for (start = end - 2; start > s->p && *start != '"';) start--;
+        if (start == s->p || name_unit(unit, start + 1, end - 1, power) < 0) return 0;
+        for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
+            if (contains(*s, angles[i])) return 0;  // \sin 30^\circ isn't a number of degrees
+    } else {
+        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' ');) start--;
+        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
+        const char* word = start + (*start == ' ');
+        int letters = 0, length, known = name_unit(unit, word, end, power);
+        while (word + letters < end && is_letter(word[letters])) letters++;
+        if (known < 0 || (!known && letters < 4)) return 0;  // 2xy is a product
+        if (match_name(&length, word, end) >= 0) return 0;   // and so is 8pi
+    }
+    *s = trim_span((Span){s->p, start, s->sign});
+    return 1;
+}
+
+// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
+// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
+// accepted.
+static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
+    Value x, y, hundred = make_exact(100, 1);
+    int variables = 0, percent_a = !strcmp(unit_a, "%"), percent_b = !strcmp(unit_b, "%");
+    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
+    if (compare_item(a, b, c)) return 1;
+    if (percent_a == percent_b) return 0;
+    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
+}
+
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
+enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, RELATION_COUNT };
+
+static int has_relation(Span s) {
+    int which;
+    return find_outside(&which, s, RELATIONS, RELATION_COUNT) != NULL;
+}
+
+// Cuts s at its relations: 0<x<=5 has three parts. Returns the number of parts, 0 = more than three.
+static int split_relations(Span part[3], int relation[2], Span s) {
+    for (int parts = 0, which; parts < 3;) {
+        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
+        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (!cut) return parts;
+        if (parts < 3) relation[parts - 1] = which;
+        s.p = cut + strlen(RELATIONS[which]);
+    }
+    return 0;
+}
+
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area"? Not xy, not \sin(x).
+static int is_name(Span s) {
+    int length, kind = match_name(&length, s.p, s.end);
+    const char* p = s.p;
+    if (p < s.end && *p == '"') return is_word(s);
+    if (kind >= 0 && kind != N_VARIABLE) return 0;
+    if (kind < 0 && (p == s.end || (!is_letter(*p) && *p != '\\'))) return 0;
+    if (kind >= 0) p += length;
+    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
+    if (p + 1 < s.end && *p == '_') {  // a subscript is one character or a group
+        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
+        p = close ? close + 1 : s.end;
+    }
+    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
+}
+
+// Writes the interval that an inequality for one name means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5]. text
+// has MAX_NORMALIZED bytes. 1 = done.
+static int write_interval(char* text, Span* name, const Span part[3], const int relation[2], int parts) {
+    Span low = make_span("-\\infty"), high = make_span("\\infty");
+    int low_closed = 0, high_closed = 0, all_rise = 0;
+    int at = parts == 3 || !is_name(part[0]);  // which part is the name
+    *name = part[at];
+    if (parts < 2 || !is_name(*name)) return 0;
+    for (int i = 0; i < parts - 1; i++) {
+        int rises = relation[i] == R_LE || relation[i] == R_LESS;
+        int closed = relation[i] == R_LE || relation[i] == R_GE;
+        int left = at == 1 && i == 0;  // does the bound stand left of the name?
+        if (relation[i] == R_EQUAL || relation[i] == R_NOT_EQUAL) return 0;
+        if (i == 1 && rises != all_rise) return 0;  // 1 < x > 5
+        all_rise = rises;
+        if (rises == left) { low = part[left ? 0 : i + 1]; low_closed = closed; }
+        else { high = part[left ? 0 : i + 1]; high_closed = closed; }
+    }
+    int n = snprintf(text, MAX_NORMALIZED, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p),
+                     low.p, (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
+    return n < MAX_NORMALIZED;
+}
+
+// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
+// 2x, x \in [0,1] (normalized to x=[0,1]) by [0,1]. An inequality may be answered by its interval.
+static int compare_relations(Span a, Span b, Comparison* c) {
+    Span value[2] = {a, b}, name[2] = {a, b}, part[2][3] = {{a, a, a}, {b, b, b}};
+    int relation[2][2] = {{-1, -1}, {-1, -1}}, parts[2], equation[2], named[2] = {0, 0};
+    char interval[2][MAX_NORMALIZED];
+    for (int k = 0; k < 2; k++) {
+        parts[k] = split_relations(part[k], relation[k], value[k]);
+        equation[k] = parts[k] == 2 && relation[k][0] == R_EQUAL;
+        if (equation[k]) {
+            int right = !is_name(part[k][0]);  // x = 5 or 5 = x
+            name[k] = part[k][right];
+            value[k] = part[k][!right];
+            named[k] = is_name(name[k]);
+        } else if (write_interval(interval[k], &name[k], part[k], relation[k], parts[k])) {
+            value[k] = make_span(interval[k]);
+            named[k] = 1;
+        } else if (parts[k] != 1) return 0;
+    }
+    int same_name = named[0] && named[1] && text_equal(name[0], name[1]);
+    int value_alone = (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1);
+    if ((same_name || value_alone) && compare_item(value[0], value[1], c)) return 1;
+    return equation[0] && equation[1] && equations_equal(part[0][0], part[0][1], part[1][0], part[1][1]);
+}
+
+static int compare_item(Span a, Span b, Comparison* c) {
+    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
+    a = trim_span(a);
+    b = trim_span(b);
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
+    if (text_equal(a, b)) return 1;
+    if (is_word(a) || is_word(b)) return words_equal(a, b);
+    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
+    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
+    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if (has_relation(a) || has_relation(b)) equal = compare_relations(a, b, c);
+    else if (has_outside(a, "\\cup") || has_outside(b, "\\cup")) equal = compare_list(a, b, "\\cup", 0, c);
+    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
+                compare_list(inside(a), inside(b), ",", *a.p != '{', c);
+    else if (bracket_a && !tuple_a && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
+    else if (bracket_b && !tuple_b && *b.p != '[') equal = compare_item(a, inside(b), c);
+    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
+    else equal = expressions_equal(a, b);
+    c->depth--;
+    return equal;
+}
+
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
+// many.
+static int split_items(Span* items, Span s, const char* separator) {
+    for (int n = 0, which;;) {
+        const char* cut = find_outside(&which, s, &separator, 1);
+        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
+        if (n + copies > MAX_ITEMS) return -1;
+        items[n++] = item;
+        if (copies == 2) {
+            items[n - 1].sign = 1;
+            items[n] = item;
+            items[n++].sign = -1;
+        }
+        if (!cut) return n;
+        s.p = cut + strlen(separator);
+    }
+}
+
+// Two lists have as many items and each finds its own partner: the one in its place, or any that is still
+// free.
+static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c) {
+    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    int used[MAX_ITEMS] = {0}, n = split_items(items_a, a, separator);
+    if (n < 0 || split_items(items_b, b, separator) != n) return 0;
+    for (int i = 0; i < n; i++) {
+        int j = ordered ? i : 0, stop = ordered ? i + 1 : n;
+        while (j < stop && (used[j] || !compare_item(items_a[i], items_b[j], c))) j++;
+        if (j == stop) return 0;
+        used[j] = 1;
+    }
+    return 1;
+}
+
+// Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
+// answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
+// MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
+// a fixed order first. The time grows linearly with the length. The head of the chapter says what "the same"
+// can and can't see.
+int answers_equal(const char* a, const char* b) {
+    if (!*a || !*b) return 0;
+    int equal, order = strcmp(a, b);
+    if (order == 0) return 1;
+    if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
+    if (decimals_equal(&equal, make_span(a), make_span(b))) return equal;
+    Normalized first, second;
+    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
+    Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
+    if (x.p == x.end || y.p == y.end) return 0;
+    if (text_equal(x, y)) return 1;
+    Comparison c = {64 * (first.length + second.length + 2), 0};
+    if (compare_list(x, y, ",", 0, &c)) return 1;
+    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
+    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
+    return compare_list(x, y, ",", 0, &c);
+}
+
+/* ---- A.5 Shown in lesson 5 ---- */
+
+// Solves left = right for x when both sides are linear in it: take the difference at two points and follow
+// the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
+// is wrong.
+static double solve_linear(const char* left, const char* right) {
+    Value x[2], f[2];
+    int variables = 0;
+    for (int point = 0; point < 2; point++) {
+        if (!evaluate(&x[point], &variables, make_span("x"), point)) return NAN;
+        if (!evaluate_difference(&f[point], &variables, make_span(left), make_span(right), point)) return NAN;
+    }
+    Value rise = add(f[1], negate(f[0]));
+    return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
+}
+
+static void print_comparisons(void) {
+    static const char* const pairs[][2] = {
+        {"\\frac{14}{3}", "14/3"}, {"1/3", "0.333333"}, {"11,\\! 111", "11111"}, {"90^\\circ", "90"},
+        {"52_8", "528"},
+        {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
+        {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
+        {"\\sqrt{x^2}", "x"}};
+    static const char* const columns[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
+    printf("The same answer? Normalize the spelling, then evaluate:\n\n");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
+               answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
+    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points:\n\n  point", EVALUATION_POINTS);
+    for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        printf("\n  %5d", point);
+        for (int i = 0; i < 4; i++) {
+            Value value;
+            int variables = 0, ok = evaluate(&value, &variables, make_span(columns[i]), point);
+            printf("%12.4g", ok ? creal(value.z) : NAN);
+        }
+    }
+    printf("\n\n");
+}
+
+/* ---- A.4 The calculator of chapter 6 ----
+ *
+ * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
+ * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
+ * holes.) Fractions are exact inside: 0.1+0.2 is 0.3, not 0.30000000000000004. The result is text that the
+ * model will copy, so it is printed as GSM8K prints it: 24, 0.2.
+ */
+// Prints a value: whole numbers in full, others with up to 12 significant digits and no zeros at the end. 1 =
+// printed; 0 = it doesn't fit, or 12 digits don't describe it.
+static int print_value(char* out, int cap, Value value) {
+    char text[64];
+    double v = creal(value.z), size = fabs(v);
+    if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
+    else if (!(size >= 1e-12 && size < 1e15)) return 0;
+    else {
+        int decimals = 11 - (int)floor(log10(size));  // 12 significant digits: 66.6666666667 has 10 decimals
+        snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
+        char* end = text + strlen(text);
+        while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
+    }
+    return copy_trimmed(out, cap, text, text + strlen(text));
+}
+
+// The tool. Evaluates numbers (also 1,000 and .5) with + - * / and parentheses, and with //, which rounds the
+// quotient down: 2 of the 27,998 annotations <<48/2=24>> of GSM8K use it. out has cap bytes. 1 = evaluated. 0
+// = no output, and out is "": a power, a name or any other character, a missing operator, division by zero,
+// more than EXPRESSION_SIZE bytes, parentheses too deep, or a result too large or too small to print.
+int calculate(const char* expression, char* out, int cap) {
+    if (cap > 0) out[0] = 0;
+    size_t length = strlen(expression);
+    if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
+    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
+    Value value = parse_sum(&s);
+    if (s.failed || peek(&s)) return 0;
+    return print_value(out, cap, value);
 }
 
 // ==========================================================================================================
@@ -5004,7 +5118,8 @@ static void lesson_12(void) {
 
 // A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
 static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>", *const from = "<|output_start|>", *const to = "<|output_end|>";
+    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
+                             *const from = "<|output_start|>", *const to = "<|output_end|>";
     text_append(out, "", 0);
     for (const char *s = text, *stop = text + strlen(text); s < stop;) {
         const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
@@ -5015,8 +5130,10 @@ static void append_readable(Text* out, const char* text) {
             continue;
         }
         int n = utf8_length(s, stop);
-        if (!strncmp(s, special_names[ASSISTANT_END - 256], strlen(special_names[ASSISTANT_END - 256]))) s += strlen(special_names[ASSISTANT_END - 256]);
-        else if (n == 0 || ((unsigned char)*s < 0x20 && *s != '\n')) text_printf(out, "\\x%02X", (unsigned char)*s), s++;
+        if (!strncmp(s, special_names[ASSISTANT_END - 256], strlen(special_names[ASSISTANT_END - 256])))
+            s += strlen(special_names[ASSISTANT_END - 256]);
+        else if (n == 0 || ((unsigned char)*s < 0x20 && *s != '\n'))
+            text_printf(out, "\\x%02X", (unsigned char)*s), s++;
         else text_append(out, s, (size_t)n), s += n;
     }
 }
@@ -5055,10 +5172,14 @@ static int sampling_options(Option* t, RlOptions* o) {
         {"model-tag", OPTION_TEXT, &o->model, 0, 0, "model to start from: a directory, or out/TAG", 1, 0},
         {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (the number after ####) or boxed", 1, 0},
         {"num-samples", OPTION_INT, &o->num_samples, 1, 4096, "rollouts per question (nanochat: 16)", 1, 0},
-        {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)", 1, 0},
-        {"temperature", OPTION_FLOAT, &o->sample.temperature, 0, 100, "0 = always the likeliest token (nanochat: 1.0)", 1, 0},
-        {"top-k", OPTION_INT, &o->sample.top_k, 0, 1e6, "sample from the k likeliest, 0 = all (nanochat: 50)", 1, 0},
-        {"top-p", OPTION_FLOAT, &o->sample.top_p, 0, 1, "sample from the likeliest up to this probability", 1, 0},
+        {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)",
+         1, 0},
+        {"temperature", OPTION_FLOAT, &o->sample.temperature, 0, 100,
+         "0 = always the likeliest token (nanochat: 1.0)", 1, 0},
+        {"top-k", OPTION_INT, &o->sample.top_k, 0, 1e6, "sample from the k likeliest, 0 = all (nanochat: 50)",
+         1, 0},
+        {"top-p", OPTION_FLOAT, &o->sample.top_p, 0, 1, "sample from the likeliest up to this probability", 1,
+         0},
         {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 1, 0},
         {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
     };
@@ -5072,17 +5193,24 @@ static void training_options(Option* t, RlOptions* o) {
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
-        {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096, "questions per update (nanochat: 16)", 1, 0},
+        {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096,
+         "questions per update (nanochat: 16)", 1, 0},
         {"num-epochs", OPTION_INT, &o->num_epochs, 1, 1e6, "passes over the questions (nanochat: 1)", 1, 0},
         {"num-steps", OPTION_INT, &o->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "the learning rate of supervised training", 1, 0},
-        {"init-lr-frac", OPTION_FLOAT, &o->init_lr_frac, 0, 1, "fraction of it to begin with (nanochat: 0.05)", 1, 0},
-        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices (nanochat: 0)", 1, 0},
-        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any (nanochat: none)", 1, 0},
-        {"eval-every", OPTION_INT, &o->eval_every, 0, 1e9, "updates between evaluations (nanochat: 60)", 1, 0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "questions of an evaluation (nanochat: 400)", 1, 0},
+        {"init-lr-frac", OPTION_FLOAT, &o->init_lr_frac, 0, 1,
+         "fraction of it to begin with (nanochat: 0.05)", 1, 0},
+        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices (nanochat: 0)",
+         1, 0},
+        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any (nanochat: none)",
+         1, 0},
+        {"eval-every", OPTION_INT, &o->eval_every, 0, 1e9, "updates between evaluations (nanochat: 60)", 1,
+         0},
+        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "questions of an evaluation (nanochat: 400)",
+         1, 0},
         {"eval-samples", OPTION_INT, &o->eval_samples, 1, 4096, "rollouts of each of them", 1, 0},
-        {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
+        {"save-every", OPTION_INT, &o->save_every, 0, 1e9,
+         "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
         {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
     };
     memcpy(t, table, sizeof table);
@@ -5109,31 +5237,38 @@ static Model load_tagged_model(const char* tag) {
     else join_path(path, "out", tag);
     if (!file_exists(path)) fail(2, "there is no model %s; `make run` or ./train_gpt makes one", path);
     Model m = load_model(path);
-    if (m.config.vocab_size != VOCAB_SIZE) fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path, m.config.vocab_size, VOCAB_SIZE);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path,
+             m.config.vocab_size, VOCAB_SIZE);
     return m;
 }
 
 // ---- ./rl train
 
 static void print_metrics_head(int with_eval) {
-    printf("%7s %7s %7s %6s %7s %7s %7s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format", "silent", "length", "entropy", "|grad|", "s", with_eval ? "   test" : "");
+    printf("%7s %7s %7s %6s %7s %7s %7s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format",
+           "silent", "length", "entropy", "|grad|", "s", with_eval ? "   test" : "");
 }
 
 // One line for the updates since the last one: means over them.
 static void print_metrics(long step, const Metrics* sum, int n, double test) {
-    printf("%7ld %7.3f %7.3f %6.3f %7.3f %7.1f %7.1f %8.4f %7.3f %6.2f", step, sum->reward / n, sum->pass_rate / n, sum->tool_rate / n, sum->format_rate / n,
-           (double)sum->silent / n, sum->length / n, sum->entropy / n, sum->grad_norm / n, sum->seconds / n);
+    printf("%7ld %7.3f %7.3f %6.3f %7.3f %7.1f %7.1f %8.4f %7.3f %6.2f", step, sum->reward / n,
+           sum->pass_rate / n, sum->tool_rate / n, sum->format_rate / n, (double)sum->silent / n,
+           sum->length / n, sum->entropy / n, sum->grad_norm / n, sum->seconds / n);
     if (test >= 0) printf("  %5.3f", test);
     printf("\n");
     fflush(stdout);
 }
 
 static void add_metrics(Metrics* sum, const Metrics* s) {
-    sum->reward += s->reward, sum->pass_rate += s->pass_rate, sum->tool_rate += s->tool_rate, sum->format_rate += s->format_rate;
-    sum->silent += s->silent, sum->length += s->length, sum->entropy += s->entropy, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
+    sum->reward += s->reward, sum->pass_rate += s->pass_rate, sum->tool_rate += s->tool_rate,
+        sum->format_rate += s->format_rate;
+    sum->silent += s->silent, sum->length += s->length, sum->entropy += s->entropy,
+        sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
 }
 
-static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimizer, const Option* options, long step) {
+static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimizer, const Option* options,
+                    long step) {
     Text state = {0};
     state_to_json(&state, "rl", step, options);
     save_checkpoint(o->out, m, optimizer, &state, step);
@@ -5143,12 +5278,16 @@ static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimiz
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
 static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option* options, long step) {
     Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
-    Questions test = o->eval_every ? load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens) : (Questions){0};
-    int per_epoch = max_int(1, q.count / o->examples_per_step), *order = allocate((size_t)q.count, sizeof(int));
+    Questions test = o->eval_every ? load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens)
+                                   : (Questions){0};
+    int per_epoch = max_int(1, q.count / o->examples_per_step),
+        *order = allocate((size_t)q.count, sizeof(int));
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step, epoch_of_order = -1;
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step,
+         epoch_of_order = -1;
     FILE* metrics = open_metrics(o->out, METRICS_HEADER, step);
-    printf("reinforcement learning: %d questions x %d rollouts per update, %ld updates, reward %s\n", o->examples_per_step, o->num_samples, steps, o->reward);
+    printf("reinforcement learning: %d questions x %d rollouts per update, %ld updates, reward %s\n",
+           o->examples_per_step, o->num_samples, steps, o->reward);
     print_metrics_head(o->eval_every > 0);
     watch_for_stop();
     double started = seconds_now();
@@ -5160,7 +5299,8 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
         write_metrics(metrics, step, &s);
         add_metrics(&sum, &s), n++, step++;
         if (o->eval_every && step % o->eval_every == 0) {
-            Evaluation e = evaluate_model(m, &test, o->eval_examples, o->eval_samples, o->sample, find_reward(o->reward), o->seed + 2);
+            Evaluation e = evaluate_model(m, &test, o->eval_examples, o->eval_samples, o->sample,
+                                          find_reward(o->reward), o->seed + 2);
             score = e.pass[0];
             evaluation_free(&e);
         }
@@ -5184,7 +5324,9 @@ static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     training_options(options + sampling_options(options, &o), &o);
-    if (asked_for_help(argc, argv, "train - reinforcement learning from a 0/1 reward", "./rl train [--option=value ...]", options)) return 0;
+    if (asked_for_help(argc, argv, "train - reinforcement learning from a 0/1 reward",
+                       "./rl train [--option=value ...]", options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
     long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
     if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
@@ -5193,7 +5335,8 @@ static int command_train(int argc, char** argv) {
     Model m = o.resume ? load_model(o.resume) : load_tagged_model(o.model);
     Optimizer optimizer = o.resume ? load_optimizer(o.resume, &m.config, step) : optimizer_new(&m.config);
     step = rl_train(&m, &optimizer, &o, options, step);
-    if (stop_asked) printf("stopped after update %ld and saved; go on with: ./rl train --resume %s\n", step, o.out);
+    if (stop_asked)
+        printf("stopped after update %ld and saved; go on with: ./rl train --resume %s\n", step, o.out);
     else printf("saved %s\n", o.out);
     optimizer_free(&optimizer), model_free(&m);
     return stop_asked ? 130 : 0;
@@ -5205,7 +5348,9 @@ static void print_evaluation(const Evaluation* e, const char* reward) {
     printf("%d questions x %d samples, reward %s\n\n", e->questions, e->samples, reward);
     printf("  pass@1       %6.4f   95%% interval %.4f to %.4f\n", e->pass[0], e->low, e->high);
     for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
-    printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward wants it\n  length       %6.1f   tokens per rollout\n", e->tool_rate, e->format_rate, e->length);
+    printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward "
+           "wants it\n  length       %6.1f   tokens per rollout\n",
+           e->tool_rate, e->format_rate, e->length);
 }
 
 static int command_eval(int argc, char** argv) {
@@ -5213,13 +5358,16 @@ static int command_eval(int argc, char** argv) {
     Option options[RL_OPTIONS] = {{0}};
     o.eval_examples = 256;
     evaluation_options(options + sampling_options(options, &o), &o);
-    if (asked_for_help(argc, argv, "eval - pass@k on held-out questions", "./rl eval [--option=value ...]", options)) return 0;
+    if (asked_for_help(argc, argv, "eval - pass@k on held-out questions", "./rl eval [--option=value ...]",
+                       options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
+    Evaluation e =
+        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
     return 0;
@@ -5233,9 +5381,14 @@ static int command_sample(int argc, char** argv) {
     const char* question = NULL;
     o.num_samples = 4;
     int n = sampling_options(options, &o);
-    options[n] = (Option){"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: each rollout is then rewarded", 0, 0};
-    if (asked_for_help(argc, argv, "sample - answers of a model to one question", "./rl sample \"QUESTION\" [--option=value ...]", options)) return 0;
-    if (!parse_options(options, argc, argv, &question, 1) || !*question) fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens has Tom?\"");
+    options[n] = (Option){
+        "answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: each rollout is then rewarded", 0, 0};
+    if (asked_for_help(argc, argv, "sample - answers of a model to one question",
+                       "./rl sample \"QUESTION\" [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &question, 1) || !*question)
+        fail(2,
+             "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens has Tom?\"");
     check_sampling(&o);
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
@@ -5264,12 +5417,16 @@ static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, i
 }
 
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
-    text_printf(out, "  \"%s\": {\"pass_at_1\": %.4f, \"pass_at_1_low\": %.4f, \"pass_at_1_high\": %.4f, \"k\": %d, \"pass_at_k\": %.4f, \"tool_rate\": %.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
-                name, e->pass[0], e->low, e->high, e->samples, e->pass[e->samples - 1], e->tool_rate, e->format_rate, e->length);
+    text_printf(out,
+                "  \"%s\": {\"pass_at_1\": %.4f, \"pass_at_1_low\": %.4f, \"pass_at_1_high\": %.4f, \"k\": "
+                "%d, \"pass_at_k\": %.4f, \"tool_rate\": %.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
+                name, e->pass[0], e->low, e->high, e->samples, e->pass[e->samples - 1], e->tool_rate,
+                e->format_rate, e->length);
 }
 
 static void print_before_after(const Evaluation* a, const Evaluation* b) {
-    printf("\n%d held-out questions, %d answers to each:\n\n  %-34s %10s %10s\n", a->questions, a->samples, "", "before RL", "after RL");
+    printf("\n%d held-out questions, %d answers to each:\n\n  %-34s %10s %10s\n", a->questions, a->samples,
+           "", "before RL", "after RL");
     printf("  %-34s %10.3f %10.3f\n", "pass@1", a->pass[0], b->pass[0]);
     printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low, a->high, b->low, b->high);
     printf("  pass@%-29d %10.3f %10.3f\n", a->samples, a->pass[a->samples - 1], b->pass[b->samples - 1]);
@@ -5278,7 +5435,8 @@ static void print_before_after(const Evaluation* a, const Evaluation* b) {
     printf("  %-34s %10.1f %10.1f\n", "mean length, tokens", a->length, b->length);
 }
 
-static void print_three(const Questions* q, const Rollout* before, const Rollout* after, int count, const RewardKind* kind) {
+static void print_three(const Questions* q, const Rollout* before, const Rollout* after, int count,
+                        const RewardKind* kind) {
     printf("\nThe same questions before and after ([17+26 -> 43] is a call of the calculator):\n");
     for (int i = 0; i < count; i++) {
         Text raw[2] = {rollout_text(&before[i]), rollout_text(&after[i])}, text[2] = {{0}, {0}};
@@ -5307,7 +5465,10 @@ static int command_run(int argc, char** argv) {
         if (!strcmp(t->name, "model-tag")) t->help = "start from this model instead of training one";
         if (!strcmp(t->name, "resume")) t->name = "(none)", t->help = "";
     }
-    if (asked_for_help(argc, argv, "run - supervised training, then reinforcement learning, then before and after", "./rl run [--option=value ...]", options)) return 0;
+    if (asked_for_help(argc, argv,
+                       "run - supervised training, then reinforcement learning, then before and after",
+                       "./rl run [--option=value ...]", options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     set_threads(o.threads);
@@ -5327,7 +5488,8 @@ static int command_run(int argc, char** argv) {
     int three = min_int(3, test.count);
     Evaluation before = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
     Rollout* first = answer_three(&m, &test, &o, three);
-    printf("before RL, on %d held-out questions: pass@1 %.3f, calculator used %.3f, rewarded format %.3f\n\n", before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    printf("before RL, on %d held-out questions: pass@1 %.3f, calculator used %.3f, rewarded format %.3f\n\n",
+           before.questions, before.pass[0], before.tool_rate, before.format_rate);
     Optimizer optimizer = optimizer_new(&m.config);
     double rl_started = seconds_now();
     rl_train(&m, &optimizer, &o, options, 0);
@@ -5342,14 +5504,19 @@ static int command_run(int argc, char** argv) {
     print_three(&test, first, last, three, kind);
     double total = seconds_now() - started;
     Text out = {0};
-    text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n  \"peak_rss_mb\": %.1f,\n",
-                (unsigned long long)o.seed, thread_count(), o.reward, sft_seconds, rl_seconds, total, peak_memory_mb());
+    text_printf(&out,
+                "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n  \"sft_seconds\": %.2f,\n "
+                " \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n  \"peak_rss_mb\": %.1f,\n",
+                (unsigned long long)o.seed, thread_count(), o.reward, sft_seconds, rl_seconds, total,
+                peak_memory_mb());
     evaluation_to_json(&out, "before", &before);
     text_printf(&out, ",\n");
     evaluation_to_json(&out, "after", &after);
     text_printf(&out, "\n}\n");
     write_file(folder, "result.json", &out);
-    printf("\n%.0f s in all: %.0f s supervised, %.0f s reinforcement learning; %.0f MB; %d threads, seed %llu\n", total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    printf(
+        "\n%.0f s in all: %.0f s supervised, %.0f s reinforcement learning; %.0f MB; %d threads, seed %llu\n",
+        total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model ? o.model : sft_folder, rl_folder);
     text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
     evaluation_free(&before), evaluation_free(&after), questions_free(&test);
@@ -5391,7 +5558,8 @@ static int command_lesson(int argc, char** argv) {
         }
         return 0;
     }
-    if (*end || end == argv[0] || n < 1 || n > LESSONS) fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
+    if (*end || end == argv[0] || n < 1 || n > LESSONS)
+        fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
     lessons[n - 1].run();
     return 0;
 }
@@ -5412,7 +5580,8 @@ static int command_thermostat(int argc, char** argv) {
 }
 
 static int command_cartpole(int argc, char** argv) {
-    run_cartpole(seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
+    run_cartpole(
+        seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
     return 0;
 }
 
@@ -5432,7 +5601,8 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
 int main(int argc, char** argv) {
     size_t count = sizeof commands / sizeof *commands;
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] [--option=value ...]\n\n");
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
+               "[--option=value ...]\n\n");
         for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].what);
         return argc < 2 ? 2 : 0;
     }

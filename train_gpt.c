@@ -79,7 +79,8 @@ static void fail(int status, const char* format, ...) {
 
 // count x size bytes, all zero; never NULL, never an overflow
 static void* allocate(size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size) fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
+    if (size && count > SIZE_MAX / size)
+        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
     void* memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
@@ -87,7 +88,8 @@ static void* allocate(size_t count, size_t size) {
 
 // make room for `count` elements: the old content stays, the new part is not cleared
 static void* enlarge(void* memory, size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size) fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
+    if (size && count > SIZE_MAX / size)
+        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
     memory = realloc(memory, count && size ? count * size : 1);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
@@ -218,7 +220,8 @@ static Text read_file(const char* path) {
     struct stat info;
     FILE* file = fopen(path, "rb");
     if (!file) fail(2, "cannot open %s: %s", path, strerror(errno));
-    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) fail(2, "%s is a directory, a file was expected", path);
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))
+        fail(2, "%s is a directory, a file was expected", path);
     Text text = {0};
     char block[1 << 16];
     size_t count;
@@ -237,7 +240,8 @@ static int file_exists(const char* path) {
 // path = folder/name, checked for length
 enum { PATH_SIZE = 4096 };
 static void join_path(char path[PATH_SIZE], const char* folder, const char* name) {
-    if (snprintf(path, PATH_SIZE, "%s/%s", folder, name) >= PATH_SIZE) fail(2, "the path %s/%s is too long", folder, name);
+    if (snprintf(path, PATH_SIZE, "%s/%s", folder, name) >= PATH_SIZE)
+        fail(2, "the path %s/%s is too long", folder, name);
 }
 
 // mkdir -p
@@ -248,7 +252,8 @@ static void make_folder(const char* folder) {
         if (*p != '/' && *p != 0) continue;
         char end = *p;
         *p = 0;
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) fail(1, "cannot make the directory %s: %s", path, strerror(errno));
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            fail(1, "cannot make the directory %s: %s", path, strerror(errno));
         if (!end) break;
         *p = end;
     }
@@ -315,7 +320,9 @@ static void write_file(const char* folder, const char* name, const Text* text) {
 // code, not by a flag. This is why -ffast-math is not needed.
 enum { SUMS = 8 };
 
-static inline float add_up(const float* s) { return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])); }
+static inline float add_up(const float* s) {
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
 
 static inline float dot(const float* a, const float* b, int n) {
     float s[SUMS] = {0};
@@ -338,12 +345,13 @@ static inline float maximum(const float* x, int n) {
 }
 
 // exp(x) without a branch or a call, so that loops over it vectorize: x = n ln 2 + r with |r| <= ln(2)/2,
-// exp(x) = 2^n exp(r). Adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves n in the low
-// bits, from where it is shifted into the exponent field. ln 2 is subtracted in two parts, the first
-// with so few bits that n times it is exact. exp(r) is a polynomial of degree 6 (a Taylor series whose last two
-// coefficients are nudged). Error at most 2 ulp (see the test); exactly 0 below -87.3; held at exp(88) above.
+// exp(x) = 2^n exp(r). Adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves n in the low bits, from
+// where it is shifted into the exponent field. ln 2 is subtracted in two parts, the first with so few bits
+// that n times it is exact. exp(r) is a polynomial of degree 6 (a Taylor series whose last two coefficients
+// are nudged). Error at most 2 ulp (see the test); exactly 0 below -87.3; held at exp(88) above.
 static inline float fast_exp(float x) {
-    if (sizeof(float) == sizeof(double)) return (float)exp((double)x);  // the tests compile this file with float = double
+    // the tests compile this file with float = double
+    if (sizeof(float) == sizeof(double)) return (float)exp((double)x);
     union { float f; uint32_t u; } t, scale;
     float c = x > 88.0f ? 88.0f : x;
     t.f = c * 1.44269504f + 12582912.0f;
@@ -377,16 +385,16 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 //
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
-// A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop
-// which loads both factors for every product runs at a third of its speed. The remedy is to keep a tile of c in
-// registers: TILE_M x TILE_N sums. Each step of k then loads one row of b (TILE_N numbers) and TILE_M numbers of
-// a, and does TILE_M * TILE_N multiply-adds with them. With 512-bit registers 12 x 32 is 24 registers
-// of sums, 2 for b, and 26 loads' worth of work for 14 loads.
+// A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
+// both factors for every product runs at a third of its speed. The remedy is to keep a tile of c in
+// registers: TILE_M x TILE_N sums. Each step of k then loads one row of b (TILE_N numbers) and TILE_M numbers
+// of a, and does TILE_M * TILE_N multiply-adds with them. With 512-bit registers 12 x 32 is 24 registers of
+// sums, 2 for b, and 26 loads' worth of work for 14 loads.
 //
 // The strip of b that a tile walks down is first copied into a `panel`: contiguous, padded with zeros to
 // TILE_N, whatever the strides of b. So one kernel serves x W, dy W^T and x^T dy; only strides differ.
 //
-// Each element of c is one sum in the order k = 0, 1, 2, ...; neither tile, panel nor thread changes that.
+// Each element of c is one sum in the order k = 0, 1, 2, ...; neither tile nor panel changes that.
 //
 // vec is the compiler's portable vector type (gcc and clang): element-wise + and *, no intrinsics.
 
@@ -415,7 +423,8 @@ static View view(const float* data, size_t row) { return (View){data, row, 1}; }
 static View transposed(const float* data, size_t row) { return (View){data, 1, row}; }
 
 // c (TILE_M,TILE_N) = a (TILE_M,K) panel (K,TILE_N), or += with `add`; element (m,k) of a at a[m*row + k*col]
-static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col, const float* panel, int K) {
+static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col,
+                                      const float* panel, int K) {
 #ifdef __GNUC__
     vec sum[TILE_M][TILE_V];
     for (int m = 0; m < TILE_M; m++)
@@ -440,31 +449,40 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 }
 
 // The same tile compiled twice, so that the compiler knows which of the two strides is 1.
-static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* panel, int K) { tile(c, ldc, add, a, row, 1, panel, K); }
-static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* panel, int K) { tile(c, ldc, add, a, 1, col, panel, K); }
+static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* panel,
+                         int K) {
+    tile(c, ldc, add, a, row, 1, panel, K);
+}
+static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* panel,
+                            int K) {
+    tile(c, ldc, add, a, 1, col, panel, K);
+}
 
 // panel (K,TILE_N) <- b (K,n), the missing columns 0
 static void pack_panel(float* panel, View b, int K, int n) {
     if (n < TILE_N) memset(panel, 0, (size_t)K * TILE_N * sizeof(float));
     if (b.col == 1 && n == TILE_N) {
-        for (int k = 0; k < K; k++) memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
+        for (int k = 0; k < K; k++)
+            memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
     } else if (b.col == 1) {
         for (int k = 0; k < K; k++)
             for (int j = 0; j < n; j++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + j];
     } else {
         for (int j = 0; j < n; j++)
-            for (int k = 0; k < K; k++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + (size_t)j * b.col];
+            for (int k = 0; k < K; k++)
+                panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + (size_t)j * b.col];
     }
 }
 
-// One tile of c with m1 x n1 elements. At the right edge of c the result goes through a block of full size; at the lower edge
-// the rows of a are first completed with zeros (and stored column by column).
+// One tile of c with m1 x n1 elements. At the right edge of c the result goes through a block of full size;
+// at the lower edge the rows of a are first completed with zeros (and stored column by column).
 static void matmul_tile(float* c, size_t ldc, int add, View a, const float* panel, int m1, int n1, int K) {
     float block[TILE_M * TILE_N], rows[PANEL_K * TILE_M], *target = c;
     size_t stride = ldc;
     if (m1 < TILE_M) {
         for (int k = 0; k < K; k++)
-            for (int m = 0; m < TILE_M; m++) rows[k * TILE_M + m] = m < m1 ? a.data[(size_t)m * a.row + (size_t)k * a.col] : 0.0f;
+            for (int m = 0; m < TILE_M; m++)
+                rows[k * TILE_M + m] = m < m1 ? a.data[(size_t)m * a.row + (size_t)k * a.col] : 0.0f;
         a = transposed(rows, TILE_M);
     }
     if (m1 < TILE_M || n1 < TILE_N) {
@@ -480,8 +498,8 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
             for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
 }
 
-// One thread's product. c has the row stride ldc; a.row or a.col is 1.
-static void matmul_serial(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
+// c has the row stride ldc; a.row or a.col must be 1.
+static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
     float panel[PANEL_K * TILE_N];
     for (int n0 = 0; n0 < N; n0 += TILE_N) {
         int n1 = min_int(TILE_N, N - n0);
@@ -497,28 +515,13 @@ static void matmul_serial(float* c, size_t ldc, View a, View b, int M, int N, in
     }
 }
 
-// All threads: the longer side of c is cut into one strip of whole tiles per thread.
-static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
-    int strips = (double)M * N * K < 1e5 ? 1 : thread_count();
-    int unit = M >= N ? TILE_M : TILE_N, side = M >= N ? M : N, units = (side + unit - 1) / unit;
-    #pragma omp parallel for schedule(static) if (strips > 1)
-    for (int t = 0; t < strips; t++) {
-        int from = (int)((long)units * t / strips) * unit, to = min_int(side, (int)((long)units * (t + 1) / strips) * unit);
-        if (from >= to) continue;
-        if (M >= N) matmul_serial(c + (size_t)from * ldc, ldc, (View){a.data + (size_t)from * a.row, a.row, a.col}, b, to - from, N, K, accumulate);
-        else matmul_serial(c + from, ldc, a, (View){b.data + (size_t)from * b.col, b.row, b.col}, M, to - from, K, accumulate);
-    }
-}
-
 // =============================================================================================
 // 4  Layers: forward and backward side by side
 // =============================================================================================
 //
 // A backward function receives dy = d(loss)/dy and ADDS to the gradient of the weights, because a step may
-// consist of several batches. What it does to dx (store or add) is said at each one. Loops over tokens
-// are shared among threads; sums over tokens are made in blocks of a fixed size, then over the blocks in order.
-
-enum { TOKEN_BLOCK = 64, SMALL_BATCH = 16 };  // below SMALL_BATCH rows a parallel loop costs more than it gives
+// consist of several batches. What it does to dx (store or add) is said at each one. No layer knows about
+// threads.
 
 typedef struct {
     int vocab_size;      // V
@@ -537,10 +540,10 @@ typedef struct {
 static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c->head_dim; }
 
 // A batch: one stream of N tokens, cut into S segments. Segment s is ids[start[s]] .. ids[start[s+1]-1]. If
-// prefix[s] = p >= 0, it continues segment p: its positions go on where p ends, and its tokens see all of p. A
-// prefix is itself no continuation and comes directly before its continuations. targets[n] is the token whose
-// log-probability is asked after reading token n, or -1 where none is (-1 is the usual "ignored" label);
-// scored lists the M positions that have a target.
+// prefix[s] = p >= 0, it continues segment p: its positions go on where p ends, and its tokens see all of p.
+// A prefix is itself no continuation and comes directly before its continuations. targets[n] is the token
+// whose log-probability is asked after reading token n, or -1 where none is (-1 is the usual "ignored"
+// label); scored lists the M positions that have a target.
 typedef struct {
     int N, S, M;
     int *ids, *targets, *position, *scored;   // (N), (N), (N), (M)
@@ -608,7 +611,8 @@ static inline void rmsnorm_row(float* y, const float* x, const float* w, float e
 
 // With s = 1/rms(x) and u = x s:   dx = s (w dy - u mean(w dy u)).   dw is added to; dx is added to or stored
 // (dx may be dy itself when it is stored).
-static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps, int C, int add) {
+static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, const float* x, const float* w,
+                                        float eps, int C, int add) {
     float s = (float)(1.0 / sqrt((double)(dot(x, x, C) / (float)C + eps)));
     float sum[SUMS] = {0};
     for (int i = 0; i < C; i += SUMS)
@@ -622,31 +626,20 @@ static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, c
 }
 
 static void rmsnorm_forward(float* y, const float* x, const float* w, float eps, int N, int C) {
-    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
     for (int n = 0; n < N; n++) rmsnorm_row(y + (size_t)n * C, x + (size_t)n * C, w, eps, C);
 }
 
-// adds the rows of part (blocks, C) to dw (C), in order
-static void add_blocks(float* dw, const float* part, int blocks, int C) {
-    for (int b = 0; b < blocks; b++)
-        for (int i = 0; i < C; i++) dw[i] += part[(size_t)b * C + i];
-}
-
 // dx += ..., dw += ...
-static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps, int N, int C) {
-    int blocks = (N + TOKEN_BLOCK - 1) / TOKEN_BLOCK;
-    float* part = allocate((size_t)blocks * C, sizeof(float));
-    #pragma omp parallel for schedule(static)
-    for (int b = 0; b < blocks; b++)
-        for (int n = b * TOKEN_BLOCK; n < min_int(N, (b + 1) * TOKEN_BLOCK); n++)
-            rmsnorm_row_backward(dx + (size_t)n * C, part + (size_t)b * C, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
-    add_blocks(dw, part, blocks, C);
-    free(part);
+static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps,
+                             int N, int C) {
+    for (int n = 0; n < N; n++)
+        rmsnorm_row_backward(dx + (size_t)n * C, dw, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
 }
 
 // ---- rotary positions: each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
 // the product of a query and a key depends on how far apart they are (Su et al. 2021; the "rotate half"
-// pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its inverse.
+// pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its
+// inverse.
 
 static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
     int half = c->head_dim / 2;
@@ -669,7 +662,8 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 
 // ---- query and key: per head RMSNorm, then RoPE; the value is copied.      y, qkv (N,Q): H queries, G keys, G values
 
-static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine, const float* sine, const Config* c) {
+static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
+                          const float* sine, const Config* c) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim;
     for (int h = 0; h < H + G; h++) {
         rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
@@ -678,54 +672,45 @@ static inline void qk_row(float* y, const float* qkv, const float* wq, const flo
     memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
 }
 
-static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine, const float* sine,
-                       const int* position, int N, const Config* c) {
+static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
+                       const float* sine, const int* position, int N, const Config* c) {
     int Q = qkv_width(c), half = c->head_dim / 2;
-    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
     for (int n = 0; n < N; n++)
-        qk_row(y + (size_t)n * Q, qkv + (size_t)n * Q, wq, wk, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, c);
+        qk_row(y + (size_t)n * Q, qkv + (size_t)n * Q, wq, wk, cosine + (size_t)position[n] * half,
+               sine + (size_t)position[n] * half, c);
 }
 
 // dy (N,Q) is replaced by the gradient with respect to qkv
 static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, const float* wq, const float* wk,
                         const float* cosine, const float* sine, const int* position, int N, const Config* c) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
-    int blocks = (N + TOKEN_BLOCK - 1) / TOKEN_BLOCK;
-    float* part = allocate((size_t)blocks * 2 * D, sizeof(float));
-    #pragma omp parallel for schedule(static)
-    for (int b = 0; b < blocks; b++)
-        for (int n = b * TOKEN_BLOCK; n < min_int(N, (b + 1) * TOKEN_BLOCK); n++)
-            for (int h = 0; h < H + G; h++) {
-                float *d = dy + (size_t)n * Q + h * D, *dw = part + ((size_t)b * 2 + (h >= H)) * D;
-                rope_row(d, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, -1.0f);
-                rmsnorm_row_backward(d, dw, d, qkv + (size_t)n * Q + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
-            }
-    for (int b = 0; b < blocks; b++) {
-        add_blocks(dwq, part + ((size_t)b * 2) * D, 1, D);
-        add_blocks(dwk, part + ((size_t)b * 2 + 1) * D, 1, D);
-    }
-    free(part);
+    for (int n = 0; n < N; n++)
+        for (int h = 0; h < H + G; h++) {
+            float *d = dy + (size_t)n * Q + h * D, *dw = h < H ? dwq : dwk;
+            rope_row(d, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, -1.0f);
+            rmsnorm_row_backward(d, dw, d, qkv + (size_t)n * Q + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
+        }
 }
 
 // ---- attention: out_i = sum_j p_ij v_j over the keys j that token i may see,
 //      p_ij = exp(q_i k_j / sqrt(D)) / sum_j exp(q_i k_j / sqrt(D))
 //
-// A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are taken
-// in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of each
-// denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not N^2.
+// A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
+// taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
+// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not
+// N^2.
 
 enum { QUERY_BLOCK = 48 };
 
-// One thread's working space: keys, values and their gradients for one head, scores and their gradients for one block.
+// Working space: keys, values and their gradients for one head, scores and their gradients for one block.
 typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
 
 static size_t attention_scratch_size(const Config* c) {
     return (size_t)c->context * (4 * (size_t)c->head_dim + 2 * QUERY_BLOCK);
 }
 
-static AttentionScratch attention_scratch(float* memory, const Config* c) {
+static AttentionScratch attention_scratch(float* m, const Config* c) {
     size_t keys = (size_t)c->context * c->head_dim, scores = (size_t)c->context * QUERY_BLOCK;
-    float* m = memory + (size_t)thread_index() * attention_scratch_size(c);
     return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
 }
 
@@ -734,7 +719,8 @@ static void copy_keys(float* k, float* v, const float* qkv, int count, int g, co
     int D = c->head_dim, Q = qkv_width(c);
     for (int i = 0; i < count; i++) {
         memcpy(k + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + g) * D, (size_t)D * sizeof(float));
-        memcpy(v + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, (size_t)D * sizeof(float));
+        memcpy(v + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D,
+               (size_t)D * sizeof(float));
     }
 }
 
@@ -749,24 +735,26 @@ static inline float softmax_row(float* p, float scale, int seen, int width) {
 
 static inline float attention_scale(const Config* c) { return (float)(1.0 / sqrt((double)c->head_dim)); }
 
-static void attention_forward(float* out, float* lse, const float* qkv, const Batch* b, const Config* c, float* memory) {
+static void attention_forward(float* out, float* lse, const float* qkv, const Batch* b, const Config* c,
+                              float* memory) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
     float scale = attention_scale(c);
-    #pragma omp parallel for schedule(dynamic)
+    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int s = task / G, g = task % G, before = b->prefix[s], P = before < 0 ? 0 : segment_length(b, before);
         int first = b->start[s], length = segment_length(b, s);
-        AttentionScratch a = attention_scratch(memory, c);
         if (P) copy_keys(a.k, a.v, qkv + (size_t)b->start[before] * Q, P, g, c);
         copy_keys(a.k + (size_t)P * D, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
         for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
             for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
                 int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
                 size_t n0 = (size_t)(first + i0);
-                matmul_serial(a.p, (size_t)keys, view(qkv + n0 * Q + h * D, Q), transposed(a.k, D), rows, keys, D, 0);
+                matmul(a.p, (size_t)keys, view(qkv + n0 * Q + h * D, Q), transposed(a.k, D), rows, keys, D,
+                       0);
                 for (int i = 0; i < rows; i++)
                     lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
-                matmul_serial(out + n0 * H * D + h * D, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
+                matmul(out + n0 * H * D + h * D, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D,
+                       keys, 0);
             }
     }
 }
@@ -774,16 +762,17 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
 // Backward for the queries of one segment and one head; a.dk, a.dv are added to, dq is stored.
 //     dp_ij = dout_i v_j      ds_ij = p_ij (dp_ij - sum_j p_ij dp_ij) / sqrt(D)      sum_j p_ij dp_ij = dout_i out_i
 //     dv_j = sum_i p_ij dout_i      dk_j = sum_i ds_ij q_i      dq_i = sum_j ds_ij k_j
-static void attention_head_backward(float* dqkv, const float* dout, const float* out, const float* lse, const float* qkv,
-                                    AttentionScratch a, int first, int length, int P, int h, const Config* c) {
+static void attention_head_backward(float* dqkv, const float* dout, const float* out, const float* lse,
+                                    const float* qkv, AttentionScratch a, int first, int length, int P, int h,
+                                    const Config* c) {
     int H = c->heads, D = c->head_dim, Q = qkv_width(c);
     float scale = attention_scale(c);
     for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
         int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
         size_t n0 = (size_t)(first + i0);
         const float *q = qkv + n0 * Q + h * D, *dy = dout + n0 * H * D + h * D;
-        matmul_serial(a.p, (size_t)keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
-        matmul_serial(a.dp, (size_t)keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
+        matmul(a.p, (size_t)keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
+        matmul(a.dp, (size_t)keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
         for (int i = 0; i < rows; i++) {
             float *p = a.p + (size_t)i * keys, *dp = a.dp + (size_t)i * keys, top = lse[(n0 + i) * H + h];
             float mean = dot(dy + (size_t)i * H * D, out + (n0 + i) * H * D + h * D, D);
@@ -794,32 +783,33 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
             }
             for (int j = seen; j < keys; j++) p[j] = dp[j] = 0.0f;
         }
-        matmul_serial(a.dv, (size_t)D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
-        matmul_serial(a.dk, (size_t)D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
-        matmul_serial(dqkv + n0 * Q + h * D, (size_t)Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
+        matmul(a.dv, (size_t)D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
+        matmul(a.dk, (size_t)D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
+        matmul(dqkv + n0 * Q + h * D, (size_t)Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
     }
 }
 
 // gradients of keys and values from the scratch to dqkv
-static void store_key_gradients(float* dqkv, const float* dk, const float* dv, int count, int g, const Config* c) {
+static void store_key_gradients(float* dqkv, const float* dk, const float* dv, int count, int g,
+                                const Config* c) {
     int D = c->head_dim, Q = qkv_width(c);
     for (int i = 0; i < count; i++) {
         memcpy(dqkv + (size_t)i * Q + (c->heads + g) * D, dk + (size_t)i * D, (size_t)D * sizeof(float));
-        memcpy(dqkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, dv + (size_t)i * D, (size_t)D * sizeof(float));
+        memcpy(dqkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, dv + (size_t)i * D,
+               (size_t)D * sizeof(float));
     }
 }
 
-// dqkv (N,Q) is stored. A task is one key/value head of a segment together with all its continuations, because
-// the keys of a shared prefix collect gradients from each of them.
-static void attention_backward(float* dqkv, const float* dout, const float* out, const float* lse, const float* qkv,
-                               const Batch* b, const Config* c, float* memory) {
+// dqkv (N,Q) is stored. A segment is taken together with all its continuations, because the keys of a shared
+// prefix collect gradients from each of them.
+static void attention_backward(float* dqkv, const float* dout, const float* out, const float* lse,
+                               const float* qkv, const Batch* b, const Config* c, float* memory) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
-    #pragma omp parallel for schedule(dynamic)
+    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int root = task / G, g = task % G, end = root + 1;
         if (b->prefix[root] >= 0) continue;
         while (end < b->S && b->prefix[end] == root) end++;
-        AttentionScratch a = attention_scratch(memory, c);
         int P = 0, shared = segment_length(b, root);
         memset(a.dk, 0, (size_t)shared * D * sizeof(float));
         memset(a.dv, 0, (size_t)shared * D * sizeof(float));
@@ -832,7 +822,9 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
             }
             for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
                 attention_head_backward(dqkv, dout, out, lse, qkv, a, first, length, P, h, c);
-            if (s > root) store_key_gradients(dqkv + (size_t)first * Q, a.dk + (size_t)P * D, a.dv + (size_t)P * D, length, g, c);
+            if (s > root)
+                store_key_gradients(dqkv + (size_t)first * Q, a.dk + (size_t)P * D, a.dv + (size_t)P * D,
+                                    length, g, c);
         }
         store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, shared, g, c);
     }
@@ -841,7 +833,6 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
 // ---- SwiGLU: y = silu(gate) up, silu(z) = z sigmoid(z)      gu (N,2F): gate and up side by side; y (N,F)   (Shazeer 2020)
 
 static void swiglu_forward(float* y, const float* gu, int N, int F) {
-    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
     for (int n = 0; n < N; n++) {
         const float *gate = gu + (size_t)n * 2 * F, *up = gate + F;
         for (int i = 0; i < F; i++) y[(size_t)n * F + i] = gate[i] / (1.0f + fast_exp(-gate[i])) * up[i];
@@ -850,7 +841,6 @@ static void swiglu_forward(float* y, const float* gu, int N, int F) {
 
 // dgu (N,2F) is stored.   d silu / dz = s (1 + z (1 - s)) with s = sigmoid(z)
 static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N, int F) {
-    #pragma omp parallel for schedule(static) if (N > SMALL_BATCH)
     for (int n = 0; n < N; n++) {
         const float *gate = gu + (size_t)n * 2 * F, *up = gate + F, *d = dy + (size_t)n * F;
         float *dgate = dgu + (size_t)n * 2 * F, *dup = dgate + F;
@@ -873,8 +863,8 @@ static inline float softmax_log_sum(float* probs, const float* logits, int V) {
     return top + (float)log((double)sum);
 }
 
-static void logprob_forward(float* logp, float* entropy, float* probs, const float* logits, const int* targets, const int* scored, int M, int V) {
-    #pragma omp parallel for schedule(static) if (M > SMALL_BATCH)
+static void logprob_forward(float* logp, float* entropy, float* probs, const float* logits,
+                            const int* targets, const int* scored, int M, int V) {
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
         float lse = softmax_log_sum(probs + (size_t)m * V, row, V);
@@ -884,8 +874,8 @@ static void logprob_forward(float* logp, float* entropy, float* probs, const flo
 }
 
 // d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
-static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored, int M, int V) {
-    #pragma omp parallel for schedule(static) if (M > SMALL_BATCH)
+static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored, int M,
+                             int V) {
     for (int m = 0; m < M; m++) {
         float* row = probs + (size_t)m * V;
         for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
@@ -902,13 +892,14 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //                       x += SwiGLU(RMSNorm(x) Wgate_up) Wdown
 //     logits = RMSNorm(x) unembedding^T
 //
-// A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows; query,
-// key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part is which.
+// A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
+// query, key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part
+// is which.
 
 typedef struct { float *norm1, *qkv, *qnorm, *knorm, *out, *norm2, *gate_up, *down; } LayerWeights;
 
-// Weights, gradients and both moments of AdamW are four of these, laid out alike in one block of `count` floats. The
-// first `undecayed` of them (embedding and norms) are exempt from weight decay.
+// Weights, gradients and both moments of AdamW are four of these, laid out alike in one block of `count`
+// floats. The first `undecayed` of them (embedding and norms) are exempt from weight decay.
 typedef struct {
     float* memory;
     size_t count, undecayed;
@@ -923,7 +914,8 @@ static float* take(float** next, size_t count) {
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
+    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width,
+           L = (size_t)c->layers;
     size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
     *undecayed = V * C + C + L * (2 * C + 2 * D);
     return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + (c->tied ? 0 : V * C);
@@ -956,12 +948,14 @@ static void weights_free(Weights* w) {
     *w = (Weights){0};
 }
 
-// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; element (i,j) at data[i*row + j*col].
+// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; element (i,j) at data[i*row +
+// j*col].
 typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
 
 static int tensor_count(const Config* c) { return 2 + 11 * c->layers + !c->tied; }
 
-static Tensor tensor(const char* prefix, const char* name, float* data, int rows, int cols, size_t row, size_t col) {
+static Tensor tensor(const char* prefix, const char* name, float* data, int rows, int cols, size_t row,
+                     size_t col) {
     Tensor t = {.data = data, .rows = rows, .cols = cols, .row = row, .col = col};
     snprintf(t.name, sizeof t.name, "%s%s.weight", prefix, name);
     return t;
@@ -994,19 +988,25 @@ static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
 // What the forward pass leaves for the backward pass, for up to `capacity` tokens.
 typedef struct {
     int capacity;
-    float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;    // each (L, capacity, its width); x has L+1 of them
-    float *last, *hidden, *logits, *probs, *logp, *entropy;         // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M)
+    // each (L, capacity, its width); x has L+1 of them
+    float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M)
+    float *last, *hidden, *logits, *probs, *logp, *entropy;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
+    float* scratch;                                                 // for attention
     float* memory;
 } Activations;
+
+enum { WORKERS = 16 };
 
 typedef struct {
     Config config;
     Weights weights, grads;        // grads are allocated by the first backward pass
     Activations acts;
     float *cosine, *sine;          // (context, D/2) the rotary angles
-    float* scratch;                // per thread, for attention
-    int scratch_threads;
+    Activations* thread_acts;      // the rest is for run_tasks(): one per thread,
+    int threads;
+    Weights worker_grads[WORKERS]; // one per worker
 } Model;
 
 // Says why a configuration cannot be, or NULL when it can.
@@ -1016,8 +1016,10 @@ static const char* config_problem(const Config* c) {
     if (c->layers < 1 || c->layers > 256) return "there must be 1 to 256 layers";
     if (c->width < 1 || c->width > 1 << 14) return "the width must be 1 to 16384";
     if (c->heads < 1 || c->heads > 256) return "there must be 1 to 256 heads";
-    if (c->kv_heads < 1 || c->kv_heads > c->heads || c->heads % c->kv_heads) return "the number of heads must be a multiple of the number of key/value heads";
-    if (c->head_dim < 2 || c->head_dim > 1024 || c->head_dim % 2) return "the head dimension must be even, 2 to 1024";
+    if (c->kv_heads < 1 || c->kv_heads > c->heads || c->heads % c->kv_heads)
+        return "the number of heads must be a multiple of the number of key/value heads";
+    if (c->head_dim < 2 || c->head_dim > 1024 || c->head_dim % 2)
+        return "the head dimension must be even, 2 to 1024";
     if (c->mlp_width < 1 || c->mlp_width > 1 << 16) return "the MLP width must be 1 to 65536";
     if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f)) return "rope_theta must be above 1 and below 1e9";
     if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f)) return "the norm epsilon must be above 0 and below 1";
@@ -1038,12 +1040,15 @@ static Model model_new(Config config) {
 
 static void model_free(Model* m) {
     weights_free(&m->weights), weights_free(&m->grads);
-    free(m->acts.memory), free(m->cosine), free(m->sine), free(m->scratch);
+    for (int i = 0; i < m->threads; i++) free(m->thread_acts[i].memory);
+    for (int j = 0; j < WORKERS; j++) weights_free(&m->worker_grads[j]);
+    free(m->acts.memory), free(m->thread_acts), free(m->cosine), free(m->sine);
     *m = (Model){0};
 }
 
-// Random weights: normal with standard deviation 1/sqrt(inputs), a fifth of it for the two matrices that write to the
-// residual stream (so that every layer begins as a small correction), 0.02 for the embedding; norms are 1.
+// Random weights: normal with standard deviation 1/sqrt(inputs), a fifth of it for the two matrices that
+// write to the residual stream (so that every layer begins as a small correction), 0.02 for the embedding;
+// norms are 1.
 static void model_init(Model* m, uint64_t seed) {
     const Config* c = &m->config;
     Rng rng = random_stream(seed, 0, 0);
@@ -1051,29 +1056,33 @@ static void model_init(Model* m, uint64_t seed) {
     tensor_list(list, &m->weights, c);
     for (int k = 0; k < tensor_count(c); k++) {
         Tensor* t = &list[k];
-        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"), embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
+        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"),
+            embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
         double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
         for (int i = 0; i < t->rows; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
-            for (int j = 0; j < t->cols; j++) t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
+            for (int j = 0; j < t->cols; j++)
+                t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
         }
     }
     free(list);
 }
 
-static void model_copy_weights(Model* to, const Model* from) {
-    memcpy(to->weights.memory, from->weights.memory, from->weights.count * sizeof(float));
-}
-
 // Lays the arrays of Activations out in one block; with memory == NULL it only counts.
 static size_t activations_layout(Activations* a, const Config* c, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = (size_t)c->vocab_size, L = (size_t)c->layers, F = (size_t)c->mlp_width, Q = (size_t)qkv_width(c);
+    size_t C = (size_t)c->width, V = (size_t)c->vocab_size, L = (size_t)c->layers, F = (size_t)c->mlp_width,
+           Q = (size_t)qkv_width(c);
     size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
-    struct { float** array; size_t size; } plan[] = {
-        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C}, {&a->qkv, L * n * Q}, {&a->rot, L * n * Q}, {&a->att, L * n * HD},
-        {&a->lse, L * n * H}, {&a->mid, L * n * C}, {&a->h2, L * n * C}, {&a->gu, L * n * 2 * F}, {&a->act, L * n * F},
-        {&a->last, n * C}, {&a->hidden, n * C}, {&a->logits, n * V}, {&a->probs, n * V}, {&a->logp, n}, {&a->entropy, n},
-        {&a->dx, n * C}, {&a->dh, n * C}, {&a->dqkv, n * Q}, {&a->datt, n * HD}, {&a->dgu, n * 2 * F}, {&a->dact, n * F}, {&a->dlast, n * C},
+    struct { float** array; size_t size;
+    } plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},   {&a->qkv, L * n * Q},
+        {&a->rot, L * n * Q},     {&a->att, L * n * HD}, {&a->lse, L * n * H},
+        {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
+        {&a->act, L * n * F},     {&a->last, n * C},     {&a->hidden, n * C},
+        {&a->logits, n * V},      {&a->probs, n * V},    {&a->logp, n},
+        {&a->entropy, n},         {&a->dx, n * C},       {&a->dh, n * C},
+        {&a->dqkv, n * Q},        {&a->datt, n * HD},    {&a->dgu, n * 2 * F},
+        {&a->dact, n * F},        {&a->dlast, n * C},    {&a->scratch, attention_scratch_size(c)},
     };
     size_t total = 0;
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
@@ -1084,29 +1093,25 @@ static size_t activations_layout(Activations* a, const Config* c, size_t n, floa
 }
 
 static void model_reserve(Model* m, int tokens) {
-    if (tokens > m->acts.capacity) {
-        free(m->acts.memory);
-        m->acts.memory = NULL;
-        int capacity = max_int(tokens, 256);
-        size_t total = activations_layout(&m->acts, &m->config, (size_t)capacity, NULL);
-        float* memory = allocate(total + 16, sizeof(float));
-        activations_layout(&m->acts, &m->config, (size_t)capacity, memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
-        m->acts.memory = memory;
-        m->acts.capacity = capacity;
-    }
-    if (thread_count() > m->scratch_threads) {
-        free(m->scratch);
-        m->scratch_threads = thread_count();
-        m->scratch = allocate((size_t)m->scratch_threads * attention_scratch_size(&m->config), sizeof(float));
-    }
+    if (m->acts.capacity && tokens <= m->acts.capacity) return;
+    free(m->acts.memory);
+    int capacity = max_int(tokens, 256);
+    size_t total = activations_layout(&m->acts, &m->config, (size_t)capacity, NULL);
+    float* memory = allocate(total + 16, sizeof(float));
+    activations_layout(&m->acts, &m->config, (size_t)capacity,
+                       memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
+    m->acts.memory = memory;
+    m->acts.capacity = capacity;
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
         if (b->ids[n] < 0 || b->ids[n] >= c->vocab_size || b->targets[n] >= c->vocab_size)
-            fail(2, "token %d is outside the model's vocabulary of %d", b->ids[n] < 0 || b->ids[n] >= c->vocab_size ? b->ids[n] : b->targets[n], c->vocab_size);
-        if (b->position[n] >= c->context) fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
+            fail(2, "token %d is outside the model's vocabulary of %d",
+                 b->ids[n] < 0 || b->ids[n] >= c->vocab_size ? b->ids[n] : b->targets[n], c->vocab_size);
+        if (b->position[n] >= c->context)
+            fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
     }
 }
 
@@ -1121,12 +1126,14 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q, *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C, *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
+              *rot = a->rot + l * n * Q;
+        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C,
+              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
         matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
-        attention_forward(att, a->lse + l * n * c->heads, rot, b, c, m->scratch);
+        attention_forward(att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
         memcpy(mid, x, (size_t)N * C * sizeof(float));
         matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
@@ -1136,11 +1143,13 @@ static void model_hidden_forward(Model* m, const Batch* b) {
         matmul(next, (size_t)C, view(act, F), view(w->down, C), N, C, F, 1);
     }
     const float* x = a->x + c->layers * n * C;
-    for (int i = 0; i < b->M; i++) memcpy(a->last + (size_t)i * C, x + (size_t)b->scored[i] * C, (size_t)C * sizeof(float));
+    for (int i = 0; i < b->M; i++)
+        memcpy(a->last + (size_t)i * C, x + (size_t)b->scored[i] * C, (size_t)C * sizeof(float));
     rmsnorm_forward(a->hidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
 }
 
-// The whole model. Leaves acts.logits (M,V), acts.logp (M) and acts.entropy (M) in nats for the M scored tokens.
+// The whole model. Leaves acts.logits (M,V), acts.logp (M) and acts.entropy (M) in nats for the M scored
+// tokens.
 static void model_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
@@ -1163,11 +1172,14 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
     memset(a->dlast, 0, (size_t)b->M * C * sizeof(float));
     rmsnorm_backward(a->dlast, m->grads.norm, dhidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
     memset(a->dx, 0, (size_t)N * C * sizeof(float));
-    for (int i = 0; i < b->M; i++) memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
+    for (int i = 0; i < b->M; i++)
+        memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
     for (int l = c->layers - 1; l >= 0; l--) {
         const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
-        float *x = a->x + l * n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q, *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C, *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        float *x = a->x + l * n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
+              *rot = a->rot + l * n * Q;
+        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C,
+              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
         matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
         matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
         swiglu_backward(a->dgu, a->dact, gu, N, F);
@@ -1176,8 +1188,9 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
         rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
         matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
         matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
-        attention_backward(a->dqkv, a->datt, att, a->lse + l * n * c->heads, rot, b, c, m->scratch);
-        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
+        attention_backward(a->dqkv, a->datt, att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
+        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N,
+                    c);
         matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
         matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
         rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
@@ -1194,6 +1207,42 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     matmul(m->grads.unembedding, (size_t)C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
     matmul(a->dh, (size_t)C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
     model_hidden_backward(m, b, a->dh);
+}
+
+// ---- threads
+//
+// The only place where there are any. A step consists of tasks that do not depend on each other: some
+// conversations, or the rollouts of a question, through the model and back. Task i is done by worker i mod
+// WORKERS, a model that shares the weights but has activations and gradients of its own. Each worker does its
+// tasks in order, and in the end the gradients of the workers are added in order. So every sum is the same
+// for one thread as for sixteen, and threads wait for each other only once per step.
+
+typedef void (*Task)(Model* worker, int index, void* context);
+
+static void run_tasks(Model* m, int tasks, int with_grads, Task task, void* context) {
+    int workers = min_int(tasks, WORKERS), threads = thread_count();
+    if (threads > m->threads) {
+        m->thread_acts = enlarge(m->thread_acts, (size_t)threads, sizeof(Activations));
+        memset(m->thread_acts + m->threads, 0, (size_t)(threads - m->threads) * sizeof(Activations));
+        m->threads = threads;
+    }
+    if (with_grads && !m->grads.memory) model_zero_grads(m);
+    #pragma omp parallel for schedule(dynamic)
+    for (int j = 0; j < workers; j++) {
+        Model worker = *m;
+        Weights* grads = &m->worker_grads[j];
+        if (with_grads && !grads->memory) *grads = weights_new(&m->config);
+        else if (with_grads) memset(grads->memory, 0, grads->count * sizeof(float));
+        worker.grads = *grads;
+        worker.acts = m->thread_acts[thread_index()];
+        for (int i = j; i < tasks; i += WORKERS) task(&worker, i, context);
+        m->thread_acts[thread_index()] = worker.acts;
+    }
+    #pragma omp parallel for schedule(static) if (with_grads)
+    for (long k = 0; k < (with_grads ? (long)m->grads.count : 0); k += 4096)
+        for (int j = 0; j < workers; j++)
+            for (long i = k; i < k + 4096 && i < (long)m->grads.count; i++)
+                m->grads.memory[i] += m->worker_grads[j].memory[i];
 }
 
 // =============================================================================================
@@ -1217,8 +1266,9 @@ static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     const float* grad = model->grads.memory;
     float *m = o->first.memory, *v = o->second.memory;
     long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
-    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step))), correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
-    #pragma omp parallel for schedule(static)
+    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step))),
+          correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
+#pragma omp parallel for schedule(static)
     for (long i = 0; i < count; i++) {
         float g = grad[i], decay = i < undecayed ? 0.0f : s.weight_decay;
         m[i] = s.beta1 * m[i] + (1.0f - s.beta1) * g;
@@ -1227,8 +1277,8 @@ static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     }
 }
 
-// Returns the global norm of the gradient, |g| = sqrt(sum g^2), and scales it down to max_norm when it is longer
-// (max_norm <= 0: never). The squares are added in double in blocks of a fixed size.
+// Returns the global norm of the gradient, |g| = sqrt(sum g^2), and scales it down to max_norm when it is
+// longer (max_norm <= 0: never). The squares are added in double in blocks of a fixed size.
 static double clip_gradient(Model* m, double max_norm) {
     float* g = m->grads.memory;
     double sum = 0.0;
@@ -1244,8 +1294,8 @@ static double clip_gradient(Model* m, double max_norm) {
     return norm;
 }
 
-// The factor on the learning rate at update `step` = 0 .. steps-1: it rises in `warmup` updates, then falls in a
-// straight line to `final`.
+// The factor on the learning rate at update `step` = 0 .. steps-1: it rises in `warmup` updates, then falls
+// in a straight line to `final`.
 static double lr_schedule(long step, long steps, long warmup, double final) {
     if (step < warmup) return (double)(step + 1) / (double)warmup;
     if (steps <= warmup) return 1.0;
@@ -1256,8 +1306,8 @@ static double lr_schedule(long step, long steps, long warmup, double final) {
 // 7  Text and tokens
 // =============================================================================================
 //
-// A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and text from a
-// user can never become a special token: the ids 256 to 264 come from no byte.
+// A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and
+// text from a user can never become a special token: the ids 256 to 264 come from no byte.
 
 enum {
     BOS = 256, USER_START, USER_END, ASSISTANT_START, ASSISTANT_END,
@@ -1297,7 +1347,8 @@ static void decode_tokens(Text* text, const int* ids, int length, int with_speci
         if (ids[i] < 256) {
             char byte = (char)ids[i];
             text_append(text, &byte, 1);
-        } else if (with_special && ids[i] < VOCAB_SIZE) text_append(text, special_names[ids[i] - 256], strlen(special_names[ids[i] - 256]));
+        } else if (with_special && ids[i] < VOCAB_SIZE)
+            text_append(text, special_names[ids[i] - 256], strlen(special_names[ids[i] - 256]));
     }
 }
 
@@ -1343,12 +1394,13 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
 // 8  Decoding
 // =============================================================================================
 //
-// K answers to each of B questions are sampled together. The prompt but for its last token is computed once per
-// question, by model_hidden_forward; its keys and values are shared by the K rows. From then on each step feeds one token to
-// every row that is not finished. All rows have fed the same number of own tokens, but each has its own position, because
-// the prompts differ in length.
+// K answers to each of B questions are sampled together. The prompt but for its last token is computed once
+// per question, by model_hidden_forward; its keys and values are shared by the K rows. From then on each step
+// feeds one token to every row that is not finished. All rows have fed the same number of own tokens, but
+// each has its own position, because the prompts differ in length.
 //
-// Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes them one by one.
+// Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes
+// them one by one.
 
 typedef struct {
     int max_new_tokens;      // at most so many tokens per rollout, forced ones included
@@ -1364,7 +1416,8 @@ typedef struct {
     int* ids;                // (length)
     int* mask;               // (length) 1 = sampled by the model, 0 = forced by the tool
     float* logp;             // (length) log-probability under the model; 0 where forced
-    float* logp_sampler;     // (length) the same under the distribution that was sampled from: after temperature, top-k, top-p
+    // (length) the same under the distribution that was sampled from: after temperature, top-k, top-p
+    float* logp_sampler;
 } Rollout;
 
 // The tool. It sees a row's tokens after each sampled one and writes the tokens that must follow now, at most
@@ -1397,8 +1450,10 @@ static float kth_largest(float* x, int n, int k) {
     return x[want];
 }
 
-// Draws a token from logits (V) and tells its log-probability under the model and under the sampler. work (2V).
-static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
+// Draws a token from logits (V) and tells its log-probability under the model and under the sampler. work
+// (2V).
+static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o,
+                        Rng* rng, float* work) {
     float* p = work;
     float lse = softmax_log_sum(p, logits, V);
     int best = 0;
@@ -1420,7 +1475,8 @@ static int sample_token(float* logp, float* logp_sampler, const float* logits, i
     }
     float total = 0.0f;
     for (int i = 0; i < V; i++) total += p[i];
-    if (o.top_p < 1.0f) {               // the smallest border such that what lies above it has probability top_p
+    // the smallest border such that what lies above it has probability top_p
+    if (o.top_p < 1.0f) {
         float kept = 0.0f, border = 0.0f;
         memcpy(sorted, p, (size_t)V * sizeof(float));
         for (int k = 0; k < V && kept < o.top_p * total; k++) {
@@ -1450,14 +1506,16 @@ static int sample_token(float* logp, float* logp_sampler, const float* logits, i
     return choice;
 }
 
-// The state of a decoding batch. Caches: keys of a prompt are stored (D, P), so that scores run along rows, values (P, D).
+// The state of a decoding batch. Caches: keys of a prompt are stored (D, P), so that scores run along rows,
+// values (P, D).
 typedef struct {
     int B, K, R;                                  // prompts, rows per prompt, longest own part
-    int* P;                                       // (B) length of the shared part = prompt but for its last token
+    // (B) length of the shared part = prompt but for its last token
+    int* P;
     float **prompt_k, **prompt_v;                 // (B) each (L,G,D,P) and (L,G,P,D)
     float *own_k, *own_v;                         // (BK,L,G,D,R), (BK,L,G,R,D)
     float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
-    float *work;                                  // per row: 2V for sampling; per thread: queries, scores, outputs
+    float* work;                                  // queries, outputs and scores of attention; 2V for sampling
     int *active, *next, *position;                // rows that go on; the token each one is fed now
 } Decoder;
 
@@ -1478,9 +1536,12 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
             for (int l = 0; l < c->layers; l++)
                 for (int g = 0; g < G; g++)
                     for (size_t j = 0; j < P; j++) {
-                        const float* row = m->acts.rot + ((size_t)l * m->acts.capacity + (size_t)batch.start[p - from] + j) * Q;
+                        const float* row =
+                            m->acts.rot +
+                            ((size_t)l * m->acts.capacity + (size_t)batch.start[p - from] + j) * Q;
                         size_t at = ((size_t)l * G + g) * D * P;
-                        for (int i = 0; i < D; i++) d->prompt_k[p][at + (size_t)i * P + j] = row[(H + g) * D + i];
+                        for (int i = 0; i < D; i++)
+                            d->prompt_k[p][at + (size_t)i * P + j] = row[(H + g) * D + i];
                         memcpy(d->prompt_v[p] + at + j * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
                     }
         }
@@ -1488,16 +1549,20 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
     batch_free(&batch);
 }
 
-// Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t` own tokens
-// came before the present one. The sums run over the prompt, then over the own tokens: the order of the training pass.
-static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t, float* work) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), each = H / G, P = d->P[q], width = P + t + 1, R = d->R;
+// Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
+// own tokens came before the present one. The sums run over the prompt, then over the own tokens: the order
+// of the training pass.
+static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t,
+                              float* work) {
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), each = H / G, P = d->P[q],
+        width = P + t + 1, R = d->R;
     int M = (to - from) * each;
     float *query = work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
     for (int i = 0; i < M; i++)
-        memcpy(query + (size_t)i * D, d->rot + (size_t)(from + i / each) * Q + (g * each + i % each) * D, (size_t)D * sizeof(float));
+        memcpy(query + (size_t)i * D, d->rot + (size_t)(from + i / each) * Q + (g * each + i % each) * D,
+               (size_t)D * sizeof(float));
     size_t at = ((size_t)l * G + g) * D * P;
-    matmul_serial(score, (size_t)width, view(query, D), view(d->prompt_k[q] + at, P), M, P, D, 0);
+    matmul(score, (size_t)width, view(query, D), view(d->prompt_k[q] + at, P), M, P, D, 0);
     for (int i = 0; i < M; i++) {
         size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
         float* s = score + (size_t)i * width + P;
@@ -1509,22 +1574,24 @@ static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, 
         }
         softmax_row(s - P, attention_scale(c), width, width);
     }
-    matmul_serial(out, (size_t)D, view(score, width), view(d->prompt_v[q] + at, D), M, D, P, 0);
+    matmul(out, (size_t)D, view(score, width), view(d->prompt_v[q] + at, D), M, D, P, 0);
     for (int i = 0; i < M; i++) {
         size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
         float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++)
             for (int k = 0; k < D; k++) o[k] += s[j] * d->own_v[own + (size_t)j * D + k];
-        memcpy(d->att + (size_t)(from + i / each) * H * D + (g * each + i % each) * D, o, (size_t)D * sizeof(float));
+        memcpy(d->att + (size_t)(from + i / each) * H * D + (g * each + i % each) * D, o,
+               (size_t)D * sizeof(float));
     }
 }
 
 // One step: feeds next[] to the n active rows, leaves logits (n,V).
 static void decoder_step(Decoder* d, Model* m, int n, int t) {
     const Config* c = &m->config;
-    int C = c->width, Q = qkv_width(c), F = c->mlp_width, H = c->heads, G = c->kv_heads, D = c->head_dim, R = d->R, V = c->vocab_size;
-    size_t work = (size_t)d->K * (H / G) * (2 * (size_t)D + c->context);
-    int* from = allocate((size_t)d->B + 1, sizeof(int));      // active rows of prompt q: from[q] .. from[q+1]-1
+    int C = c->width, Q = qkv_width(c), F = c->mlp_width, H = c->heads, G = c->kv_heads, D = c->head_dim,
+        R = d->R, V = c->vocab_size;
+    // active rows of prompt q: from[q] .. from[q+1]-1
+    int* from = allocate((size_t)d->B + 1, sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
@@ -1534,17 +1601,17 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
         rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
         matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
         qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
+            const float* row = d->rot + (size_t)i * Q;
             for (int g = 0; g < G; g++) {
                 size_t own = (((size_t)d->active[i] * c->layers + l) * G + g) * D * R;
-                const float* row = d->rot + (size_t)i * Q;
                 for (int k = 0; k < D; k++) d->own_k[own + (size_t)k * R + t] = row[(H + g) * D + k];
                 memcpy(d->own_v + own + (size_t)t * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
             }
-        #pragma omp parallel for schedule(dynamic)
-        for (int task = 0; task < d->B * G; task++)
-            if (from[task / G] < from[task / G + 1])
-                decoder_attention(d, c, l, task / G, task % G, from[task / G], from[task / G + 1], t, d->work + (size_t)thread_index() * work);
+        }
+        for (int q = 0; q < d->B; q++)
+            for (int g = 0; g < G && from[q] < from[q + 1]; g++)
+                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t, d->work);
         matmul(d->x, (size_t)C, view(d->att, H * D), view(w->out, C), n, C, H * D, 1);
         rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
         matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
@@ -1558,7 +1625,8 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
 
 static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
     Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, C = (size_t)c->width, Q = (size_t)qkv_width(c), cache = n * c->layers * c->kv_heads * c->head_dim * R;
+    size_t n = (size_t)B * K, C = (size_t)c->width, Q = (size_t)qkv_width(c),
+           cache = n * c->layers * c->kv_heads * c->head_dim * R;
     size_t row = (size_t)(c->heads / c->kv_heads) * (2 * (size_t)c->head_dim + c->context);
     d.P = allocate((size_t)B, sizeof(int));
     d.prompt_k = allocate((size_t)B, sizeof(float*)), d.prompt_v = allocate((size_t)B, sizeof(float*));
@@ -1568,81 +1636,120 @@ static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K,
     d.att = allocate(n * c->heads * c->head_dim, sizeof(float));
     d.gu = allocate(n * 2 * c->mlp_width, sizeof(float)), d.act = allocate(n * c->mlp_width, sizeof(float));
     d.logits = allocate(n * c->vocab_size, sizeof(float));
-    size_t per_thread = (size_t)K * row > 2 * (size_t)c->vocab_size ? (size_t)K * row : 2 * (size_t)c->vocab_size;
-    d.work = allocate((size_t)thread_count() * per_thread, sizeof(float));
-    d.active = allocate(n, sizeof(int)), d.next = allocate(n, sizeof(int)), d.position = allocate(n, sizeof(int));
+    d.work =
+        allocate((size_t)K * row > 2 * (size_t)c->vocab_size ? (size_t)K * row : 2 * (size_t)c->vocab_size,
+                 sizeof(float));
+    d.active = allocate(n, sizeof(int)), d.next = allocate(n, sizeof(int)),
+    d.position = allocate(n, sizeof(int));
     for (int q = 0; q < B; q++) d.P[q] = prompts[q].length - 1;
     return d;
 }
 
 static void decoder_free(Decoder* d) {
     for (int q = 0; q < d->B; q++) free(d->prompt_k[q]), free(d->prompt_v[q]);
-    free(d->P), free(d->prompt_k), free(d->prompt_v), free(d->own_k), free(d->own_v), free(d->x), free(d->h), free(d->qkv);
-    free(d->rot), free(d->att), free(d->gu), free(d->act), free(d->logits), free(d->work), free(d->active), free(d->next), free(d->position);
+    free(d->P), free(d->prompt_k), free(d->prompt_v), free(d->own_k), free(d->own_v), free(d->x), free(d->h),
+        free(d->qkv);
+    free(d->rot), free(d->att), free(d->gu), free(d->act), free(d->logits), free(d->work), free(d->active),
+        free(d->next), free(d->position);
 }
 
-// Samples K rollouts for each of B prompts. Returns B*K of them, rollout k of prompt q at [q*K + k]; rollouts_free() frees them.
-// A prompt has at least 2 tokens; it and max_new_tokens must fit the context (the rollout is cut off there). Rollout k
-// of prompt q draws from random_stream(seed, first + q, k), so that it does not depend on its neighbours.
-static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool, uint64_t seed, uint64_t first) {
+typedef struct {
+    const Tokens* prompts;
+    int B, K, together;              // prompts, rollouts of each, prompts decoded in one batch
+    SampleOptions o;
+    ForceFunction tool;
+    uint64_t seed, first;
+    Rollout* rollouts;               // (B,K)
+} GenerateTask;
+
+static Rollout rollout_new(int prompt, int room) {
+    size_t n = (size_t)room;
+    return (Rollout){prompt,
+                     0,
+                     0,
+                     allocate(n, sizeof(int)),
+                     allocate(n, sizeof(int)),
+                     allocate(n, sizeof(float)),
+                     allocate(n, sizeof(float))};
+}
+
+// Decodes the prompts first .. first+B-1 of a GenerateTask.
+static void generate_some(Model* m, int index, void* context) {
+    const GenerateTask* g = context;
     const Config* c = &m->config;
-    int n = B * K, V = c->vocab_size, R = o.max_new_tokens, longest = 0;
-    for (int q = 0; q < B; q++) longest = max_int(longest, prompts[q].length);
-    if (longest + 1 > c->context) fail(2, "a prompt of %d tokens leaves no room in the model's context of %d tokens", longest, c->context);
-    Decoder d = decoder_new(c, prompts, B, K, R);
-    Rollout* rollouts = allocate((size_t)n, sizeof(Rollout));
+    int q0 = index * g->together, B = min_int(g->together, g->B - q0), K = g->K, n = B * K, V = c->vocab_size,
+        R = g->o.max_new_tokens;
+    Decoder d = decoder_new(c, g->prompts + q0, B, K, R);
+    Rollout* rollouts = g->rollouts + (size_t)q0 * K;
     Rng* rng = allocate((size_t)n, sizeof(Rng));
-    Tokens* forced = allocate((size_t)n, sizeof(Tokens));   // tokens a row still has to take; .capacity counts those taken
+    int *forced = allocate((size_t)n * R, sizeof(int)), *left = allocate((size_t)n, sizeof(int)),
+        *taken = allocate((size_t)n, sizeof(int));
     for (int i = 0; i < n; i++) {
-        Rollout* r = &rollouts[i];
-        r->prompt = i / K;
-        r->ids = allocate((size_t)R, sizeof(int)), r->mask = allocate((size_t)R, sizeof(int));
-        r->logp = allocate((size_t)R, sizeof(float)), r->logp_sampler = allocate((size_t)R, sizeof(float));
-        rng[i] = random_stream(seed, first + (uint64_t)(i / K), (uint64_t)(i % K));
-        forced[i].ids = allocate((size_t)R, sizeof(int));
+        const Tokens* prompt = &g->prompts[q0 + i / K];
+        rollouts[i] = rollout_new(q0 + i / K, R);
+        rng[i] = random_stream(g->seed, g->first + (uint64_t)(q0 + i / K), (uint64_t)(i % K));
         d.active[i] = i;
-        d.next[i] = prompts[i / K].ids[prompts[i / K].length - 1];
+        d.next[i] = prompt->ids[prompt->length - 1];
     }
-    decoder_prefill(&d, m, prompts);
+    decoder_prefill(&d, m, g->prompts + q0);
     for (int t = 0; t < R && n > 0; t++) {
+        int going_on = 0;
         decoder_step(&d, m, n, t);
-        #pragma omp parallel for schedule(static)
         for (int i = 0; i < n; i++) {
             int row = d.active[i];
             Rollout* r = &rollouts[row];
-            Tokens* f = &forced[row];
-            if (f->capacity < f->length) {
-                r->ids[t] = f->ids[f->capacity++];
-            } else {
-                r->ids[t] = sample_token(&r->logp[t], &r->logp_sampler[t], d.logits + (size_t)i * V, V, o, &rng[row], d.work + (size_t)thread_index() * 2 * V);
-                r->mask[t] = 1;
-                f->capacity = 0;
-                f->length = tool ? tool(f->ids, R, r->ids, t + 1) : 0;
-            }
             r->length = t + 1;
-            d.next[i] = r->ids[t];
-            r->finished = r->mask[t] && (r->ids[t] == ASSISTANT_END || r->ids[t] == BOS);
+            if (left[row] > 0) {                              // the tool has the word
+                r->ids[t] = forced[(size_t)row * R + taken[row]++];
+                left[row]--;
+            } else {
+                r->ids[t] = sample_token(&r->logp[t], &r->logp_sampler[t], d.logits + (size_t)i * V, V, g->o,
+                                         &rng[row], d.work);
+                r->mask[t] = 1;
+                r->finished = r->ids[t] == ASSISTANT_END || r->ids[t] == BOS;
+                left[row] = g->tool && !r->finished ? g->tool(forced + (size_t)row * R, R, r->ids, t + 1) : 0;
+                taken[row] = 0;
+            }
+            // finished rows and full ones leave the batch
+            if (r->finished || d.P[row / K] + t + 2 >= c->context) continue;
+            d.next[going_on] = r->ids[t], d.active[going_on++] = row;
         }
-        int left = 0;                                       // finished rows and full ones leave the batch
-        for (int i = 0; i < n; i++) {
-            int row = d.active[i];
-            if (rollouts[row].finished || d.P[row / K] + t + 2 >= c->context) continue;
-            d.active[left] = row, d.next[left++] = d.next[i];
-        }
-        n = left;
+        n = going_on;
     }
-    for (int i = 0; i < B * K; i++) free(forced[i].ids);
-    free(forced), free(rng);
+    free(forced), free(left), free(taken), free(rng);
     decoder_free(&d);
-    return rollouts;
+}
+
+// Samples K rollouts for each of B prompts. Returns B*K of them, rollout k of prompt q at [q*K + k];
+// rollouts_free() frees them. A prompt has at least 2 tokens; a rollout that reaches the end of the context
+// is cut off there. Rollout k of prompt q draws from random_stream(seed, first + q, k): it depends neither on
+// its neighbours nor on the number of threads.
+enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
+static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
+                         uint64_t seed, uint64_t first) {
+    for (int q = 0; q < B; q++)
+        if (prompts[q].length + 1 > m->config.context)
+            fail(2, "a prompt of %d tokens leaves no room in the model's context of %d tokens",
+                 prompts[q].length, m->config.context);
+    GenerateTask g = {prompts,
+                      B,
+                      K,
+                      max_int(1, DECODE_ROWS / K),
+                      o,
+                      tool,
+                      seed,
+                      first,
+                      allocate((size_t)B * K, sizeof(Rollout))};
+    run_tasks(m, (B + g.together - 1) / g.together, 0, generate_some, &g);
+    return g.rollouts;
 }
 
 // =============================================================================================
 // 9  JSON
 // =============================================================================================
 //
-// A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the members of
-// an object and the items of an array are a linked list.
+// A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
+// members of an object and the items of an array are a linked list.
 
 typedef enum { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } JsonType;
 
@@ -1671,13 +1778,20 @@ static void json_space(JsonReader* r) {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
 }
 
-// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are none).
+// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are
+// none).
 static int utf8_length(const char* s, const char* end) {
     unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
-    int n = a < 0x80 ? 1 : a >= 0xC2 && a < 0xE0 ? 2 : a >= 0xE0 && a < 0xF0 ? 3 : a >= 0xF0 && a < 0xF5 ? 4 : 0;
+    int n = a < 0x80                ? 1
+            : a >= 0xC2 && a < 0xE0 ? 2
+            : a >= 0xE0 && a < 0xF0 ? 3
+            : a >= 0xF0 && a < 0xF5 ? 4
+                                    : 0;
     if (n == 0 || end - s < n) return 0;
     for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) || (a == 0xF4 && b >= 0x90)) return 0;
+    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) ||
+        (a == 0xF4 && b >= 0x90))
+        return 0;
     return n;
 }
 
@@ -1693,7 +1807,8 @@ static void utf8_append(Text* text, unsigned code) {
 static int json_hex(JsonReader* r, unsigned* code) {
     *code = 0;
     for (int i = 0; i < 4; i++, r->at++) {
-        if (r->at >= r->end || !isxdigit((unsigned char)*r->at)) return r->problem = "\\u needs four hexadecimal digits", 0;
+        if (r->at >= r->end || !isxdigit((unsigned char)*r->at))
+            return r->problem = "\\u needs four hexadecimal digits", 0;
         int c = tolower((unsigned char)*r->at);
         *code = *code * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
     }
@@ -1711,7 +1826,8 @@ static int json_escape(JsonReader* r, Text* text) {
     unsigned code, low;
     if (!json_hex(r, &code)) return 0;
     if (code >= 0xD800 && code < 0xDC00) {
-        if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'u') return r->problem = "half of a surrogate pair", 0;
+        if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'u')
+            return r->problem = "half of a surrogate pair", 0;
         r->at += 2;
         if (!json_hex(r, &low)) return 0;
         if (low < 0xDC00 || low >= 0xE000) return r->problem = "half of a surrogate pair", 0;
@@ -1733,7 +1849,10 @@ static char* json_string(JsonReader* r) {
         }
         int n = utf8_length(r->at, r->end);
         if (n == 0) { r->problem = "invalid UTF-8 in a string"; break; }
-        if ((unsigned char)*r->at < 0x20) { r->problem = "a control character or the end of the line inside a string"; break; }
+        if ((unsigned char)*r->at < 0x20) {
+            r->problem = "a control character or the end of the line inside a string";
+            break;
+        }
         text_append(&text, r->at, (size_t)n);
         r->at += n;
     }
@@ -1749,11 +1868,13 @@ static int json_number(JsonReader* r, double* number) {
     if (s >= r->end || !isdigit((unsigned char)*s)) return 0;
     if (*s == '0') s++;
     else while (s < r->end && isdigit((unsigned char)*s)) s++;
-    if (s + 1 < r->end && *s == '.' && isdigit((unsigned char)s[1])) for (s++; s < r->end && isdigit((unsigned char)*s);) s++;
+    if (s + 1 < r->end && *s == '.' && isdigit((unsigned char)s[1]))
+        for (s++; s < r->end && isdigit((unsigned char)*s);) s++;
     if (s < r->end && (*s == 'e' || *s == 'E')) {
         const char* e = s + 1;
         if (e < r->end && (*e == '+' || *e == '-')) e++;
-        if (e < r->end && isdigit((unsigned char)*e)) for (s = e; s < r->end && isdigit((unsigned char)*s);) s++;
+        if (e < r->end && isdigit((unsigned char)*e))
+            for (s = e; s < r->end && isdigit((unsigned char)*s);) s++;
     }
     char copy[64];
     if (s - r->at >= (ptrdiff_t)sizeof copy) return 0;
@@ -1788,7 +1909,8 @@ static void json_members(JsonReader* r, Json* parent, char close) {
         json_space(r);
         if (r->at < r->end && *r->at == ',') { r->at++; continue; }
         if (r->at < r->end && *r->at == close) { r->at++; return; }
-        r->problem = r->at >= r->end ? "the text ends too early" : "a comma or a closing bracket was expected";
+        r->problem =
+            r->at >= r->end ? "the text ends too early" : "a comma or a closing bracket was expected";
     }
 }
 
@@ -1871,7 +1993,8 @@ static void problems_free(Problems* p) {
 static char* problem_field(const Json* line, const char* name, const char* path, int number) {
     const Json* field = json_get(line, name);
     if (!field) fail(2, "%s, line %d: the field \"%s\" is missing", path, number, name);
-    if (field->type != JSON_STRING) fail(2, "%s, line %d: the field \"%s\" is not a text", path, number, name);
+    if (field->type != JSON_STRING)
+        fail(2, "%s, line %d: the field \"%s\" is not a text", path, number, name);
     if (!*field->string) fail(2, "%s, line %d: the field \"%s\" is empty", path, number, name);
     char* copy = allocate(strlen(field->string) + 1, 1);
     return strcpy(copy, field->string);
@@ -1886,19 +2009,24 @@ static Problems load_problems(const char* path) {
         size_t to = newline ? (size_t)(newline - text.data) : text.length, length = to - from, offset;
         const char *line = text.data + from, *problem;
         number++, from = to + 1;
-        if (number == 1 && length >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3, length -= 3;   // byte order mark
+        // byte order mark
+        if (number == 1 && length >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3, length -= 3;
         while (length && strchr(" \t\r", line[length - 1])) length--;
         if (!length) continue;
         Json* j = json_parse(line, length, &problem, &offset);
         if (!j) fail(2, "%s, line %d, column %zu: %s", path, number, offset + 1, problem);
-        if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {\"question\": ..., \"answer\": ...} was expected", path, number);
-        if (p.count == capacity) capacity = 2 * capacity + 64, p.list = enlarge(p.list, (size_t)capacity, sizeof(Problem));
+        if (j->type != JSON_OBJECT)
+            fail(2, "%s, line %d: an object {\"question\": ..., \"answer\": ...} was expected", path, number);
+        if (p.count == capacity)
+            capacity = 2 * capacity + 64, p.list = enlarge(p.list, (size_t)capacity, sizeof(Problem));
         p.list[p.count].question = problem_field(j, "question", path, number);
         p.list[p.count++].answer = problem_field(j, "answer", path, number);
         json_free(j);
     }
     text_free(&text);
-    if (!p.count) fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected", path);
+    if (!p.count)
+        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected",
+             path);
     return p;
 }
 
@@ -1914,17 +2042,29 @@ static Problems load_problems(const char* path) {
 //     optimizer.safetensors                   both moments of AdamW
 //     trainer_state.json                      updates done, and every option of the run
 //
-// With the last two, a resumed run is bit for bit the run that was never stopped. (Without the moments it is not: nanochat's
-// RL leaves them out, and D1 names that as a limitation.) All files carry the number of updates; a directory whose files
-// do not belong together is refused.
+// With the last two, a resumed run is bit for bit the run that was never stopped. (Without the moments it is
+// not: nanochat's RL leaves them out, and D1 names that as a limitation.) All files carry the number of
+// updates; a directory whose files do not belong together is refused.
 
 static void config_to_json(Text* out, const Config* c) {
     text_printf(out, "{\n  \"architectures\": [\"Qwen3ForCausalLM\"],\n  \"model_type\": \"qwen3\",\n");
-    text_printf(out, "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  \"num_hidden_layers\": %d,\n", c->vocab_size, c->width, c->mlp_width, c->layers);
-    text_printf(out, "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n", c->heads, c->kv_heads, c->head_dim);
-    text_printf(out, "  \"max_position_embeddings\": %d,\n  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n", c->context, (double)c->rope_theta, (double)c->norm_eps);
-    text_printf(out, "  \"tie_word_embeddings\": %s,\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"attention_dropout\": 0.0,\n", c->tied ? "true" : "false");
-    text_printf(out, "  \"use_sliding_window\": false,\n  \"rope_scaling\": null,\n  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n", BOS, ASSISTANT_END);
+    text_printf(out,
+                "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  "
+                "\"num_hidden_layers\": %d,\n",
+                c->vocab_size, c->width, c->mlp_width, c->layers);
+    text_printf(out, "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n",
+                c->heads, c->kv_heads, c->head_dim);
+    text_printf(out,
+                "  \"max_position_embeddings\": %d,\n  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n",
+                c->context, (double)c->rope_theta, (double)c->norm_eps);
+    text_printf(out,
+                "  \"tie_word_embeddings\": %s,\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n "
+                " \"attention_dropout\": 0.0,\n",
+                c->tied ? "true" : "false");
+    text_printf(out,
+                "  \"use_sliding_window\": false,\n  \"rope_scaling\": null,\n  \"bos_token_id\": %d,\n  "
+                "\"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
+                BOS, ASSISTANT_END);
 }
 
 // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other
@@ -1940,13 +2080,20 @@ static unsigned byte_to_unicode(int byte) {
 }
 
 static void tokenizer_to_json(Text* out) {
-    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [\n");
+    text_printf(
+        out,
+        "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [\n");
     for (int i = 256; i < VOCAB_SIZE; i++)
-        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
+        text_printf(out,
+                    "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                    "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
-    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
-    text_printf(out, "  \"post_processor\": null,\n  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
-    text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n");
+    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+                     "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
+    text_printf(out, "  \"post_processor\": null,\n  \"decoder\": {\"type\": \"ByteLevel\", "
+                     "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
+    text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
+                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n");
     text_printf(out, "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
     for (int b = 0; b < 256; b++) {
         Text character = {0};
@@ -1959,9 +2106,10 @@ static void tokenizer_to_json(Text* out) {
     text_printf(out, "    }, \"merges\": []}\n}\n");
 }
 
-// The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers row by row.
-// `groups` weight sets are written, each tensor name with its group's prefix.
-static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups, const Config* c, long step) {
+// The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers
+// row by row. `groups` weight sets are written, each tensor name with its group's prefix.
+static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups,
+                                   const Config* c, long step) {
     int count = tensor_count(c);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
     Text header = {0};
@@ -1971,7 +2119,8 @@ static void weights_to_safetensors(Text* out, const Weights* w, const char* cons
         tensor_list(list, &w[g], c);
         for (int k = 0; k < count; k++) {
             size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-            text_printf(&header, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d", prefix[g], list[k].name, list[k].rows);
+            text_printf(&header, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d", prefix[g], list[k].name,
+                        list[k].rows);
             if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
             text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
             offset += bytes;
@@ -1989,8 +2138,12 @@ static void weights_to_safetensors(Text* out, const Weights* w, const char* cons
         for (int k = 0; k < count; k++)
             for (int i = 0; i < list[k].rows; i++)
                 for (int j = 0; j < max_int(list[k].cols, 1); j++) {
-                    union { float f; uint32_t u; } number = {list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col]};
-                    char bytes[4] = {(char)(number.u & 0xFF), (char)(number.u >> 8 & 0xFF), (char)(number.u >> 16 & 0xFF), (char)(number.u >> 24)};
+                    union {
+                        float f;
+                        uint32_t u;
+                    } number = {list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col]};
+                    char bytes[4] = {(char)(number.u & 0xFF), (char)(number.u >> 8 & 0xFF),
+                                     (char)(number.u >> 16 & 0xFF), (char)(number.u >> 24)};
                     text_append(out, bytes, 4);
                 }
     }
@@ -1998,23 +2151,37 @@ static void weights_to_safetensors(Text* out, const Weights* w, const char* cons
     free(list);
 }
 
-static int json_is_size(const Json* j, double limit) { return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit && j->number == floor(j->number); }
+static int json_is_size(const Json* j, double limit) {
+    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit &&
+           j->number == floor(j->number);
+}
 
-// Finds one tensor in the header, checks its type, shape and place, and copies it. F32 and BF16 are understood.
-static void read_tensor(const Tensor* t, const char* prefix, const Json* header, const unsigned char* data, size_t size, const char* path) {
+// Finds one tensor in the header, checks its type, shape and place, and copies it. F32 and BF16 are
+// understood.
+static void read_tensor(const Tensor* t, const char* prefix, const Json* header, const unsigned char* data,
+                        size_t size, const char* path) {
     char name[128];
     snprintf(name, sizeof name, "%s%s", prefix, t->name);
     const Json* entry = json_get(header, name);
     if (!entry) fail(2, "%s: the tensor %s is missing", path, name);
-    const Json *dtype = json_get(entry, "dtype"), *shape = json_get(entry, "shape"), *place = json_get(entry, "data_offsets");
-    const Json *first = place ? place->child : NULL, *last = first ? first->next : NULL, *rows = shape ? shape->child : NULL, *cols = rows ? rows->next : NULL;
-    if (!dtype || dtype->type != JSON_STRING || !json_is_size(first, 9e15) || !json_is_size(last, 9e15)) fail(2, "%s: the entry of tensor %s is damaged", path, name);
+    const Json *dtype = json_get(entry, "dtype"), *shape = json_get(entry, "shape"),
+               *place = json_get(entry, "data_offsets");
+    const Json *first = place ? place->child : NULL, *last = first ? first->next : NULL,
+               *rows = shape ? shape->child : NULL, *cols = rows ? rows->next : NULL;
+    if (!dtype || dtype->type != JSON_STRING || !json_is_size(first, 9e15) || !json_is_size(last, 9e15))
+        fail(2, "%s: the entry of tensor %s is damaged", path, name);
     size_t each = !strcmp(dtype->string, "F32") ? 4 : !strcmp(dtype->string, "BF16") ? 2 : 0;
-    if (!each) fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, name, dtype->string);
-    int fits = json_is_size(rows, 1e9) && (int)rows->number == t->rows && (t->cols ? json_is_size(cols, 1e9) && (int)cols->number == t->cols && !cols->next : !cols);
-    if (!fits) fail(2, "%s: tensor %s does not have the shape that config.json asks for (%d x %d)", path, name, t->rows, max_int(t->cols, 1));
+    if (!each)
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, name,
+             dtype->string);
+    int fits = json_is_size(rows, 1e9) && (int)rows->number == t->rows &&
+               (t->cols ? json_is_size(cols, 1e9) && (int)cols->number == t->cols && !cols->next : !cols);
+    if (!fits)
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for (%d x %d)", path, name,
+             t->rows, max_int(t->cols, 1));
     size_t from = (size_t)first->number, bytes = each * (size_t)t->rows * (size_t)max_int(t->cols, 1);
-    if (last->number - first->number != (double)bytes || from > size || bytes > size - from) fail(2, "%s: the file ends before tensor %s does; it is truncated or damaged", path, name);
+    if (last->number - first->number != (double)bytes || from > size || bytes > size - from)
+        fail(2, "%s: the file ends before tensor %s does; it is truncated or damaged", path, name);
     const unsigned char* p = data + from;
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < max_int(t->cols, 1); j++, p += each) {
@@ -2025,24 +2192,30 @@ static void read_tensor(const Tensor* t, const char* prefix, const Json* header,
 }
 
 // Reads the tensors of `groups` weight sets; returns the step written in the file, or -1.
-static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c, const char* path) {
+static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
+                                   const char* path) {
     Text file = read_file(path);
     uint64_t length = 0;
     const char* problem = "the header is missing";
     size_t offset = 0;
     for (int i = 7; i >= 0 && file.length >= 8; i--) length = length << 8 | (unsigned char)file.data[i];
-    if (file.length < 8 || length > file.length - 8) fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
+    if (file.length < 8 || length > file.length - 8)
+        fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
     Json* header = json_parse(file.data + 8, (size_t)length, &problem, &offset);
     if (!header) fail(2, "%s: the header is damaged at byte %zu: %s", path, offset + 8, problem);
     Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
     for (int g = 0; g < groups; g++) {
         tensor_list(list, &w[g], c);
         for (int k = 0; k < tensor_count(c); k++)
-            read_tensor(&list[k], prefix[g], header, (const unsigned char*)file.data + 8 + length, file.length - 8 - (size_t)length, path);
+            read_tensor(&list[k], prefix[g], header, (const unsigned char*)file.data + 8 + length,
+                        file.length - 8 - (size_t)length, path);
     }
     int known = 0;
-    for (const Json* j = header->child; j; j = j->next) known += strcmp(j->key, "__metadata__") != 0 && !(c->tied && !strcmp(j->key, "lm_head.weight"));
-    if (known != groups * tensor_count(c)) fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known, groups * tensor_count(c));
+    for (const Json* j = header->child; j; j = j->next)
+        known += strcmp(j->key, "__metadata__") != 0 && !(c->tied && !strcmp(j->key, "lm_head.weight"));
+    if (known != groups * tensor_count(c))
+        fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known,
+             groups * tensor_count(c));
     const Json* step = json_get(json_get(header, "__metadata__"), "step");
     long result = step && step->type == JSON_STRING ? strtol(step->string, NULL, 10) : -1;
     free(list);
@@ -2061,13 +2234,18 @@ static int config_int(const Json* j, const char* name, int fallback, const char*
 
 static Config config_from_json(const char* path) {
     Json* j = json_read_file(path);
-    const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"), *eps = json_get(j, "rms_norm_eps"), *theta = json_get(j, "rope_theta");
+    const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"),
+               *eps = json_get(j, "rms_norm_eps"), *theta = json_get(j, "rope_theta");
     if (!type || type->type != JSON_STRING || strcmp(type->string, "qwen3"))
-        fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path, type && type->type == JSON_STRING ? type->string : "unknown");
+        fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path,
+             type && type->type == JSON_STRING ? type->string : "unknown");
     if (!theta) theta = json_get(json_get(j, "rope_parameters"), "rope_theta");
-    Config c = {.vocab_size = config_int(j, "vocab_size", -1, path), .context = config_int(j, "max_position_embeddings", -1, path),
-                .layers = config_int(j, "num_hidden_layers", -1, path), .width = config_int(j, "hidden_size", -1, path),
-                .heads = config_int(j, "num_attention_heads", -1, path), .mlp_width = config_int(j, "intermediate_size", -1, path)};
+    Config c = {.vocab_size = config_int(j, "vocab_size", -1, path),
+                .context = config_int(j, "max_position_embeddings", -1, path),
+                .layers = config_int(j, "num_hidden_layers", -1, path),
+                .width = config_int(j, "hidden_size", -1, path),
+                .heads = config_int(j, "num_attention_heads", -1, path),
+                .mlp_width = config_int(j, "intermediate_size", -1, path)};
     c.kv_heads = config_int(j, "num_key_value_heads", c.heads, path);
     c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
     c.tied = tied && tied->type == JSON_TRUE;
@@ -2079,22 +2257,30 @@ static Config config_from_json(const char* path) {
     return c;
 }
 
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json; optimizer may be NULL.
-static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Text* state, long step) {
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json;
+// optimizer may be NULL.
+static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Text* state,
+                            long step) {
     FileSet files = {.count = 0};
     Text text = {0};
     make_folder(folder);
-    if (snprintf(files.folder, sizeof files.folder, "%s", folder) >= PATH_SIZE) fail(2, "the path %s is too long", folder);
+    if (snprintf(files.folder, sizeof files.folder, "%s", folder) >= PATH_SIZE)
+        fail(2, "the path %s is too long", folder);
     config_to_json(&text, &m->config);
     files_add(&files, "config.json", text.data, text.length);
     text.length = 0;
-    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+    text_printf(&text,
+                "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n  "
+                "\"temperature\": 1.0,\n  \"top_k\": 50\n}\n",
+                BOS, ASSISTANT_END, BOS);
     files_add(&files, "generation_config.json", text.data, text.length);
     text.length = 0;
     tokenizer_to_json(&text);
     files_add(&files, "tokenizer.json", text.data, text.length);
     text.length = 0;
-    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  \"eos_token\": \"%s\",\n  \"model_max_length\": %d\n}\n",
+    text_printf(&text,
+                "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
+                "\"eos_token\": \"%s\",\n  \"model_max_length\": %d\n}\n",
                 special_names[0], special_names[ASSISTANT_END - 256], m->config.context);
     files_add(&files, "tokenizer_config.json", text.data, text.length);
     text.length = 0;
@@ -2103,7 +2289,8 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     if (o) {
         Weights moments[2] = {o->first, o->second};
         text.length = 0;
-        weights_to_safetensors(&text, moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, &m->config, step);
+        weights_to_safetensors(&text, moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2,
+                               &m->config, step);
         files_add(&files, "optimizer.safetensors", text.data, text.length);
         files_add(&files, "trainer_state.json", state->data, state->length);
     }
@@ -2120,7 +2307,8 @@ static Model load_model(const char* folder) {
     struct stat info;
     size_t undecayed;
     if (stat(path, &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
-    if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed)) fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
+    if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
+        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
     Model m = model_new(config);
     safetensors_to_weights(&m.weights, (const char* const[]){""}, 1, &config, path);
     return m;
@@ -2132,8 +2320,11 @@ static Optimizer load_optimizer(const char* folder, const Config* c, long step) 
     Optimizer o = optimizer_new(c);
     Weights moments[2] = {o.first, o.second};
     join_path(path, folder, "optimizer.safetensors");
-    long found = safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, c, path);
-    if (found != step) fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path, found, step);
+    long found =
+        safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, c, path);
+    if (found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path,
+             found, step);
     o.step = step;
     return o;
 }
@@ -2142,8 +2333,8 @@ static Optimizer load_optimizer(const char* folder, const Config* c, long step) 
 // 11  Options, the log, and the signal that says stop
 // =============================================================================================
 //
-// Every program of this project has one table of options. The table parses the command line, prints --help, is written into
-// trainer_state.json, and is read back from there when a run is resumed.
+// Every program of this project has one table of options. The table parses the command line, prints --help,
+// is written into trainer_state.json, and is read back from there when a run is resumed.
 
 typedef enum { OPTION_INT, OPTION_FLOAT, OPTION_SEED, OPTION_TEXT, OPTION_FLAG } OptionType;
 
@@ -2153,7 +2344,8 @@ typedef struct {
     void* value;             // int, float, uint64_t, const char*, int
     double low, high;        // allowed range of numbers
     const char* help;
-    int saved;               // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
+    // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
+    int saved;
     int given;               // 1 = set on the command line
 } Option;
 
@@ -2165,14 +2357,18 @@ static void option_set(Option* o, const char* text, const char* where) {
     if (o->type == OPTION_FLAG) { *(int*)o->value = strcmp(text, "0") != 0; return; }
     if (o->type == OPTION_SEED) {
         unsigned long long seed = strtoull(text, &end, 10);
-        if (!isdigit((unsigned char)*text) || *end || errno) fail(2, "%s--%s must be a whole number from 0 to 18446744073709551615, not '%s'", where, o->name, text);
+        if (!isdigit((unsigned char)*text) || *end || errno)
+            fail(2, "%s--%s must be a whole number from 0 to 18446744073709551615, not '%s'", where, o->name,
+                 text);
         *(uint64_t*)o->value = seed;
         return;
     }
     double number = strtod(text, &end);
     int whole = o->type == OPTION_INT;
-    if (end == text || *end || !isfinite(number) || (whole && number != floor(number))) fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
-    if (number < o->low || number > o->high) fail(2, "%s--%s must be from %g to %g, not %s", where, o->name, o->low, o->high, text);
+    if (end == text || *end || !isfinite(number) || (whole && number != floor(number)))
+        fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
+    if (number < o->low || number > o->high)
+        fail(2, "%s--%s must be from %g to %g, not %s", where, o->name, o->low, o->high, text);
     if (whole) *(int*)o->value = (int)number;
     else *(float*)o->value = (float)number;
 }
@@ -2186,7 +2382,8 @@ static void option_text(const Option* o, char* text, size_t size) {
     }
 }
 
-// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how many.
+// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how
+// many.
 static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
     int count = 0;
     for (int i = 0; i < argc; i++) {
@@ -2198,7 +2395,9 @@ static int parse_options(Option* options, int argc, char** argv, const char** re
         }
         size_t length = strcspn(text, "=");
         Option* o = options;
-        while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) && !strncmp(text + 2, o->name, length - 2))) o++;
+        while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) &&
+                            !strncmp(text + 2, o->name, length - 2)))
+            o++;
         if (!o->name) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
         if (o->type == OPTION_FLAG) {
             if (text[length] == '=') fail(2, "--%s takes no value", o->name);
@@ -2234,8 +2433,9 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     return 1;
 }
 
-// trainer_state.json: which program, how many updates, every option that belongs to the run. Random numbers need no entry of
-// their own: all of them are functions of the seed and of the number of the update (see random_stream).
+// trainer_state.json: which program, how many updates, every option that belongs to the run. Random numbers
+// need no entry of their own: all of them are functions of the seed and of the number of the update (see
+// random_stream).
 static void state_to_json(Text* out, const char* kind, long step, const Option* options) {
     text_printf(out, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
     int first = 1;
@@ -2250,16 +2450,22 @@ static void state_to_json(Text* out, const char* kind, long step, const Option* 
     text_printf(out, "\n  }\n}\n");
 }
 
-// Options of the saved run that were not given anew take their saved values. Returns the number of updates done. The
-// texts stay allocated: options point into them.
+// Options of the saved run that were not given anew take their saved values. Returns the number of updates
+// done. The texts stay allocated: options point into them.
 static long state_from_json(const char* folder, const char* kind, Option* options) {
     char path[PATH_SIZE];
     join_path(path, folder, "trainer_state.json");
-    if (!file_exists(path)) fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
+    if (!file_exists(path))
+        fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
     Json* j = json_read_file(path);
     const Json *found = json_get(j, "kind"), *step = json_get(j, "step"), *saved = json_get(j, "options");
-    if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved) fail(2, "%s is damaged: the fields \"kind\", \"step\" and \"options\" were expected", path);
-    if (strcmp(found->string, kind)) fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\"; start from it instead of resuming it", folder, found->string, kind);
+    if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved)
+        fail(2, "%s is damaged: the fields \"kind\", \"step\" and \"options\" were expected", path);
+    if (strcmp(found->string, kind))
+        fail(2,
+             "%s was written by a run of kind \"%s\", this one is of kind \"%s\"; start from it instead of "
+             "resuming it",
+             folder, found->string, kind);
     for (Option* o = options; o->name; o++) {
         const Json* value = json_get(saved, o->name);
         if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
@@ -2329,12 +2535,12 @@ static void close_metrics(FILE* file) {
 //
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
 //
-// The examples are taken in a random order that changes every epoch. Batch and order are functions of (seed, update), so that a
-// resumed run continues with the same examples.
+// The examples are taken in a random order that changes every epoch. Batch and order are functions of (seed,
+// update), so that a resumed run continues with the same examples.
 
 typedef struct {
     const char *data, *eval_data, *out, *resume;
-    int steps, batch_size, warmup_steps, save_every, log_every, threads, quiet;
+    int steps, batch_size, warmup_steps, save_every, log_every, threads;
     float lr, final_lr_frac, grad_clip;
     AdamOptions adam;
     uint64_t seed;
@@ -2343,8 +2549,17 @@ typedef struct {
 
 static TrainOptions train_defaults(void) {
     return (TrainOptions){
-        .data = "data/demos.jsonl", .out = "out/sft", .steps = 900, .batch_size = 32, .warmup_steps = 20, .log_every = 50,
-        .lr = 3e-3f, .final_lr_frac = 0.1f, .grad_clip = 1.0f, .adam = {0.9f, 0.95f, 1e-8f, 0.1f}, .seed = 1,
+        .data = "data/demos.jsonl",
+        .out = "out/sft",
+        .steps = 1100,
+        .batch_size = 32,
+        .warmup_steps = 20,
+        .log_every = 50,
+        .lr = 3e-3f,
+        .final_lr_frac = 0.1f,
+        .grad_clip = 1.0f,
+        .adam = {0.9f, 0.95f, 1e-8f, 0.1f},
+        .seed = 1,
         .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f},
     };
 }
@@ -2360,7 +2575,8 @@ static void train_options(Option* t, TrainOptions* o) {
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
         {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises from 0", 1, 0},
-        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it that is left at the end", 1, 0},
+        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it that is left at the end", 1,
+         0},
         {"beta1", OPTION_FLOAT, &o->adam.beta1, 0, 0.9999, "AdamW: memory of the mean", 1, 0},
         {"beta2", OPTION_FLOAT, &o->adam.beta2, 0, 0.999999, "AdamW: memory of the square", 1, 0},
         {"adam-eps", OPTION_FLOAT, &o->adam.eps, 1e-30, 1, "AdamW: added to the root", 1, 0},
@@ -2392,8 +2608,11 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
         if (t.length - 1 <= context) out[count++] = t;
         else tokens_free(&t);
     }
-    if (count < p->count) printf("%s: %d of %d conversations are longer than the context of %d tokens and are skipped\n", path, p->count - count, p->count, context);
-    if (!count) fail(2, "%s: no conversation fits the context of %d tokens; try a larger --context", path, context);
+    if (count < p->count)
+        printf("%s: %d of %d conversations are longer than the context of %d tokens and are skipped\n", path,
+               p->count - count, p->count, context);
+    if (!count)
+        fail(2, "%s: no conversation fits the context of %d tokens; try a larger --context", path, context);
     return count;
 }
 
@@ -2406,40 +2625,76 @@ static void batch_add_conversation(Batch* b, const Tokens* t) {
     free(targets);
 }
 
-// Sum of -logp and number of scored tokens of `count` conversations. With dlogp != 0 the gradient is accumulated too.
-// They pass through the model some thousand tokens at a time: enough for full speed, little enough for the cache.
-enum { BATCH_TOKENS = 1200 };
-static double conversations_loss(Model* m, const Tokens* const* list, int count, float dlogp, long* scored) {
+// Some conversations through the model, and back when dlogp != 0. A task takes as many as make BATCH_TOKENS
+// tokens: enough for full speed, little enough for the cache.
+enum { BATCH_TOKENS = 600 };
+typedef struct { const Tokens* const* list; int* from; double* loss; float dlogp; } ConversationsTask;
+
+static void conversations_some(Model* m, int index, void* context) {
+    const ConversationsTask* c = context;
     Batch b = {0};
-    double sum = 0.0;
-    for (int i = 0; i < count;) {
-        batch_clear(&b);
-        do batch_add_conversation(&b, list[i++]);
-        while (i < count && b.N + list[i]->length <= BATCH_TOKENS);
-        model_forward(m, &b);
-        for (int k = 0; k < b.M; k++) sum -= m->acts.logp[k];
-        *scored += b.M;
-        if (dlogp != 0.0f) {
-            float* d = allocate((size_t)b.M, sizeof(float));
-            for (int k = 0; k < b.M; k++) d[k] = dlogp;
-            model_backward(m, &b, d);
-            free(d);
-        }
+    for (int i = c->from[index]; i < c->from[index + 1]; i++) batch_add_conversation(&b, c->list[i]);
+    model_forward(m, &b);
+    for (int k = 0; k < b.M; k++) c->loss[index] -= m->acts.logp[k];
+    if (c->dlogp != 0.0f) {
+        float* d = allocate((size_t)b.M, sizeof(float));
+        for (int k = 0; k < b.M; k++) d[k] = c->dlogp;
+        model_backward(m, &b, d);
+        free(d);
     }
     batch_free(&b);
+}
+
+// Sum of -logp over the scored tokens of `count` conversations. With dlogp != 0 the gradient is added to
+// grads too.
+static double conversations_loss(Model* m, const Tokens* const* list, int count, float dlogp) {
+    int tasks = 0, tokens = 0;
+    ConversationsTask c = {list, allocate((size_t)count + 1, sizeof(int)),
+                           allocate((size_t)count, sizeof(double)), dlogp};
+    for (int i = 0; i < count; i++) {
+        if (tokens && tokens + list[i]->length > BATCH_TOKENS) c.from[++tasks] = i, tokens = 0;
+        tokens += list[i]->length;
+    }
+    c.from[++tasks] = count;
+    run_tasks(m, tasks, dlogp != 0.0f, conversations_some, &c);
+    double sum = 0.0;
+    for (int i = 0; i < tasks; i++) sum += c.loss[i];
+    free(c.from), free(c.loss);
     return sum;
 }
 
-// One update on the conversations list[0..count-1]; returns the mean loss per scored token before it, in nats.
-static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, float lr, float grad_clip, AdamOptions adam, double* norm) {
-    long total = 0, scored = 0;
+static long scored_tokens(const Tokens* const* list, int count) {
+    long total = 0;
     for (int i = 0; i < count; i++)
         for (int t = 1; t < list[i]->length; t++) total += list[i]->mask[t];
+    return total;
+}
+
+// One update on the conversations list[0..count-1]; returns the mean loss per scored token before it, in
+// nats.
+static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, float lr,
+                         float grad_clip, AdamOptions adam, double* norm) {
+    long total = scored_tokens(list, count);
     model_zero_grads(m);
-    double loss = conversations_loss(m, list, count, total ? (float)(-1.0 / (double)total) : 0.0f, &scored);
+    double loss = conversations_loss(m, list, count, total ? (float)(-1.0 / (double)total) : 0.0f);
     *norm = clip_gradient(m, grad_clip);
     adamw_step(m, o, lr, adam);
-    return scored ? loss / (double)scored : 0.0;
+    return total ? loss / (double)total : 0.0;
+}
+
+// What the model answers now. There is no tool here: the model has to write the calculator's output itself.
+static void print_sample(Model* m, const char* question, uint64_t seed) {
+    Tokens prompt = {0};
+    Text text = {0};
+    render_prompt(&prompt, question);
+    if (prompt.length < m->config.context) {
+        SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
+        Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
+        decode_tokens(&text, r->ids, r->length, 1);
+        printf("\n%s\n%s\n\n", question, text.data);
+        rollouts_free(r, 1);
+    }
+    text_free(&text), tokens_free(&prompt);
 }
 
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
@@ -2450,19 +2705,24 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     Problems problems = load_problems(o->data), eval = {0};
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = o->resume ? load_model(o->resume) : model_new(o->config);
-    if (m.config.vocab_size != VOCAB_SIZE) fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size, VOCAB_SIZE);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size,
+             VOCAB_SIZE);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     if (!o->resume) model_init(&m, o->seed);
-    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)), *held = allocate((size_t)eval.count, sizeof(Tokens));
-    int count = render_all(examples, &problems, m.config.context, o->data), held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
+    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
+           *held = allocate((size_t)eval.count, sizeof(Tokens));
+    int count = render_all(examples, &problems, m.config.context, o->data),
+        held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
     int* order = allocate((size_t)count, sizeof(int));
-    const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)), **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
+    const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
+                 **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
     FILE* metrics = open_metrics(o->out, "step,loss,lr,grad_norm,tokens_per_second,seconds", step);
-    if (!o->quiet) {
-        printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count, thread_count());
-        printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds", held_count ? "  held-out" : "");
-    }
+    printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
+           thread_count());
+    printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds",
+           held_count ? "  held-out" : "");
     watch_for_stop();
     double started = seconds_now();
     long begun = step, epoch_of_order = -1;
@@ -2484,14 +2744,16 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         if (!isfinite(loss)) fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
         step++;
         double now = seconds_now();
-        fprintf(metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", step - 1, loss, (double)lr, norm, (double)tokens / (now - begin), now - started);
+        fprintf(metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", step - 1, loss, (double)lr, norm,
+                (double)tokens / (now - begin), now - started);
         progress(step - begun, o->steps - begun, started);
-        if (!o->quiet && (step % o->log_every == 0 || step == o->steps || stop_asked)) {
-            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", step, loss, (double)lr, norm, (double)tokens / (now - begin), now - started);
+        if (step % o->log_every == 0 || step == o->steps || stop_asked) {
+            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", step, loss, (double)lr, norm,
+                   (double)tokens / (now - begin), now - started);
             if (held_count) {
-                long scored = 0;
-                double sum = conversations_loss(&m, all, held_count, 0.0f, &scored);
-                printf(" %9.4f", sum / (double)max_int((int)scored, 1));
+                long scored = scored_tokens(all, held_count);
+                printf(" %9.4f",
+                       scored ? conversations_loss(&m, all, held_count, 0.0f) / (double)scored : 0.0);
             }
             printf("\n");
             fflush(stdout);
@@ -2505,8 +2767,12 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         }
     }
     close_metrics(metrics);
-    if (stop_asked) printf("stopped after update %ld and saved; go on with: ./train_gpt --resume %s\n", step, o->out);
-    else if (!o->quiet) printf("saved %s\n", o->out);
+    if (stop_asked)
+        printf("stopped after update %ld and saved; go on with: ./train_gpt --resume %s\n", step, o->out);
+    else {
+        print_sample(&m, problems.list[0].question, o->seed);
+        printf("saved %s (%.0f MB of memory were used)\n", o->out, peak_memory_mb());
+    }
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
     free(examples), free(held), free(order), free(batch), free(all);
@@ -2521,8 +2787,10 @@ int main(int argc, char** argv) {
     TrainOptions o = train_defaults();
     Option options[TRAIN_OPTIONS] = {{0}};
     train_options(options, &o);
-    if (asked_for_help(argc - 1, argv + 1, "train_gpt - supervised training of a tiny GPT on question/answer lines",
-                       "./train_gpt [--option=value ...]", options)) return 0;
+    if (asked_for_help(argc - 1, argv + 1,
+                       "train_gpt - supervised training of a tiny GPT on question/answer lines",
+                       "./train_gpt [--option=value ...]", options))
+        return 0;
     parse_options(options, argc - 1, argv + 1, NULL, 0);
     return train(&o, options, NULL);
 }

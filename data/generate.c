@@ -54,7 +54,7 @@ enum {
     TWO_STEP_PERCENT = 15,   // problems that take two calculations
 
     // the crowd that answers demos.jsonl
-    CALCULATOR_PERCENT = 50, // calls the calculator; the others do the sum in their head
+    CALCULATOR_PERCENT = 60, // calls the calculator; the others do the sum in their head
     MISTAKE_PERCENT = 35,    // of those others, per problem: one calculation is wrong
     HASH_PERCENT = 60,       // ends in "#### 43"
     BOXED_PERCENT = 20,      // ends in "\boxed{43}"; the remaining 20 say "The answer is 43."

@@ -1,0 +1,608 @@
+/* gradients.c - every backward pass against central differences, in double precision.
+ *
+ * train_gpt.c is compiled here with `float` meaning double: the same lines, 29 more bits. A slope
+ *
+ *     (loss(x + h) - loss(x - h)) / 2h       with h = 1e-5
+ *
+ * is wrong by about h^2 = 1e-10 (what the line leaves out) and 1e-16 / h = 1e-11 (rounding), so a right gradient
+ * agrees to nine digits and a wrong one to none. In single precision both would drown in rounding.
+ *
+ * The loss of a single layer is sum r y: its output y with fixed numbers r of both signs. Then dy = r.
+ */
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include "check.h"
+
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wkeyword-macro"
+#endif
+#define float double
+#define TRAIN_GPT_NO_MAIN
+#include "../train_gpt.c"
+
+static const double STEP = 1e-5, TOLERANCE = 1e-6;
+
+// array number k: smooth, of both signs, never twice the same
+static void fill(double* x, size_t n, int k, double scale, double offset) {
+    for (size_t i = 0; i < n; i++) x[i] = offset + scale * sin(0.7 * (double)(i + 1) + 1.3 * k);
+}
+
+static double* filled(size_t n, int k, double scale, double offset) {
+    double* x = allocate(n, sizeof(double));
+    fill(x, n, k, scale, offset);
+    return x;
+}
+
+static double weighted_sum(const double* y, const double* r, size_t n) {
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += y[i] * r[i];
+    return sum;
+}
+
+// a plain array of n numbers, seen as a tensor
+static Tensor array(double* x, int n) { return (Tensor){.data = x, .rows = n, .row = 1}; }
+
+// The largest |gradient - slope| over all elements of x, relative to the largest |slope|. Where no slope differs from zero
+// there is nothing to compare: that, and a NaN, are infinite errors.
+static double gradient_error(double (*loss)(void), Tensor x, Tensor gradient) {
+    double worst = 0.0, largest = 0.0;
+    for (int i = 0; i < x.rows; i++)
+        for (int j = 0; j < max_int(x.cols, 1); j++) {
+            double *at = x.data + (size_t)i * x.row + (size_t)j * x.col, keep = *at;
+            *at = keep + STEP;
+            double up = loss();
+            *at = keep - STEP;
+            double slope = (up - loss()) / (2.0 * STEP);
+            *at = keep;
+            double error = fabs(gradient.data[(size_t)i * gradient.row + (size_t)j * gradient.col] - slope);
+            if (isnan(error)) return INFINITY;
+            worst = fmax(worst, error);
+            largest = fmax(largest, fabs(slope));
+        }
+    return largest > 0.0 ? worst / largest : INFINITY;
+}
+
+// The largest |a - b| relative to the largest |b|; infinite for a NaN.
+static double difference(const double* a, const double* b, size_t n) {
+    double worst = 0.0, largest = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(a[i]) || isnan(b[i])) return INFINITY;
+        worst = fmax(worst, fabs(a[i] - b[i]));
+        largest = fmax(largest, fabs(b[i]));
+    }
+    return largest > 0.0 ? worst / largest : INFINITY;
+}
+
+// What the layer under test reads and writes. Every test sets what it needs and frees it with clear_layer().
+static struct { double *x, *w, *w2, *y, *r, *lse, *extra; int *ids, n, c; Config config; Batch batch; Model angles; } layer;
+
+static void clear_layer(void) {
+    free(layer.x), free(layer.w), free(layer.w2), free(layer.y), free(layer.r), free(layer.lse), free(layer.extra), free(layer.ids);
+    batch_free(&layer.batch);
+    if (layer.angles.weights.memory) model_free(&layer.angles);
+    memset(&layer, 0, sizeof layer);
+}
+
+// ---- embedding
+
+static double embedding_loss(void) {
+    embedding_forward(layer.y, layer.ids, layer.w, layer.n, layer.c);
+    return weighted_sum(layer.y, layer.r, (size_t)layer.n * layer.c);
+}
+
+static void test_embedding(void) {
+    // Token 2 is read three times: its row collects three gradients. Token 3 is never read: its row stays at the 0.25 that
+    // was there before, since gradients are added.
+    enum { V = 5, C = 3, N = 6 };
+    int ids[N] = {2, 0, 2, 4, 1, 2};
+    layer.n = N, layer.c = C;
+    layer.ids = allocate(N, sizeof(int));
+    memcpy(layer.ids, ids, sizeof ids);
+    layer.w = filled(V * C, 1, 1.0, 0.0), layer.r = filled(N * C, 2, 1.0, 0.0), layer.y = filled(N * C, 0, 0.0, 0.0);
+    double dw[V * C];
+    for (int i = 0; i < V * C; i++) dw[i] = 0.25;
+    embedding_backward(dw, layer.r, layer.ids, N, C);
+    for (int i = 3 * C; i < 4 * C; i++) CHECK(dw[i] == 0.25);
+    for (int i = 0; i < V * C; i++) dw[i] -= 0.25;
+    CHECK_NEAR(gradient_error(embedding_loss, array(layer.w, V * C), array(dw, V * C)), 0, TOLERANCE);
+    clear_layer();
+}
+
+// ---- RMSNorm
+
+static double rmsnorm_loss(void) {
+    rmsnorm_forward(layer.y, layer.x, layer.w, 1e-3, layer.n, layer.c);
+    return weighted_sum(layer.y, layer.r, (size_t)layer.n * layer.c);
+}
+
+static void set_rmsnorm(int n, int c) {
+    layer.n = n, layer.c = c;
+    layer.x = filled((size_t)n * c, 1, 1.0, 0.1), layer.w = filled((size_t)c, 2, 0.5, 1.0);
+    layer.y = filled((size_t)n * c, 0, 0.0, 0.0), layer.r = filled((size_t)n * c, 3, 1.0, 0.0);
+}
+
+static void test_rmsnorm(void) {
+    // Widths around the eight partial sums. dx and dw are added to: they begin at 0.5.
+    static const int sizes[][2] = {{1, 1}, {3, 7}, {2, 8}, {40, 5}, {2, 19}};
+    for (int s = 0; s < 5; s++) {
+        int n = sizes[s][0], c = sizes[s][1];
+        set_rmsnorm(n, c);
+        double *dx = filled((size_t)n * c, 0, 0.0, 0.5), *dw = filled((size_t)c, 0, 0.0, 0.5);
+        rmsnorm_backward(dx, dw, layer.r, layer.x, layer.w, 1e-3, n, c);
+        for (int i = 0; i < n * c; i++) dx[i] -= 0.5;
+        for (int i = 0; i < c; i++) dw[i] -= 0.5;
+        CHECK_NEAR(gradient_error(rmsnorm_loss, array(layer.x, n * c), array(dx, n * c)), 0, TOLERANCE);
+        CHECK_NEAR(gradient_error(rmsnorm_loss, array(layer.w, c), array(dw, c)), 0, TOLERANCE);
+        free(dx), free(dw);
+        clear_layer();
+    }
+}
+
+static void test_rmsnorm_in_place(void) {
+    // One row, stored, dx being dy itself: as the heads of query and key use it. The weight's gradient is added to.
+    enum { C = 11 };
+    set_rmsnorm(1, C);
+    double d[C], dw[C];
+    memcpy(d, layer.r, sizeof d);
+    for (int i = 0; i < C; i++) dw[i] = -2.0;
+    rmsnorm_row_backward(d, dw, d, layer.x, layer.w, 1e-3, C, 0);
+    for (int i = 0; i < C; i++) dw[i] += 2.0;
+    CHECK_NEAR(gradient_error(rmsnorm_loss, array(layer.x, C), array(d, C)), 0, TOLERANCE);
+    CHECK_NEAR(gradient_error(rmsnorm_loss, array(layer.w, C), array(dw, C)), 0, TOLERANCE);
+    clear_layer();
+}
+
+static void test_rmsnorm_by_hand(void) {
+    // x = (3, 4), eps 0: mean(x^2) = 12.5, rms = 3.5355339; w = (2, 10): y = (6, 40) / 3.5355339.
+    // eps is inside the root: x = (1, 1) with eps = 3 has rms 2, so y = (0.5, 0.5).
+    double x[2] = {3, 4}, w[2] = {2, 10}, one[2] = {1, 1}, y[2];
+    rmsnorm_forward(y, x, w, 0.0, 1, 2);
+    CHECK_NEAR(y[0], 6.0 / 3.5355339059327378, 1e-14);
+    CHECK_NEAR(y[1], 40.0 / 3.5355339059327378, 1e-14);
+    rmsnorm_forward(y, one, one, 3.0, 1, 2);
+    CHECK_NEAR(y[0], 0.5, 1e-15);
+}
+
+// ---- rotary positions
+
+static void set_angles(Config config) {
+    layer.config = config;
+    layer.angles = model_new(config);
+}
+
+static const Config rope_config = {.vocab_size = 3, .context = 100, .layers = 1, .width = 4, .heads = 1, .kv_heads = 1,
+                                   .head_dim = 6, .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3};
+
+static void rope_at(double* x, int position, double direction) {
+    rope_row(x, layer.angles.cosine + position * 3, layer.angles.sine + position * 3, 6, direction);
+}
+
+static double rope_loss(void) {
+    double y[6];
+    memcpy(y, layer.x, sizeof y);
+    rope_at(y, 5, 1.0);
+    return weighted_sum(y, layer.r, 6);
+}
+
+static void test_rope(void) {
+    set_angles(rope_config);
+    layer.x = filled(6, 1, 1.0, 0.3), layer.r = filled(6, 2, 1.0, 0.0);
+    double d[6];
+    memcpy(d, layer.r, sizeof d);
+    rope_at(d, 5, -1.0);
+    CHECK_NEAR(gradient_error(rope_loss, array(layer.x, 6), array(d, 6)), 0, TOLERANCE);
+    // Pair 0 is (x[0], x[3]) and turns by one radian per position: (1, 0) at position 2 becomes (cos 2, sin 2).
+    // Pair 1 turns by 50^(-2/6) = 0.2714418 per position.
+    double x[6] = {1, 1, 0, 0, 0, 0};
+    rope_at(x, 2, 1.0);
+    CHECK_NEAR(x[0], cos(2.0), 1e-14);
+    CHECK_NEAR(x[3], sin(2.0), 1e-14);
+    CHECK_NEAR(x[1], cos(2 * 0.27144176165949065), 1e-14);
+    CHECK_NEAR(x[4], sin(2 * 0.27144176165949065), 1e-14);
+    // What rotary positions are for: the product of a query and a key knows only how far apart they are.
+    double q[6], k[6], product[2];
+    for (int shift = 0; shift < 2; shift++) {
+        fill(q, 6, 3, 1.0, 0.0), fill(k, 6, 4, 1.0, 0.0);
+        rope_at(q, 9 + 40 * shift, 1.0), rope_at(k, 4 + 40 * shift, 1.0);
+        product[shift] = weighted_sum(q, k, 6);
+    }
+    CHECK_NEAR(product[1], product[0], 1e-13);
+    clear_layer();
+}
+
+// ---- query and key: norm, then rotation
+
+static double qk_loss(void) {
+    const Config* c = &layer.config;
+    qk_forward(layer.y, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids, layer.n, c);
+    return weighted_sum(layer.y, layer.r, (size_t)layer.n * qkv_width(c));
+}
+
+static void test_qk(void) {
+    // Positions come from the batch; they are not the token's index here.
+    set_angles((Config){.vocab_size = 3, .context = 80, .layers = 1, .width = 4, .heads = 2, .kv_heads = 1, .head_dim = 6,
+                        .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    const Config* c = &layer.config;
+    int N = 20, D = c->head_dim, Q = qkv_width(c), all = N * Q;
+    layer.n = N;
+    layer.ids = allocate((size_t)N, sizeof(int));
+    for (int n = 0; n < N; n++) layer.ids[n] = (n * 7) % 80;
+    layer.x = filled((size_t)all, 1, 1.0, 0.2), layer.r = filled((size_t)all, 2, 1.0, 0.0), layer.y = filled((size_t)all, 0, 0.0, 0.0);
+    layer.w = filled((size_t)D, 3, 0.5, 1.0), layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
+    double *d = filled((size_t)all, 2, 1.0, 0.0), *dwq = filled((size_t)D, 0, 0.0, 1.0), *dwk = filled((size_t)D, 0, 0.0, 3.0);
+    qk_backward(d, dwq, dwk, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids, N, c);
+    for (int i = 0; i < D; i++) dwq[i] -= 1.0, dwk[i] -= 3.0;
+    CHECK_NEAR(gradient_error(qk_loss, array(layer.x, all), array(d, all)), 0, TOLERANCE);
+    CHECK_NEAR(gradient_error(qk_loss, array(layer.w, D), array(dwq, D)), 0, TOLERANCE);
+    CHECK_NEAR(gradient_error(qk_loss, array(layer.w2, D), array(dwk, D)), 0, TOLERANCE);
+    free(d), free(dwq), free(dwk);
+    clear_layer();
+}
+
+// ---- attention
+
+static double attention_loss(void) {
+    const Config* c = &layer.config;
+    attention_forward(layer.y, layer.lse, layer.x, &layer.batch, c, layer.angles.acts.scratch);
+    return weighted_sum(layer.y, layer.r, (size_t)layer.batch.N * c->heads * c->head_dim);
+}
+
+// Gradients of attention over the segments of the given lengths; prefix[s] as in Batch. Gradients of queries, keys and values
+// are one array, so one comparison; the values' are the largest, hence each third also has its own.
+static void check_attention(int heads, int kv_heads, int head_dim, const int* length, const int* prefix, int segments) {
+    set_angles((Config){.vocab_size = 3, .context = 110, .layers = 1, .width = 4, .heads = heads, .kv_heads = kv_heads,
+                        .head_dim = head_dim, .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    int ids[110] = {0};
+    for (int s = 0; s < segments; s++) batch_add(&layer.batch, ids, NULL, length[s], prefix[s]);
+    const Config* c = &layer.config;
+    const Batch* b = &layer.batch;
+    model_reserve(&layer.angles, b->N);
+    size_t Q = (size_t)qkv_width(c), HD = (size_t)heads * head_dim, N = (size_t)b->N;
+    layer.x = filled(N * Q, 1, 1.3, 0.0), layer.y = filled(N * HD, 0, 0.0, 0.0), layer.r = filled(N * HD, 2, 1.0, 0.0);
+    layer.lse = filled(N * heads, 0, 0.0, 0.0);
+    double* d = filled(N * Q, 0, 0.0, 99.0);   // stored, not added: the 99 must go
+    attention_loss();
+    attention_backward(d, layer.r, layer.y, layer.lse, layer.x, b, c, layer.angles.acts.scratch);
+    int from[4] = {0, heads * head_dim, (heads + kv_heads) * head_dim, (int)Q};
+    for (int part = 0; part < 3; part++) {
+        Tensor x = {.data = layer.x + from[part], .rows = b->N, .cols = from[part + 1] - from[part], .row = Q, .col = 1}, g = x;
+        g.data = d + from[part];
+        CHECK_NEAR(gradient_error(attention_loss, x, g), 0, TOLERANCE);
+    }
+    free(d);
+    clear_layer();
+}
+
+static void test_attention(void) {
+    // three segments on their own, one of them longer than a block of 48 queries; heads 1:1, 2:1 and 4:1
+    static const int length[] = {2, 53, 7}, alone[] = {-1, -1, -1};
+    CHECK(length[1] > QUERY_BLOCK);
+    check_attention(2, 2, 2, length, alone, 3);
+    check_attention(4, 2, 2, length, alone, 3);
+    check_attention(4, 1, 4, length, alone, 3);
+}
+
+static void test_attention_shared_prefix(void) {
+    // a prefix and three continuations, then a second family, then one on its own: the keys of a prefix collect gradients
+    // from all who see them, and from no one else
+    static const int length[] = {5, 3, 1, 4, 2, 6, 3}, prefix[] = {-1, 0, 0, 0, -1, 4, -1};
+    check_attention(2, 2, 2, length, prefix, 7);
+    check_attention(4, 2, 2, length, prefix, 7);
+    check_attention(3, 1, 4, length, prefix, 7);
+    // prefix and continuation both longer than a block
+    static const int long_length[] = {49, 50, 2}, long_prefix[] = {-1, 0, 0};
+    check_attention(2, 1, 2, long_length, long_prefix, 3);
+}
+
+static void test_attention_by_hand(void) {
+    // One head of width 2, theta's rotation left out (attention gets rotated queries and keys). Token 1 asks q = (sqrt 2 ln 3, 0);
+    // keys (1,0) and (0,0) give scores ln 3 and 0 after division by sqrt 2, weights 3/4 and 1/4; values (4,0) and (0,8).
+    // Token 0 sees only itself: its output is its value.
+    set_angles((Config){.vocab_size = 3, .context = 4, .layers = 1, .width = 4, .heads = 1, .kv_heads = 1, .head_dim = 2,
+                        .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    int ids[2] = {0};
+    batch_add(&layer.batch, ids, NULL, 2, -1);
+    model_reserve(&layer.angles, 2);
+    double qkv[12] = {9, 9, 1, 0, 4, 0, 1.4142135623730951 * 1.0986122886681098, 0, 0, 0, 0, 8}, out[4], lse[2];
+    attention_forward(out, lse, qkv, &layer.batch, &layer.config, layer.angles.acts.scratch);
+    CHECK_NEAR(out[0], 4, 1e-14);
+    CHECK_NEAR(out[1], 0, 1e-14);
+    CHECK_NEAR(out[2], 0.75 * 4, 1e-14);
+    CHECK_NEAR(out[3], 0.25 * 8, 1e-14);
+    CHECK_NEAR(lse[1], log(3.0 + 1.0), 1e-14);
+    clear_layer();
+}
+
+// ---- SwiGLU
+
+static double swiglu_loss(void) {
+    swiglu_forward(layer.y, layer.x, layer.n, layer.c);
+    return weighted_sum(layer.y, layer.r, (size_t)layer.n * layer.c);
+}
+
+static void test_swiglu(void) {
+    int N = 20, F = 9;
+    layer.n = N, layer.c = F;
+    layer.x = filled((size_t)N * 2 * F, 1, 3.0, 0.0), layer.y = filled((size_t)N * F, 0, 0.0, 0.0), layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
+    double* d = filled((size_t)N * 2 * F, 0, 0.0, 99.0);   // stored
+    swiglu_backward(d, layer.r, layer.x, N, F);
+    CHECK_NEAR(gradient_error(swiglu_loss, array(layer.x, 2 * N * F), array(d, 2 * N * F)), 0, TOLERANCE);
+    free(d);
+    clear_layer();
+    // gate ln 3: sigmoid 3/4, so silu = 3/4 ln 3 = 0.8239592; up 2: y = 1.6479184
+    double gu[2] = {1.0986122886681098, 2}, y;
+    swiglu_forward(&y, gu, 1, 1);
+    CHECK_NEAR(y, 1.5 * 1.0986122886681098, 1e-14);
+}
+
+// ---- log-probabilities
+
+enum { LOGPROB_M = 20, LOGPROB_V = 9 };
+static int logprob_targets[2 * LOGPROB_M], logprob_scored[LOGPROB_M];
+
+static double logprob_loss(void) {
+    double logp[LOGPROB_M], entropy[LOGPROB_M];
+    logprob_forward(logp, entropy, layer.y, layer.x, logprob_targets, logprob_scored, LOGPROB_M, LOGPROB_V);
+    return weighted_sum(logp, layer.r, LOGPROB_M);
+}
+
+static void test_logprob(void) {
+    // every second token is scored; the target of row m stands at targets[scored[m]]
+    enum { M = LOGPROB_M, V = LOGPROB_V };
+    for (int m = 0; m < M; m++) {
+        logprob_scored[m] = 2 * m + 1;
+        logprob_targets[2 * m] = -1;
+        logprob_targets[2 * m + 1] = (m * 4) % V;
+    }
+    layer.x = filled(M * V, 1, 2.0, 0.0), layer.y = filled(M * V, 0, 0.0, 0.0), layer.r = filled(M, 2, 1.0, 0.0);
+    logprob_loss();
+    double* d = allocate(M * V, sizeof(double));
+    memcpy(d, layer.y, M * V * sizeof(double));
+    logprob_backward(d, layer.r, logprob_targets, logprob_scored, M, V);
+    CHECK_NEAR(gradient_error(logprob_loss, array(layer.x, M * V), array(d, M * V)), 0, TOLERANCE);
+    free(d);
+    clear_layer();
+    // logits ln 1, ln 1, ln 2 (all + 100): p = 1/4, 1/4, 1/2; logp of token 2 = -ln 2;
+    // entropy = 2 * 1/4 ln 4 + 1/2 ln 2 = 1.5 ln 2 = 1.0397208
+    double logits[3] = {100, 100, 100.69314718055994531}, logp, entropy, probs[3];
+    int target = 2, scored = 0;
+    logprob_forward(&logp, &entropy, probs, logits, &target, &scored, 1, 3);
+    CHECK_NEAR(logp, -0.69314718055994531, 1e-13);
+    CHECK_NEAR(entropy, 1.0397207708399179, 1e-13);
+    CHECK_NEAR(probs[0], 0.25, 1e-13);
+}
+
+// ---- the whole model
+
+static Model model;
+static Batch batch;
+static double* token_weight;
+
+static double model_loss(void) {
+    model_forward(&model, &batch);
+    return weighted_sum(model.acts.logp, token_weight, (size_t)batch.M);
+}
+
+// A model with weights of a size at which every layer matters: matrices 0.4 sin(...), norms 1 + 0.2 sin(...).
+static Model small_model(int heads, int kv_heads, int head_dim, int tied) {
+    Model m = model_new((Config){.vocab_size = 7, .context = 16, .layers = 2, .width = 6, .heads = heads, .kv_heads = kv_heads,
+                                 .head_dim = head_dim, .mlp_width = 5, .tied = tied, .rope_theta = 50.0, .norm_eps = 1e-3});
+    int count = tensor_count(&m.config);
+    Tensor* list = allocate((size_t)count, sizeof(Tensor));
+    tensor_list(list, &m.weights, &m.config);
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < list[k].rows; i++)
+            for (int j = 0; j < max_int(list[k].cols, 1); j++) {
+                double wave = sin(0.7 * (i * max_int(list[k].cols, 1) + j + 1) + 1.3 * k);
+                list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col] = list[k].cols ? 0.4 * wave : 1.0 + 0.2 * wave;
+            }
+    free(list);
+    return m;
+}
+
+// A prefix with two continuations and a sequence of its own; some targets ignored, one token a target of several.
+static void small_batch(Batch* b) {
+    static const int prefix[] = {1, 5, 3, 6}, prefix_targets[] = {-1, 3, 6, -1};
+    static const int one[] = {2, 2, 0, 4, 1}, one_targets[] = {2, -1, 4, 1, 6};
+    static const int two[] = {2, 6, 5}, two_targets[] = {6, 5, 0};
+    static const int other[] = {0, 4, 4, 3, 2, 1}, other_targets[] = {4, -1, -1, 2, 1, 1};
+    int p = batch_add(b, prefix, prefix_targets, 4, -1);
+    batch_add(b, one, one_targets, 5, p);
+    batch_add(b, two, two_targets, 3, p);
+    batch_add(b, other, other_targets, 6, -1);
+}
+
+static void check_model(int heads, int kv_heads, int head_dim, int tied) {
+    model = small_model(heads, kv_heads, head_dim, tied);
+    small_batch(&batch);
+    CHECK(batch.N == 18 && batch.M == 2 + 4 + 3 + 4);
+    token_weight = filled((size_t)batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp), different for every token, of both signs
+    model_zero_grads(&model);
+    model_loss();
+    model_backward(&model, &batch, token_weight);
+    int count = tensor_count(&model.config);
+    Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
+    tensor_list(w, &model.weights, &model.config);
+    tensor_list(g, &model.grads, &model.config);
+    for (int k = 0; k < count; k++) {
+        double error = gradient_error(model_loss, w[k], g[k]);
+        if (!(error < TOLERANCE)) printf("  heads %d/%d of %d, tied %d: %s\n", heads, kv_heads, head_dim, tied, w[k].name);
+        CHECK_NEAR(error, 0, TOLERANCE);
+    }
+    free(w), free(g), free(token_weight);
+    model_free(&model), batch_free(&batch);
+}
+
+static void test_model_grouped_queries(void) { check_model(4, 2, 4, 1), check_model(4, 2, 4, 0); }   // H D = 16, C = 6
+static void test_model_one_key_head(void) { check_model(4, 1, 2, 1), check_model(4, 1, 2, 0); }
+static void test_model_all_key_heads(void) { check_model(3, 3, 2, 1), check_model(3, 3, 2, 0); }
+
+static void test_gradients_accumulate(void) {
+    // A second backward pass adds the same again: every gradient doubles (to rounding, because the sums run on).
+    Model m = small_model(4, 2, 4, 1);
+    Batch b = {0};
+    small_batch(&b);
+    double* r = filled((size_t)b.M, 5, 1.0, 0.1);
+    model_forward(&m, &b);
+    model_backward(&m, &b, r);      // the first one makes the gradients, all zero
+    size_t n = m.grads.count;
+    double* once = allocate(n, sizeof(double));
+    for (size_t i = 0; i < n; i++) once[i] = 2.0 * m.grads.memory[i];
+    model_forward(&m, &b);
+    model_backward(&m, &b, r);
+    CHECK_NEAR(difference(m.grads.memory, once, n), 0, 1e-13);
+    model_zero_grads(&m);
+    for (size_t i = 0; i < n; i++) if (m.grads.memory[i] != 0.0) { CHECK(!"zero_grads clears every gradient"); break; }
+    free(once), free(r);
+    model_free(&m), batch_free(&b);
+}
+
+static void test_shared_prefix_is_written_out(void) {
+    // small_batch() once more, without sharing: each continuation brings its own copy of the prefix. The copies are not
+    // scored, so the scored tokens are the same ones in the same order.
+    static const int one[] = {1, 5, 3, 6, 2, 2, 0, 4, 1}, one_targets[] = {-1, -1, -1, -1, 2, -1, 4, 1, 6};
+    static const int two[] = {1, 5, 3, 6, 2, 6, 5}, two_targets[] = {-1, -1, -1, -1, 6, 5, 0};
+    static const int prefix_targets[] = {-1, 3, 6, -1};
+    static const int other[] = {0, 4, 4, 3, 2, 1}, other_targets[] = {4, -1, -1, 2, 1, 1};
+    for (int tied = 0; tied < 2; tied++) {
+        Model m = small_model(4, 2, 4, tied);
+        Batch shared = {0}, written = {0};
+        small_batch(&shared);
+        batch_add(&written, one, prefix_targets, 4, -1);
+        batch_add(&written, one, one_targets, 9, -1);
+        batch_add(&written, two, two_targets, 7, -1);
+        batch_add(&written, other, other_targets, 6, -1);
+        size_t M = (size_t)shared.M, n = m.weights.count;
+        double *r = filled(M, 5, 1.0, 0.1), *logp = allocate(M, sizeof(double)), *gradient = allocate(n, sizeof(double));
+        CHECK(written.M == shared.M && shared.N == 18 && written.N == 26);
+        model_forward(&m, &written);
+        memcpy(logp, m.acts.logp, M * sizeof(double));
+        double loss = weighted_sum(logp, r, M);
+        model_backward(&m, &written, r);
+        memcpy(gradient, m.grads.memory, n * sizeof(double));
+        model_zero_grads(&m);
+        model_forward(&m, &shared);
+        CHECK_NEAR(difference(m.acts.logp, logp, M), 0, 1e-12);
+        CHECK_NEAR(weighted_sum(m.acts.logp, r, M), loss, 1e-12);
+        model_backward(&m, &shared, r);
+        CHECK_NEAR(difference(m.grads.memory, gradient, n), 0, 1e-12);
+        free(r), free(logp), free(gradient);
+        model_free(&m), batch_free(&shared), batch_free(&written);
+    }
+}
+
+// ---- the optimizer, by hand
+
+static void test_adamw(void) {
+    // beta1 = 1/2, beta2 = 3/4, eps = 1/2, decay = 0.2, lr = 0.1, w = 1; gradients 0.5, then -1.25.
+    //   step 1   m = 0.25           m^ = 0.25 / (1 - 1/2) = 0.5
+    //            v = 0.0625         v^ = 0.0625 / (1 - 3/4) = 0.25, root 0.5
+    //            m^ / (root + eps) = 0.5            w = 1 - 0.1 (0.5) = 0.95;      decayed 1 - 0.1 (0.5 + 0.2) = 0.93
+    //   step 2   m = 0.125 - 0.625 = -0.5           m^ = -0.5 / (1 - 1/4) = -2/3
+    //            v = 0.046875 + 0.390625 = 0.4375   v^ = 0.4375 / (1 - 9/16) = 1, root 1
+    //            m^ / (root + eps) = -4/9           w = 0.95 + 0.1 (4/9);     decayed 0.93 - 0.1 (-4/9 + 0.2 * 0.93)
+    Model m = small_model(4, 2, 4, 0);
+    Optimizer o = optimizer_new(&m.config);
+    AdamOptions s = {0.5, 0.75, 0.5, 0.2};
+    model_zero_grads(&m);
+    size_t n = m.weights.count, decayed = m.weights.undecayed;
+    for (size_t i = 0; i < n; i++) m.weights.memory[i] = 1.0, m.grads.memory[i] = 0.5;
+    adamw_step(&m, &o, 0.1, s);
+    CHECK(o.step == 1);
+    CHECK_NEAR(m.weights.memory[0], 0.95, 1e-14);
+    CHECK_NEAR(m.weights.memory[decayed - 1], 0.95, 1e-14);
+    CHECK_NEAR(m.weights.memory[decayed], 0.93, 1e-14);
+    CHECK_NEAR(m.weights.memory[n - 1], 0.93, 1e-14);
+    for (size_t i = 0; i < n; i++) m.grads.memory[i] = -1.25;
+    adamw_step(&m, &o, 0.1, s);
+    CHECK(o.step == 2);
+    for (size_t i = 0; i < n; i++) {
+        double expected = i < decayed ? 0.95 + 0.1 * (4.0 / 9) : 0.93 - 0.1 * (-4.0 / 9 + 0.2 * 0.93);
+        if (fabs(m.weights.memory[i] - expected) < 1e-14) continue;
+        CHECK_NEAR(m.weights.memory[i], expected, 1e-14);
+        break;
+    }
+    CHECK_NEAR(o.first.memory[0], -0.5, 1e-15);
+    CHECK_NEAR(o.second.memory[0], 0.4375, 1e-15);
+    model_free(&m), optimizer_free(&o);
+}
+
+static void test_clip_gradient(void) {
+    // Four gradients, in the first, the second and the last block of 1024: 1, 2, 2, 4; |g| = sqrt(1 + 4 + 4 + 16) = 5.
+    // Clipped to 1 they are a fifth: 0.2, 0.4, 0.4, 0.8. A longer limit, or none, changes nothing.
+    Model m = model_new((Config){.vocab_size = 70, .context = 4, .layers = 1, .width = 32, .heads = 1, .kv_heads = 1, .head_dim = 2,
+                                 .mlp_width = 8, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    model_zero_grads(&m);
+    double* g = m.grads.memory;
+    size_t last = m.grads.count - 1;
+    CHECK(last > 3 * 1024 && (last + 1) % 1024 != 0);
+    CHECK_NEAR(clip_gradient(&m, 1.0), 0, 0);      // no gradient, no division by zero
+    CHECK(g[0] == 0.0);
+    g[0] = 1, g[1023] = -2, g[1024] = 2, g[last] = 4;
+    CHECK_NEAR(clip_gradient(&m, 6.0), 5, 1e-15);
+    CHECK(g[0] == 1 && g[1023] == -2 && g[1024] == 2 && g[last] == 4);
+    CHECK_NEAR(clip_gradient(&m, 0.0), 5, 1e-15);
+    CHECK(g[0] == 1 && g[1023] == -2 && g[1024] == 2 && g[last] == 4);
+    CHECK_NEAR(clip_gradient(&m, 1.0), 5, 1e-15);
+    CHECK_NEAR(g[0], 0.2, 1e-15);
+    CHECK_NEAR(g[1023], -0.4, 1e-15);
+    CHECK_NEAR(g[1024], 0.4, 1e-15);
+    CHECK_NEAR(g[last], 0.8, 1e-15);
+    model_free(&m);
+}
+
+static void test_lr_schedule(void) {
+    // 12 updates, 2 of them warm-up: 1/2, 1, then from 1 in a line that would reach 0.1 at update 12:
+    // update 7 is half way, 1 - 0.9 * 5/10 = 0.55; the last, 11, has 1 - 0.9 * 9/10 = 0.19
+    CHECK_NEAR(lr_schedule(0, 12, 2, 0.1), 0.5, 1e-15);
+    CHECK_NEAR(lr_schedule(1, 12, 2, 0.1), 1.0, 1e-15);
+    CHECK_NEAR(lr_schedule(2, 12, 2, 0.1), 1.0, 1e-15);
+    CHECK_NEAR(lr_schedule(7, 12, 2, 0.1), 0.55, 1e-15);
+    CHECK_NEAR(lr_schedule(11, 12, 2, 0.1), 0.19, 1e-15);
+    // without warm-up it begins at 1; a warm-up as long as the run never falls
+    CHECK_NEAR(lr_schedule(0, 10, 0, 0.0), 1.0, 1e-15);
+    CHECK_NEAR(lr_schedule(9, 10, 0, 0.0), 0.1, 1e-15);
+    CHECK_NEAR(lr_schedule(2, 4, 4, 0.0), 0.75, 1e-15);
+    CHECK_NEAR(lr_schedule(4, 4, 4, 0.0), 1.0, 1e-15);
+}
+
+int main(void) {
+    RUN(test_embedding);
+    RUN(test_rmsnorm);
+    RUN(test_rmsnorm_in_place);
+    RUN(test_rmsnorm_by_hand);
+    RUN(test_rope);
+    RUN(test_qk);
+    RUN(test_attention);
+    RUN(test_attention_shared_prefix);
+    RUN(test_attention_by_hand);
+    RUN(test_swiglu);
+    RUN(test_logprob);
+    RUN(test_model_grouped_queries);
+    RUN(test_model_one_key_head);
+    RUN(test_model_all_key_heads);
+    RUN(test_gradients_accumulate);
+    RUN(test_shared_prefix_is_written_out);
+    RUN(test_adamw);
+    RUN(test_clip_gradient);
+    RUN(test_lr_schedule);
+    return check_failed != 0;
+}

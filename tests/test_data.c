@@ -1,0 +1,345 @@
+/* test_data.c - the files in data/, and the program that writes them
+ *
+ * generate.c promises that train, test and demonstrations share no problem, not even with other names and
+ * things. It keeps the promise with its own idea of "the same problem"; here the finished lines are compared.
+ */
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#define main generate_main
+#include "../data/generate.c"
+#undef main
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "check.h"
+
+enum { MAX_LINES = 5000, LINE_SIZE = 1024 };
+
+typedef struct {
+    char question[LINE_SIZE], answer[LINE_SIZE];
+    char plain[LINE_SIZE];   // the question with N, T and # for names, things and numbers
+    int number[4], numbers;  // the numbers of the question, in order
+    int file;                // 0 train, 1 test, 2 demos
+} Line;
+
+static Line lines[MAX_LINES];
+static int count, per_file[3];
+static long bytes_in_all;
+static const char* const names[] = {"train.jsonl", "test.jsonl", "demos.jsonl"};
+
+// ---- reading, as little as the files need
+
+// The text behind `key` up to the next bare quotation mark; \n, \" and \\ are undone. Returns what follows
+// it.
+static const char* read_field(char* out, const char* line, const char* key) {
+    const char* p = strstr(line, key);
+    size_t n = 0;
+    if (!p) return NULL;
+    for (p += strlen(key); *p && *p != '"' && n + 1 < LINE_SIZE; p++) {
+        if (*p == '\\' && *++p == 'n') out[n++] = '\n';
+        else out[n++] = *p;
+    }
+    out[n] = 0;
+    return *p ? p + 1 : NULL;
+}
+
+static int is_one_of(const char* word, size_t length, const char* text) {
+    return strlen(text) == length && !strncmp(word, text, length);
+}
+
+// What is left of a question when names, things and numbers are taken out.
+static void take_out(Line* l) {
+    size_t n = 0;
+    for (const char* p = l->question; *p;) {
+        if (isdigit((unsigned char)*p)) {
+            char* end;
+            if (l->numbers < 4) l->number[l->numbers++] = (int)strtol(p, &end, 10);
+            else end = (char*)p + 1;
+            l->plain[n++] = '#', p = end;
+            continue;
+        }
+        size_t length = 0;
+        while (isalpha((unsigned char)p[length])) length++;
+        char kind = 0;
+        for (int i = 0; i < COUNT(NAMES); i++) if (is_one_of(p, length, NAMES[i])) kind = 'N';
+        for (int i = 0; i < COUNT(THINGS); i++)
+            if (is_one_of(p, length, THINGS[i].one) || is_one_of(p, length, THINGS[i].many)) kind = 'T';
+        if (length && kind) l->plain[n++] = kind, p += length;
+        else if (length) memcpy(l->plain + n, p, length), n += length, p += length;
+        else l->plain[n++] = *p++;
+    }
+    l->plain[n] = 0;
+}
+
+static void read_lines(void) {
+    for (int file = 0; file < 3; file++) {
+        char path[64], text[2 * LINE_SIZE];
+        snprintf(path, sizeof path, "data/%s", names[file]);
+        FILE* f = fopen(path, "rb");
+        CHECK(f != NULL);   // the tests run in the project's directory
+        while (f && count < MAX_LINES && fgets(text, sizeof text, f)) {
+            Line* l = &lines[count++];
+            const char* rest = read_field(l->question, text, "{\"question\": \"");
+            rest = rest ? read_field(l->answer, rest, ", \"answer\": \"") : NULL;
+            CHECK(rest && !strcmp(rest, "}\n"));
+            l->file = file;
+            take_out(l);
+            per_file[file]++;
+            bytes_in_all += (long)strlen(text);
+        }
+        if (f) fclose(f);
+    }
+}
+
+// ---- sizes
+
+static void sizes(void) {
+    read_lines();
+    CHECK(per_file[0] == 800 && per_file[1] == 256 && per_file[2] == 2400);
+    CHECK(count == 800 + 256 + 2400);
+    CHECK(bytes_in_all < 600000);   // small enough to read
+    size_t longest = 0;
+    for (int i = 0; i < count; i++) {
+        // every byte is a token; seven special tokens stand around a conversation, four in each of two calls
+        size_t length = strlen(lines[i].question) + strlen(lines[i].answer) + 7 + 8;
+        if (length > longest) longest = length;
+        CHECK(lines[i].numbers >= 2 && lines[i].numbers <= 3);
+        for (const char* p = lines[i].question; *p; p++) CHECK(*p >= ' ' && *p <= '~');
+    }
+    CHECK(longest <= 256);   // the context of the default model
+}
+
+// ---- no problem twice
+
+static int compare_text(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+
+// Sorts the keys of all lines; returns how many stand twice, and shows the first of them.
+static int twice(char (*key)[LINE_SIZE]) {
+    static char* sorted[MAX_LINES];
+    int found = 0;
+    for (int i = 0; i < count; i++) sorted[i] = key[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_text);
+    for (int i = 1; i < count; i++) {
+        if (strcmp(sorted[i - 1], sorted[i])) continue;
+        if (!found++) printf("    twice: %s\n", sorted[i]);
+    }
+    return found;
+}
+
+static char key[MAX_LINES][LINE_SIZE];
+
+static void no_question_twice(void) {
+    for (int i = 0; i < count; i++) memcpy(key[i], lines[i].question, LINE_SIZE);
+    CHECK(twice(key) == 0);
+}
+
+// "Tom has 17 pens and Ana has 9." and "Ben has 17 cups and Eva has 9." are the same: N has # T and N has #,
+// 17, 9.
+static void nor_with_other_names_and_things(void) {
+    for (int i = 0; i < count; i++) {
+        Line* l = &lines[i];
+        snprintf(key[i], sizeof key[i], "%s %d %d %d", l->plain, l->number[0], l->number[1], l->number[2]);
+        // no name has escaped: what is left in capitals begins a sentence
+        for (const char* p = l->plain + 1; *p; p++)
+            if (isupper((unsigned char)*p) && !strchr("NT", *p)) CHECK(p[-1] == ' ' && strchr(".?", p[-2]));
+    }
+    CHECK(twice(key) == 0);
+}
+
+// Nor the same numbers in the other order, in any wording of the same kind of problem. The wordings are told
+// apart by their templates in generate.c, with the slots turned into the letters that take_out() writes.
+static void nor_in_other_words(void) {
+    static const struct { const char *slot, *letter; } slots[] = {
+        {"{name}", "N"}, {"{friend}", "N"}, {"{thing}", "T"}, {"{things}", "T"},
+        {"{a}", "#"},    {"{b}", "#"},      {"{c}", "#"},
+    };
+    static char plain[COUNT(KINDS)][PHRASINGS][LINE_SIZE];
+    int unknown = 0;
+    for (int k = 0; k < COUNT(KINDS); k++)
+        for (int q = 0; q < PHRASINGS; q++) {
+            char* out = plain[k][q];
+            for (const char* p = KINDS[k].question[q]; *p;) {
+                int s = 0;
+                while (s < COUNT(slots) && strncmp(p, slots[s].slot, strlen(slots[s].slot))) s++;
+                if (s == COUNT(slots)) *out++ = *p++;
+                else *out++ = *slots[s].letter, p += strlen(slots[s].slot);
+            }
+            *out = 0;
+        }
+    for (int i = 0; i < count; i++) {
+        Line* l = &lines[i];
+        int kind = -1, a = l->number[0], b = l->number[1];
+        for (int k = 0; k < COUNT(KINDS); k++)
+            for (int q = 0; q < PHRASINGS; q++) if (!strcmp(plain[k][q], l->plain)) kind = k;
+        unknown += kind < 0;
+        if (kind >= 0 && strchr("+*", KINDS[kind].ops[0]) && a > b) a = l->number[1], b = l->number[0];
+        const char* label = kind < 0 ? "unknown" : KINDS[kind].label;
+        snprintf(key[i], sizeof key[i], "%s: %d %d %d", label, a, b, l->number[2]);
+    }
+    CHECK(unknown == 0);
+    CHECK(twice(key) == 0);
+}
+
+// ---- the answers
+
+// Follows the calculations of an answer: "12+5=17" in << >>, or bare when it was done in the head. Counts
+// those that are wrong, and returns the last result. The numbers used must be those of the question, in
+// order; a second calculation goes on from the result of the first.
+static int work(const Line* l, int* steps, int* calls, int* wrong, int* broken) {
+    int left, right, result = -1, last = -1;
+    char op;
+    *steps = *calls = *wrong = *broken = 0;
+    for (const char* p = l->answer; *p; p++) {
+        int length = 0, called = !strncmp(p, "<<", 2);
+        if (!called && !(isdigit((unsigned char)*p) && p > l->answer && p[-1] == ' ')) continue;
+        const char* sum = called ? p + 2 : p;
+        if (sscanf(sum, "%d%c%d=%d%n", &left, &op, &right, &result, &length) != 4) {
+            *broken += called;
+            continue;
+        }
+        int right_result = op == '+' ? left + right : op == '-' ? left - right : op == '*' ? left * right
+                         : op == '/' && right && left % right == 0 ? left / right : -1;
+        *wrong += right_result != result;
+        *broken += left != (*steps ? last : l->number[0]);
+        *broken += *steps + 1 >= l->numbers || right != l->number[*steps + 1];
+        p = sum + length;
+        if (called) {   // behind the call the result is said once more
+            char again[16];
+            int n = snprintf(again, sizeof again, ">>%d", result);
+            *broken += strncmp(p, again, (size_t)n) != 0 || isdigit((unsigned char)p[n]);
+            p += 2;
+        }
+        last = result, *steps += 1, *calls += called;
+        if (!*p) break;
+    }
+    *broken += *steps + 1 != l->numbers;
+    return last;
+}
+
+static void reference_solutions(void) {
+    int bad = 0;
+    for (int i = 0; i < count; i++) {
+        int steps, calls, wrong, broken;
+        if (lines[i].file == 2) continue;
+        int last = work(&lines[i], &steps, &calls, &wrong, &broken), answer = -1, length = 0;
+        const char* end = strstr(lines[i].answer, "\n#### ");
+        int ends = end && sscanf(end, "\n#### %d%n", &answer, &length) == 1 && !end[length];
+        int good = ends && answer == last && calls == steps && !wrong && !broken && answer >= 2;
+        if (!good && !bad++) printf("    the first: %s -> %s\n", lines[i].question, lines[i].answer);
+    }
+    CHECK(bad == 0);
+}
+
+// The crowd is as the head of generate.c says. A share p of 2400 has the standard deviation
+// sqrt(p(1-p)/2400), at most 1.02%; three of them are 3.1%. (Whether the sum was wrong is known from the sum,
+// not from what was drawn.)
+static void the_crowd(void) {
+    int n = 0, tool = 0, right = 0, hash = 0, boxed = 0, said = 0, rewarded = 0, odd = 0, slips_with_tool = 0;
+    for (int i = 0; i < count; i++) {
+        int steps, calls, wrong, broken, answer = -1;
+        if (lines[i].file != 2) continue;
+        int last = work(&lines[i], &steps, &calls, &wrong, &broken);
+        const char *newline = strrchr(lines[i].answer, '\n'), *end = newline ? newline + 1 : "";
+        // %n is reached, and set, only when all before it fits
+        int h = 0, b = 0, s = 0;
+        int is_hash = sscanf(end, "#### %d%n", &answer, &h) == 1 && h && !end[h];
+        int is_boxed = sscanf(end, "\\boxed{%d}%n", &answer, &b) == 1 && b && !end[b];
+        int is_said = sscanf(end, "The answer is %d.%n", &answer, &s) == 1 && s && !end[s];
+        odd += broken || is_hash + is_boxed + is_said != 1 || answer != last || (calls && calls != steps);
+        n++, tool += calls > 0, right += !wrong, hash += is_hash, boxed += is_boxed, said += is_said;
+        rewarded += !wrong && is_hash, slips_with_tool += calls && wrong;
+    }
+    CHECK(odd == 0);
+    CHECK(slips_with_tool == 0);
+    double c = CALCULATOR_PERCENT / 100.0, m = MISTAKE_PERCENT / 100.0, h = HASH_PERCENT / 100.0;
+    CHECK_NEAR((double)tool / n, c, 0.031);
+    CHECK_NEAR((double)hash / n, h, 0.031);
+    CHECK_NEAR((double)boxed / n, BOXED_PERCENT / 100.0, 0.031);
+    CHECK_NEAR((double)said / n, 1.0 - h - BOXED_PERCENT / 100.0, 0.031);
+    CHECK_NEAR((double)right / n, c + (1 - c) * (1 - m), 0.031);
+    CHECK_NEAR((double)rewarded / n, h * (c + (1 - c) * (1 - m)), 0.031);
+}
+
+// ---- the generator
+
+static char folder[512];
+
+// Runs the generator in a process of its own and returns its exit status; what it says goes nowhere.
+static int generate(const char* where) {
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, 1), dup2(nowhere, 2);
+        char name[] = "generate", copy[600];
+        snprintf(copy, sizeof copy, "%s", where ? where : "");
+        char* argv[] = {name, copy, NULL};
+        int result = generate_main(where ? 2 : 1, argv);
+        fflush(NULL);
+        _exit(result);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static int same_file(const char* a, const char* b) {
+    FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+    int c = 0, d = 0;
+    if (!f || !g) c = 1;
+    else do c = getc(f), d = getc(g); while (c == d && c != EOF);
+    if (f) fclose(f);
+    if (g) fclose(g);
+    return c == d;
+}
+
+static void the_generator_writes_these_files(void) {
+    CHECK(generate(folder) == 0);
+    for (int i = 0; i < 3; i++) {
+        char made[600], tmp[600], committed[64];
+        snprintf(made, sizeof made, "%s/%s", folder, names[i]);
+        snprintf(tmp, sizeof tmp, "%s/%s.tmp", folder, names[i]);
+        snprintf(committed, sizeof committed, "data/%s", names[i]);
+        CHECK(same_file(made, committed));   // if not: `make data`
+        CHECK(access(tmp, F_OK) != 0);
+        remove(made);
+    }
+}
+
+static void the_generator_fails_cleanly(void) {
+    char path[600];
+    CHECK(generate(NULL) == 2);
+    CHECK(generate("") == 2);
+    CHECK(generate("--count=5") == 2);
+    snprintf(path, sizeof path, "%s/nowhere", folder);
+    CHECK(generate(path) == 1);
+    CHECK(access(path, F_OK) != 0);
+    // The second of three files finds a full disk: nothing is left, and the first has not been replaced.
+    snprintf(path, sizeof path, "%s/test.jsonl.tmp", folder);
+    if (access("/dev/full", F_OK) == 0 && symlink("/dev/full", path) == 0) {
+        CHECK(generate(folder) == 1);
+        for (int i = 0; i < 6; i++) {
+            snprintf(path, sizeof path, "%s/%s%s", folder, names[i / 2], i % 2 ? ".tmp" : "");
+            CHECK(access(path, F_OK) != 0);
+        }
+    }
+}
+
+int main(void) {
+    const char* tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/test_data.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(folder)) return printf("FAIL test_data: cannot make the directory %s\n", folder), 1;
+    RUN(sizes);
+    RUN(no_question_twice);
+    RUN(nor_with_other_names_and_things);
+    RUN(nor_in_other_words);
+    RUN(reference_solutions);
+    RUN(the_crowd);
+    RUN(the_generator_writes_these_files);
+    RUN(the_generator_fails_cleanly);
+    rmdir(folder);
+    return check_failed != 0;
+}

@@ -1,0 +1,1466 @@
+/* test_files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs
+ *
+ * Good input must come back bit for bit. Bad input must end in status 2 (or 1: a full disk) and one sentence
+ * that names the place; it must never crash, and the checkpoint that was there before must be as it was.
+ */
+#define TRAIN_GPT_NO_MAIN
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <setjmp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// Three calls of train_gpt.c come here instead: exit(), so that thousands of endings can be tried in one
+// process; isatty(), which progress() asks once per update, and that is where the test presses Ctrl-C;
+// fsync(), which is only counted, since waiting for the disk would take most of the time.
+_Noreturn static void end_here(int status);
+static int press_here(int file), flush_here(int file);
+#define exit(status) end_here(status)
+#define isatty(file) press_here(file)
+#define fsync(file) flush_here(file)
+#include "../train_gpt.c"
+#undef exit
+#undef isatty
+#undef fsync
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/wait.h>
+#include "check.h"
+
+// =============================================================================================
+// Tools: endings, folders, small models
+// =============================================================================================
+
+static int in_child, trapping;
+static int trapped;   // the status with which fail() wanted to end, 0 = it did not want to
+static jmp_buf trap;
+
+_Noreturn static void end_here(int status) {
+    trapped = status;
+    if (trapping) longjmp(trap, 1);
+    fflush(NULL);
+    if (in_child) _exit(status);   // no leak report: whoever fails leaves its memory to the system
+    exit(status);
+}
+
+static int press_at, updates_seen;   // Ctrl-C comes during update number press_at = 1, 2, ...; 0 = never
+static int press_here(int file) {
+    if (file == 2 && ++updates_seen == press_at) raise(SIGINT);
+    return 0;
+}
+
+static int flushes;
+static int flush_here(int file) { return flushes++, file < 0; }
+
+// What became of action(argument) in a process of its own: its exit status (1000 + signal when it was
+// killed), and what it wrote to stderr.
+typedef struct { int status; char said[4000]; } Ending;
+
+static Ending ending_of(void (*action)(const char*), const char* argument) {
+    Ending e = {0, ""};
+    int ends[2], status;
+    size_t length = 0;
+    fflush(NULL);
+    if (pipe(ends)) abort();
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+        in_child = 1;
+        dup2(ends[1], 2), close(ends[0]), close(ends[1]);
+        if (!freopen("/dev/null", "w", stdout)) _exit(99);
+        action(argument);
+        fflush(NULL);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (ssize_t n; (n = read(ends[0], e.said + length, sizeof e.said - 1 - length)) > 0;)
+        length += (size_t)n;
+    e.said[length] = 0;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    e.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    return e;
+}
+
+// one line, beginning with "error: "
+static int is_sentence(const char* said) {
+    const char* newline = strchr(said, '\n');
+    return !strncmp(said, "error: ", 7) && newline && newline[1] == 0 && newline - said > 20;
+}
+
+// action(argument) must end with this status and a sentence that contains these words
+#define ENDS(action, argument, status, words) \
+    expect_ending(__LINE__, #action, action, argument, status, words)
+static void expect_ending(int line, const char* name, void (*action)(const char*), const char* argument,
+                          int status, const char* words) {
+    Ending e = ending_of(action, argument);
+    if (e.status == status && (status == 0 || (is_sentence(e.said) && strstr(e.said, words)))) return;
+    check_broken++;
+    printf("  %s:%d: %s(\"%.300s\")\n", __FILE__, line, name, argument);
+    printf("    ended with status %d, expected %d and \"%s\"; it said: %s\n", e.status, status, words,
+           *e.said ? e.said : "nothing\n");
+}
+
+// action(argument) within this process: the status of its fail(), or 0 when it returned
+static int trapped_status(void (*action)(const char*), const char* argument) {
+    trapped = 0;
+    trapping = 1;
+    if (setjmp(trap) == 0) action(argument);
+    trapping = 0;
+    return trapped;
+}
+
+static char root[PATH_SIZE];   // the folder of this test, removed at the end
+
+static int remove_entry(const char* path, const struct stat* info, int type, struct FTW* place) {
+    (void)info, (void)type, (void)place;
+    return remove(path);
+}
+static void remove_folder(const char* path) { nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); }
+
+// root/name; eight of these can be in use at a time
+static const char* in_root(const char* name) {
+    static char path[8][PATH_SIZE + 256];
+    static int next;
+    next = (next + 1) % 8;
+    snprintf(path[next], sizeof path[next], "%s/%s", root, name);
+    return path[next];
+}
+
+static void put_file(const char* path, const char* data, size_t size) {
+    FILE* file = fopen(path, "wb");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file))
+        printf("  cannot write %s\n", path), abort();
+}
+static void put_text(const char* path, const char* text) { put_file(path, text, strlen(text)); }
+
+// the first `from` in text becomes `to`
+static Text replaced(const Text* text, const char* from, const char* to) {
+    Text out = {0};
+    for (size_t i = 0; i + strlen(from) <= text->length; i++) {
+        if (memcmp(text->data + i, from, strlen(from))) continue;
+        text_append(&out, text->data, i);
+        text_append(&out, to, strlen(to));
+        text_append(&out, text->data + i + strlen(from), text->length - i - strlen(from));
+        return out;
+    }
+    CHECK(!"the text to be replaced was found");
+    printf("    it is: %s\n", from);
+    text_append(&out, text->data, text->length);
+    return out;
+}
+
+// Names and contents of all files in a folder, in order of name: two equal pictures are two equal folders.
+static Text picture(const char* folder) {
+    Text out = {0};
+    struct dirent** entry = NULL;
+    int n = scandir(folder, &entry, NULL, alphasort);
+    text_append(&out, "", 0);
+    for (int i = 0; i < n; i++) {
+        char path[PATH_SIZE];
+        if (entry[i]->d_name[0] != '.') {
+            join_path(path, folder, entry[i]->d_name);
+            Text content = read_file(path);
+            text_printf(&out, "%s: %zu\n", entry[i]->d_name, content.length);
+            text_append(&out, content.data, content.length);
+            text_free(&content);
+        }
+        free(entry[i]);
+    }
+    free(entry);
+    return out;
+}
+
+static int same_text(const Text* a, const Text* b) {
+    return a->length == b->length && !memcmp(a->data, b->data, a->length);
+}
+
+static int same_file(const char* a, const char* b) {
+    Text x = read_file(a), y = read_file(b);
+    int same = same_text(&x, &y);
+    text_free(&x), text_free(&y);
+    return same;
+}
+
+static void copy_file(const char* to, const char* from) {
+    Text text = read_file(from);
+    put_file(to, text.data, text.length);
+    text_free(&text);
+}
+
+static int holds_tmp(const char* folder) {
+    Text p = picture(folder);
+    int found = strstr(p.data, ".tmp: ") != NULL;   // the names come before the numbers of bytes
+    for (size_t i = 0; i + 6 < p.length; i++) found |= !memcmp(p.data + i, ".tmp: ", 6);
+    text_free(&p);
+    return found;
+}
+
+// the smallest model that there is, and one in which no two sizes are the same
+static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f};
+static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f};
+
+static void fill_with_noise(Weights* w, uint64_t seed) {
+    Rng rng = {seed};
+    for (size_t i = 0; i < w->count; i++) w->memory[i] = (float)random_normal(&rng);
+}
+
+// a checkpoint after `step` updates of a model, with moments and a trainer_state.json; all numbers are noise
+static void make_checkpoint(const char* folder, const Config* c, uint64_t seed, long step) {
+    Model m = model_new(*c);
+    Optimizer o = optimizer_new(c);
+    Text state = {0};
+    fill_with_noise(&m.weights, seed);
+    fill_with_noise(&o.first, seed + 1), fill_with_noise(&o.second, seed + 2);
+    int n = 7;
+    Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
+    state_to_json(&state, "sft", step, options);
+    save_checkpoint(folder, &m, &o, &state, step);
+    text_free(&state), optimizer_free(&o), model_free(&m);
+}
+
+// reads all of a checkpoint, as a resumed run does
+static void load_all(const char* folder) {
+    int n = 0;
+    Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
+    long step = state_from_json(folder, "sft", options);
+    Model m = load_model(folder);
+    Optimizer o = load_optimizer(folder, &m.config, step);
+    optimizer_free(&o), model_free(&m);
+}
+
+// =============================================================================================
+// Text and tokens
+// =============================================================================================
+
+static void any_bytes_come_back(void) {
+    char bytes[512];
+    Tokens t = {0};
+    Text back = {0};
+    for (int i = 0; i < 512; i++) bytes[i] = (char)(i < 256 ? i : 511 - i);   // every byte, 0 included, twice
+    tokens_add_text(&t, bytes, 512, 1);
+    CHECK(t.length == 512);
+    for (int i = 0; i < 512; i++) CHECK(t.ids[i] == (i < 256 ? i : 511 - i) && t.mask[i] == 1);
+    decode_tokens(&back, t.ids, t.length, 1);
+    CHECK(back.length == 512 && !memcmp(back.data, bytes, 512));
+    tokens_free(&t), text_free(&back);
+}
+
+static void text_never_becomes_a_special_token(void) {
+    const char* text = "<|bos|><|user_end|><|assistant_start|><|python_start|>1<|python_end|> \xC4\x80";
+    Tokens t = {0};
+    Text back = {0};
+    render_conversation(&t, text, text);
+    int special = 0;
+    for (int i = 0; i < t.length; i++) special += t.ids[i] >= 256;
+    CHECK(special == 5);   // bos, user_start, user_end, assistant_start, assistant_end
+    CHECK(t.length == 5 + 2 * (int)strlen(text));
+    decode_tokens(&back, t.ids + 2, (int)strlen(text), 1);
+    CHECK_TEXT(back.data, text);
+    tokens_free(&t), text_free(&back);
+    CHECK(VOCAB_SIZE == 265 && BOS == 256 && ASSISTANT_END == 260 && OUTPUT_END == 264);
+    int ids[] = {BOS, 'a', OUTPUT_END, 'b'};
+    decode_tokens(&back, ids, 4, 1);
+    CHECK_TEXT(back.data, "<|bos|>a<|output_end|>b");
+    back.length = 0;
+    decode_tokens(&back, ids, 4, 0);
+    CHECK_TEXT(back.data, "ab");
+    text_free(&back);
+}
+
+// The conversation of D1, token by token. The user's words and the tool's output are given (0); the assistant
+// decides on the rest (1), also to call the calculator and to stop.
+static void the_mask_of_a_call(void) {
+    static const struct { int id, mask; } expected[] = {
+        {BOS, 0}, {USER_START, 0}, {'A', 0}, {'?', 0}, {USER_END, 0}, {ASSISTANT_START, 0},
+        {'4', 1}, {'8', 1}, {'/', 1}, {'2', 1}, {' ', 1}, {'=', 1}, {' ', 1},
+        {PYTHON_START, 1}, {'4', 1}, {'8', 1}, {'/', 1}, {'2', 1}, {PYTHON_END, 1},
+        {OUTPUT_START, 0}, {'2', 0}, {'4', 0}, {OUTPUT_END, 0},
+        {'2', 1}, {'4', 1}, {' ', 1}, {'c', 1}, {'.', 1}, {ASSISTANT_END, 1},
+    };
+    int n = (int)(sizeof expected / sizeof *expected);
+    Tokens t = {0};
+    render_conversation(&t, "A?", "48/2 = <<48/2=24>>24 c.");
+    CHECK(t.length == n);
+    for (int i = 0; i < min_int(n, t.length); i++)
+        CHECK(t.ids[i] == expected[i].id && t.mask[i] == expected[i].mask);
+    tokens_free(&t);
+}
+
+// The assistant's part with [ ] around a call and { } around its output, . for the end. Mask 0 stands in { }
+// only.
+static const char* shown(const char* answer) {
+    static char text[256];
+    static const char letter[VOCAB_SIZE - 256] = {'?', '?', '?', '?', '.', '[', ']', '{', '}'};
+    Tokens t = {0};
+    render_conversation(&t, "q", answer);
+    int n = 0, inside = 0, bad = 0;
+    for (int i = 5; i < t.length && n < 255; i++) {
+        inside |= t.ids[i] == OUTPUT_START;
+        bad |= t.mask[i] != !inside;
+        inside &= t.ids[i] != OUTPUT_END;
+        text[n++] = t.ids[i] < 256 ? (char)t.ids[i] : letter[t.ids[i] - 256];
+    }
+    text[n] = 0;
+    tokens_free(&t);
+    CHECK(!bad);
+    return text;
+}
+
+// nanochat cuts with re.split(r'(<<[^>]+>>)') and inner.rsplit('=', 1); these are its results.
+static void odd_annotations(void) {
+    CHECK_TEXT(shown("no call"), "no call.");
+    CHECK_TEXT(shown("<<1+1=2>>2 and <<2*3=6>>6\n#### 6"), "[1+1]{2}2 and [2*3]{6}6\n#### 6.");
+    CHECK_TEXT(shown("<<1+1=2>><<2+2=4>>"), "[1+1]{2}[2+2]{4}.");
+    CHECK_TEXT(shown("<<5>>x"), "[5]{}x.");                 // no '=': a call without an output
+    CHECK_TEXT(shown("<<a=b=c>>x"), "[a=b]{c}x.");          // the last '=' counts
+    CHECK_TEXT(shown("<<=5>>x"), "[]{5}x.");
+    CHECK_TEXT(shown("<<5=>>x"), "[5]{}x.");
+    CHECK_TEXT(shown("<<\n1=1>>x"), "[\n1]{1}x.");           // [^>] matches a line end too
+    CHECK_TEXT(shown("<<<1=1>>x"), "[<1]{1}x.");
+    CHECK_TEXT(shown("<<1=1>>>x"), "[1]{1}>x.");
+    CHECK_TEXT(shown("<<a<<b=1>>x"), "[a<<b]{1}x.");        // nested: from the first << on
+    CHECK_TEXT(shown("<<a<<b=1>>=2>>x"), "[a<<b]{1}=2>>x.");
+    CHECK_TEXT(shown("<<1+1=2"), "<<1+1=2.");               // no end: it stays text
+    CHECK_TEXT(shown("<<1+1=2> x"), "<<1+1=2> x.");
+    CHECK_TEXT(shown("x<<48/2=24>5>>x"), "x<<48/2=24>5>>x.");
+    CHECK_TEXT(shown("x<<>>x"), "x<<>>x.");
+    CHECK_TEXT(shown("<<>><<1=1>>x"), "<<>>[1]{1}x.");
+    CHECK_TEXT(shown("<<>a<<1=1>>x"), "<<>a[1]{1}x.");
+    CHECK_TEXT(shown("1 << 2 and <<1=1>>"), "1 [ 2 and <<1]{1}.");
+    CHECK_TEXT(shown("<"), "<.");
+    CHECK_TEXT(shown("<<"), "<<.");
+    CHECK_TEXT(shown("<<>"), "<<>.");
+    // The one difference. When a whole piece between two calls happens to begin with << and to end with >>,
+    // nanochat takes it for a call although its own pattern did not: "<<1>5>>" becomes [1>5]{}. GSM8K has no
+    // such line.
+    CHECK_TEXT(shown("<<1>5>>"), "<<1>5>>.");
+}
+
+// =============================================================================================
+// JSON
+// =============================================================================================
+
+// Why this text is refused, or "accepted". The copy is as long as the text, so that a sanitizer sees a step
+// too far.
+static const char* verdict_of(const char* text, size_t length) {
+    const char* problem = NULL;
+    size_t offset = SIZE_MAX;
+    char* copy = malloc(length ? length : 1);
+    if (!copy) abort();
+    memcpy(copy, text, length);
+    Json* j = json_parse(copy, length, &problem, &offset);
+    free(copy);
+    CHECK((j == NULL) == (problem != NULL));
+    CHECK(offset <= length);
+    json_free(j);
+    return j ? "accepted" : problem ? problem : "no reason given";
+}
+static const char* verdict(const char* text) { return verdict_of(text, strlen(text)); }
+
+// the string of a JSON text that is a string, "" when it is none
+static const char* string_in(const char* text) {
+    static char copy[256];
+    const char* problem;
+    size_t offset;
+    Json* j = json_parse(text, strlen(text), &problem, &offset);
+    snprintf(copy, sizeof copy, "%s", j && j->type == JSON_STRING ? j->string : "");
+    json_free(j);
+    return copy;
+}
+
+static double number_in(const char* text) {
+    const char* problem;
+    size_t offset;
+    Json* j = json_parse(text, strlen(text), &problem, &offset);
+    double number = j && j->type == JSON_NUMBER ? j->number : NAN;
+    json_free(j);
+    return number;
+}
+
+static void json_strings(void) {
+    CHECK_TEXT(string_in("\"\""), "");
+    CHECK_TEXT(string_in(" \t\r\n\"a\" "), "a");
+    CHECK_TEXT(string_in("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\""), "\"\\/\b\f\n\r\t");
+    CHECK_TEXT(string_in("\"\\u0041\\u00e9\\u20AC\""), "A\xC3\xA9\xE2\x82\xAC");   // A, e acute, euro
+    // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
+    CHECK_TEXT(string_in("\"\\ud83d\\uDE00\""), "\xF0\x9F\x98\x80");
+    CHECK_TEXT(string_in("\"\\uD800\\uDC00\""), "\xF0\x90\x80\x80");   // U+10000, the first pair
+    CHECK_TEXT(string_in("\"\\uDBFF\\uDFFF\""), "\xF4\x8F\xBF\xBF");   // U+10FFFF, the last
+    CHECK_TEXT(string_in("\"\xE2\x98\x82 \x7F\""), "\xE2\x98\x82 \x7F");   // an umbrella as it is, and DEL
+    static const char* const half[] = {"\"\\ud83d\"", "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\u0041\"",
+                                       "\"\\ud83d\\ud83d\"", "\"\\ude00\"", "\"\\ude00\\ud83d\""};
+    for (int i = 0; i < 7; i++) CHECK_TEXT(verdict(half[i]), "half of a surrogate pair");
+    CHECK_TEXT(verdict("\"\\ud83d\\u12\""), "\\u needs four hexadecimal digits");
+    CHECK_TEXT(verdict("\"\\u00g0\""), "\\u needs four hexadecimal digits");
+    CHECK_TEXT(verdict("\"\\u+041\""), "\\u needs four hexadecimal digits");
+    CHECK_TEXT(verdict("\"\\u004"), "\\u needs four hexadecimal digits");
+    CHECK_TEXT(verdict("\"\\x41\""), "unknown escape in a string");
+    CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
+    CHECK_TEXT(verdict("\"\\u0000\""), "a zero character in a string");
+    CHECK_TEXT(verdict_of("\"a\0b\"", 5), "a control character or the end of the line inside a string");
+    CHECK_TEXT(verdict("\"a\tb\""), "a control character or the end of the line inside a string");
+    CHECK_TEXT(verdict("\"a\nb\""), "a control character or the end of the line inside a string");
+    CHECK_TEXT(verdict("\"abc"), "the text ends inside a string");
+    CHECK_TEXT(verdict("'abc'"), "a value was expected");
+}
+
+// The Unicode standard, table 3-7: which bytes may stand where in UTF-8.
+static void utf8_table(void) {
+    static const struct { int from, to, second_from, second_to, length; } row[] = {
+        {0x00, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    static const unsigned char edge[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
+    int wrong = 0, too_far = 0;
+    for (int a = 0; a < 256; a++)
+        for (int b = 0; b < 256; b++)
+            for (int i = 0; i < 36; i++) {
+                unsigned char c = edge[i % 6], d = edge[i / 6];
+                char text[4] = {(char)a, (char)b, (char)c, (char)d};
+                int length = 0;
+                for (int r = 0; r < 9; r++) {
+                    int fits = a >= row[r].from && a <= row[r].to;
+                    fits &= b >= row[r].second_from && b <= row[r].second_to;
+                    if (row[r].length >= 3) fits &= (c & 0xC0) == 0x80;
+                    if (row[r].length >= 4) fits &= (d & 0xC0) == 0x80;
+                    if (fits) length = row[r].length;
+                }
+                wrong += utf8_length(text, text + 4) != length;
+                for (int n = 1; n < length; n++) too_far += utf8_length(text, text + n) != 0;   // cut short
+            }
+    CHECK(wrong == 0);
+    CHECK(too_far == 0);
+    int back = 0;   // every character is written so that it is read
+    for (unsigned code = 1; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
+        Text t = {0};
+        if (code >= 0xD800 && code < 0xE000) continue;
+        utf8_append(&t, code);
+        back += utf8_length(t.data, t.data + t.length) != (int)t.length;
+        text_free(&t);
+    }
+    CHECK(back == 0);
+    CHECK_TEXT(verdict("\"\xC0\x80\""), "invalid UTF-8 in a string");       // an overlong zero
+    CHECK_TEXT(verdict("\"\xED\xA0\x80\""), "invalid UTF-8 in a string");   // a surrogate
+    CHECK_TEXT(verdict("\"\xE2\x82\""), "invalid UTF-8 in a string");       // two bytes of three
+    CHECK_TEXT(verdict("\"Fran\xE7" "ais\""), "invalid UTF-8 in a string");   // Latin-1
+}
+
+static void json_numbers(void) {
+    CHECK(number_in("0") == 0 && number_in("-0") == 0);
+    CHECK(number_in("10") == 10 && number_in("-12.50") == -12.5);
+    CHECK(number_in("1e3") == 1000 && number_in("1E+3") == 1000);
+    CHECK(number_in("25e-2") == 0.25 && number_in("0.0e0") == 0);
+    CHECK(number_in("9007199254740991") == 9007199254740991.0);   // 2^53 - 1
+    CHECK(isinf(number_in("1e999")));
+    CHECK(number_in("0.1000000000000000055511151231257827021181583404541015625") == 0.1);
+    static const char* const wrong[] = {
+        "01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "-.5", "--1", "0x10", "1_000",
+        "NaN", "nan", "Infinity", "-Infinity", "1,5", "1 2", "1a", "\xD9\xA1",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(strcmp(verdict(wrong[i]), "accepted"));
+        if (!strcmp(verdict(wrong[i]), "accepted")) printf("    it was %s\n", wrong[i]);
+    }
+    char digits[201];   // RFC 8259 sets no limit to the number of digits
+    memset(digits, '3', 200), digits[200] = 0;
+    CHECK_NEAR(number_in(digits) / 1e199, 10.0 / 3.0, 1e-12);
+}
+
+static void json_values(void) {
+    CHECK_TEXT(verdict("{}"), "accepted");
+    CHECK_TEXT(verdict("[]"), "accepted");
+    CHECK_TEXT(verdict(" [ null , true , false , { \"a\" : [ ] } ] \r\n"), "accepted");
+    CHECK_TEXT(verdict(""), "the text ends too early");
+    CHECK_TEXT(verdict("  \n"), "the text ends too early");
+    CHECK_TEXT(verdict("nul"), "a value was expected");
+    CHECK_TEXT(verdict("True"), "a value was expected");
+    CHECK_TEXT(verdict("truex"), "there is something behind the value");
+    CHECK_TEXT(verdict("{} {}"), "there is something behind the value");
+    CHECK_TEXT(verdict("[1,]"), "a value was expected");
+    CHECK_TEXT(verdict("[,1]"), "a value was expected");
+    CHECK_TEXT(verdict("[1 2]"), "a comma or a closing bracket was expected");
+    CHECK_TEXT(verdict("[1}"), "a comma or a closing bracket was expected");
+    CHECK_TEXT(verdict("{\"a\":1,}"), "the name of a field was expected");
+    CHECK_TEXT(verdict("{a:1}"), "the name of a field was expected");
+    CHECK_TEXT(verdict("{\"a\"}"), "a colon was expected");
+    CHECK_TEXT(verdict("{\"a\" 1}"), "a colon was expected");
+    CHECK_TEXT(verdict("{\"a\":}"), "a value was expected");
+    CHECK_TEXT(verdict("[1"), "the text ends too early");
+    CHECK_TEXT(verdict("[1] // a remark"), "there is something behind the value");
+    CHECK_TEXT(verdict_of("\0", 1), "a value was expected");
+    CHECK_TEXT(verdict_of("1\0", 2), "there is something behind the value");
+    CHECK_TEXT(verdict("\xEF\xBB\xBF{}"), "a value was expected");   // RFC 8259, 8.1: no byte order mark
+    // 64 brackets are the deepest; 100,000 must not use up the stack
+    char* deep = malloc(100000);
+    if (!deep) abort();
+    memset(deep, '[', 100000);
+    CHECK_TEXT(verdict_of(deep, 100000), "brackets are nested too deeply");
+    CHECK_TEXT(verdict_of(deep, 65), "brackets are nested too deeply");
+    memset(deep + 64, ']', 64);
+    CHECK_TEXT(verdict_of(deep, 128), "accepted");
+    free(deep);
+    // of two fields with the same name the first counts
+    const char *twice = "{\"a\":1,\"a\":2}", *problem;
+    size_t offset;
+    Json* j = json_parse(twice, strlen(twice), &problem, &offset);
+    CHECK(json_get(j, "a") && json_get(j, "a")->number == 1);
+    CHECK(!json_get(j, "b") && !json_get(NULL, "a") && !json_get(j->child, "a"));
+    json_free(j);
+}
+
+// Every beginning of a document is refused, and no change of one byte makes the parser crash or read too far
+// (the sanitizers watch; see `make DEBUG=1 test`).
+static void json_cut_and_changed(void) {
+    const char* text = "{\"q\": \"a\\n\\u00e9\\ud83d\\ude00\xE2\x82\xAC\", "
+                       "\"n\": [-1.5e+3, 0, true, null, {\"x\": {}}], \"f\": false}";
+    size_t length = strlen(text);
+    CHECK_TEXT(verdict(text), "accepted");
+    for (size_t n = 0; n < length; n++) CHECK(strcmp(verdict_of(text, n), "accepted"));
+    static const char other[] = {0,   '"', '\\', '{', ']',        ',',        '9',
+                                 'u', 'e', ' ',  '\n', (char)0xFF, (char)0xE2};
+    char* copy = malloc(length);
+    if (!copy) abort();
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < sizeof other; k++) {
+            memcpy(copy, text, length);
+            copy[i] = other[k];
+            verdict_of(copy, length);
+        }
+    free(copy);
+}
+
+static void json_strings_come_back(void) {
+    char text[160];
+    int n = 0;
+    for (int c = 1; c < 128; c++) text[n++] = (char)c;
+    strcpy(text + n, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+    Text out = {0};
+    json_append_string(&out, text);
+    CHECK_TEXT(string_in(out.data), text);
+    text_free(&out);
+}
+
+// =============================================================================================
+// Problems: JSONL files
+// =============================================================================================
+
+static void load_file(const char* path) {
+    Problems p = load_problems(path);
+    problems_free(&p);
+}
+
+static Problems problems_in(const char* text) {
+    put_text(in_root("problems.jsonl"), text);
+    return load_problems(in_root("problems.jsonl"));
+}
+
+static void lines_that_can_be_read(void) {
+    // a byte order mark and CRLF; blank lines; spaces, other fields, another order; no newline at the end
+    Problems p = problems_in("\xEF\xBB\xBF{\"question\": \"a\", \"answer\": \"b\"}\r\n"
+                             "\r\n  \t \n\n"                                              // blank lines
+                             "  {\"answer\": \"d\\n#### 4\", \"id\": [7, {}], "
+                             "\"question\": \"c \xE2\x82\xAC\"}  \n"
+                             "{\"question\":\"e\",\"answer\":\"f\"}");
+    CHECK(p.count == 3);
+    CHECK_TEXT(p.list[0].question, "a");
+    CHECK_TEXT(p.list[0].answer, "b");
+    CHECK_TEXT(p.list[1].question, "c \xE2\x82\xAC");
+    CHECK_TEXT(p.list[1].answer, "d\n#### 4");
+    CHECK_TEXT(p.list[2].answer, "f");
+    problems_free(&p);
+}
+
+#define GOOD "{\"question\": \"a\", \"answer\": \"b\"}\n"
+static void lines_that_cannot(void) {
+    static const struct { const char *text, *words; } bad[] = {
+        {"", "has no problems in it"},
+        {"\n \r\n", "has no problems in it"},
+        {"\xEF\xBB\xBF", "has no problems in it"},
+        // the half line has 22 bytes; the 23rd is missing
+        {GOOD "\n{\"question\": \"a\", \"ans", "line 3, column 23: the text ends inside a string"},
+        {GOOD "{\"question\": \"a\", \"answer\": ", "line 2, column 28: the text ends too early"},
+        {GOOD "{\"question\": \"a\"\n", "line 2, column 17: the text ends too early"},
+        {GOOD "{\"question\": \"a\", \"answer\": \"b\"} x\n", "line 2, column 34: there is something behind"},
+        {GOOD "{\"question\": \"a\xFF\", \"answer\": \"b\"}\n", "line 2, column 16: invalid UTF-8"},
+        {"{\"question\": \"a\"}\n", "line 1: the field \"answer\" is missing"},
+        {GOOD GOOD "{\"answer\": \"a\"}\n", "line 3: the field \"question\" is missing"},
+        {"{\"question\": 5, \"answer\": \"b\"}\n", "the field \"question\" is not a text"},
+        {"{\"question\": \"a\", \"answer\": null}\n", "the field \"answer\" is not a text"},
+        {"{\"question\": \"\", \"answer\": \"b\"}\n", "the field \"question\" is empty"},
+        {GOOD "[1]\n", "line 2: an object"},
+        {GOOD "17\n", "line 2: an object"},
+        {"[{\"question\": \"a\",\n", "line 1, column 19: "},   // an indented JSON file is none of lines
+        {"question,answer\na,b\n", "line 1, column 1: a value was expected"},
+    };
+    const char* path = in_root("bad.jsonl");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put_text(path, bad[i].text);
+        ENDS(load_file, path, 2, bad[i].words);
+    }
+    // a disk that lost power leaves zeros behind: they are no blank line
+    put_file(path, GOOD "\0\0\0\0\0\n" GOOD, 2 * strlen(GOOD) + 6);
+    ENDS(load_file, path, 2, "line 2, column 1: ");
+    ENDS(load_file, in_root("nowhere.jsonl"), 2, "nowhere.jsonl: No such file");
+    ENDS(load_file, root, 2, "is a directory");
+    ENDS(load_file, "", 2, "cannot open");
+}
+
+// Every question of the project's own files has room in the context of the default model, and the real GSM8K
+// loads.
+static void the_files_of_data(void) {
+    static const struct { const char* name; int count; } own[] = {
+        {"data/train.jsonl", 800}, {"data/test.jsonl", 256}, {"data/demos.jsonl", 2400},
+        {"../shared/data/gsm8k/train.jsonl", 7473}, {"../shared/data/gsm8k/test.jsonl", 1319},
+    };
+    for (int i = 0; i < 5; i++) {
+        if (i >= 3 && !file_exists(own[i].name)) continue;
+        int longest = 0;
+        Problems p = load_problems(own[i].name);
+        CHECK(p.count == own[i].count);
+        for (int k = 0; k < p.count && i < 3; k++) {
+            Tokens t = {0};
+            render_conversation(&t, p.list[k].question, p.list[k].answer);
+            longest = max_int(longest, t.length);
+            tokens_free(&t);
+        }
+        CHECK(longest <= 256);
+        problems_free(&p);
+    }
+}
+
+// =============================================================================================
+// Checkpoints: what is written
+// =============================================================================================
+
+// A reader of safetensors that knows nothing of the project: it finds a name in the header as text.
+static int find_entry(const char* header, const char* name, int* rows, int* cols, size_t* from, size_t* to) {
+    char key[160];
+    snprintf(key, sizeof key, "\"%s\":{", name);
+    const char* at = strstr(header, key);
+    if (!at) return 0;
+    at += strlen(key);
+    *cols = 0;
+    static const char matrix[] = "\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%zu,%zu]}";
+    static const char vector[] = "\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}";
+    if (sscanf(at, matrix, rows, cols, from, to) == 4) return 1;
+    return sscanf(at, vector, rows, from, to) == 3;
+}
+
+static float float_at(const char* p) {
+    const unsigned char* b = (const unsigned char*)p;
+    uint32_t u = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+// `crooked` has V = 11, C = 6, H = 2, G = 1, D = 4, F = 10, so that Q = (2 + 2*1)*4 = 16: in a row of 16,
+// query is at 0..7, key at 8..11, value at 12..15. Hugging Face's matrices are (out, in), ours (in, out):
+// element (o,i) is at i*16 + o. Gate and up share rows of 20.
+static void safetensors_by_hand(void) {
+    Model m = model_new(crooked);
+    fill_with_noise(&m.weights, 5);
+    save_checkpoint(in_root("hand"), &m, NULL, NULL, 41);
+    Text file = read_file(in_root("hand/model.safetensors"));
+    size_t header_length = 0, covered = 0;
+    for (int i = 7; i >= 0; i--) header_length = header_length << 8 | (unsigned char)file.data[i];
+    CHECK(header_length % 8 == 0 && header_length + 8 < file.length && file.data[8] == '{');
+    char* header = allocate(header_length + 1, 1);
+    memcpy(header, file.data + 8, header_length);
+    const char* data = file.data + 8 + header_length;
+    size_t size = file.length - 8 - header_length;
+    CHECK(strstr(header, "\"format\":\"pt\"") && strstr(header, "\"step\":\"41\""));
+
+    int entries = 0, wrong = 0, found = 0;   // first: the places follow each other without a gap
+    for (const char* p = header; (p = strstr(p, "\"data_offsets\":[")) != NULL; p++, entries++) {
+        size_t from = 0, to = 0;
+        CHECK(sscanf(p, "\"data_offsets\":[%zu,%zu]", &from, &to) == 2 && from == covered && to > from);
+        covered = to;
+    }
+    CHECK(covered == size);
+    CHECK(entries == 25);   // 1 embedding, 2 layers of 11, 1 norm, 1 unembedding
+
+    struct { const char* name; const float* data; int rows, cols, row, col; } table[11];
+    for (int l = 0; l < 2; l++) {
+        LayerWeights* w = &m.weights.layer[l];
+        int n = 0;
+        #define ROW(...) memcpy(&table[n++], &(__typeof__(table[0])){__VA_ARGS__}, sizeof table[0])
+        ROW("input_layernorm", w->norm1, 6, 0, 1, 0);
+        ROW("post_attention_layernorm", w->norm2, 6, 0, 1, 0);
+        ROW("self_attn.q_norm", w->qnorm, 4, 0, 1, 0);
+        ROW("self_attn.k_norm", w->knorm, 4, 0, 1, 0);
+        ROW("self_attn.q_proj", w->qkv, 8, 6, 1, 16);
+        ROW("self_attn.k_proj", w->qkv + 8, 4, 6, 1, 16);
+        ROW("self_attn.v_proj", w->qkv + 12, 4, 6, 1, 16);
+        ROW("self_attn.o_proj", w->out, 6, 8, 1, 6);
+        ROW("mlp.gate_proj", w->gate_up, 10, 6, 1, 20);
+        ROW("mlp.up_proj", w->gate_up + 10, 10, 6, 1, 20);
+        ROW("mlp.down_proj", w->down, 6, 10, 1, 6);
+        for (int k = 0; k < n; k++) {
+            char name[96];
+            int rows = 0, cols = 0;
+            size_t from = 0, to = 0;
+            snprintf(name, sizeof name, "model.layers.%d.%s.weight", l, table[k].name);
+            found += find_entry(header, name, &rows, &cols, &from, &to) > 0;
+            CHECK(rows == table[k].rows && cols == table[k].cols);
+            CHECK(to - from == 4 * (size_t)rows * (size_t)max_int(cols, 1) && to <= size);
+            for (int i = 0; i < rows; i++)
+                for (int j = 0; j < max_int(cols, 1); j++)
+                    wrong += float_at(data + from + 4 * (size_t)(i * max_int(cols, 1) + j)) !=
+                             table[k].data[i * table[k].row + j * table[k].col];
+        }
+    }
+    static const char* const outer[] = {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"};
+    const float* weights[] = {m.weights.embedding, m.weights.unembedding, m.weights.norm};
+    for (int k = 0; k < 3; k++) {
+        int rows = 0, cols = 0;
+        size_t from = 0, to = 0;
+        found += find_entry(header, outer[k], &rows, &cols, &from, &to) > 0;
+        CHECK(k < 2 ? rows == 11 && cols == 6 : rows == 6 && cols == 0);
+        for (size_t i = 0; i < (to - from) / 4; i++) wrong += float_at(data + from + 4 * i) != weights[k][i];
+    }
+    CHECK(found == entries);
+    CHECK(wrong == 0);
+    free(header), text_free(&file), model_free(&m);
+    CHECK(!file_exists(in_root("hand/optimizer.safetensors")));   // none was given
+}
+
+static int same_weights(const Weights* a, const Weights* b) {
+    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
+}
+
+static void what_is_saved_is_loaded(void) {
+    for (int tied = 0; tied < 2; tied++) {
+        Config c = crooked;
+        c.tied = tied;
+        Model m = model_new(c);
+        Optimizer o = optimizer_new(&c);
+        fill_with_noise(&m.weights, 1), fill_with_noise(&o.first, 2), fill_with_noise(&o.second, 3);
+        m.weights.memory[0] = -0.0f, m.weights.memory[1] = 0x1p-149f, m.weights.memory[2] = 3.4028235e38f;
+        Text state = {0};
+        text_printf(&state, "{\"kind\": \"sft\", \"step\": 12, \"options\": {}}");
+        save_checkpoint(in_root("saved/in/a/new/folder"), &m, &o, &state, 12);   // made on the way
+        Model n = load_model(in_root("saved/in/a/new/folder"));
+        Optimizer p = load_optimizer(in_root("saved/in/a/new/folder"), &n.config, 12);
+        CHECK(n.config.tied == tied && (n.weights.unembedding == n.weights.embedding) == tied);
+        CHECK(!memcmp(&n.config, &c, sizeof c));
+        CHECK(same_weights(&m.weights, &n.weights));
+        CHECK(same_weights(&o.first, &p.first) && same_weights(&o.second, &p.second));
+        CHECK(p.step == 12);
+        CHECK(!holds_tmp(in_root("saved/in/a/new/folder")));
+        Text a = picture(in_root("saved/in/a/new/folder"));   // and saved again it is the same, byte for byte
+        save_checkpoint(in_root("again"), &n, &p, &state, 12);
+        Text b = picture(in_root("again"));
+        CHECK(same_text(&a, &b));
+        text_free(&a), text_free(&b), text_free(&state);
+        model_free(&m), model_free(&n), optimizer_free(&o), optimizer_free(&p);
+    }
+}
+
+// Files of other programs: BF16 (the upper half of a float), entries in another order with a gap between
+// them, a lm_head that repeats a tied embedding, and the rope_theta of transformers 5.
+static void files_of_others(void) {
+    make_checkpoint(in_root("other"), &smallest, 3, 1);
+    Tensor list[13];
+    Weights w = weights_new(&smallest);
+    fill_with_noise(&w, 3);
+    w.embedding[0] = 1.0f, w.embedding[1] = -2.5f, w.embedding[2] = 3.140625f;   // exact: 3F80, C020, 4049
+    tensor_list(list, &w, &smallest);
+    Text header = {0}, data = {0}, file = {0};
+    text_printf(&header, "{\"lm_head.weight\":{\"dtype\":\"BF16\",\"shape\":[3,2],\"data_offsets\":[0,12]}");
+    text_append(&data, "\0\0\0\0\0\0\0\0\0\0\0\0????", 16);
+    for (int k = tensor_count(&smallest) - 1; k >= 0; k--) {
+        Tensor* t = &list[k];
+        size_t from = data.length;
+        for (int i = 0; i < t->rows; i++)
+            for (int j = 0; j < max_int(t->cols, 1); j++) {
+                uint32_t u;
+                memcpy(&u, &t->data[(size_t)i * t->row + (size_t)j * t->col], 4);
+                text_append(&data, (char[]){(char)(u >> 16 & 0xFF), (char)(u >> 24)}, 2);
+            }
+        text_printf(&header, ", \"%s\": {\"shape\": [%d%s", t->name, t->rows, t->cols ? ", 2], " : "], ");
+        text_printf(&header, "\"data_offsets\": [%zu, %zu], \"dtype\": \"BF16\"}", from, data.length);
+    }
+    text_append(&header, "}", 1);
+    for (int i = 0; i < 8; i++) text_append(&file, (char[]){(char)(header.length >> 8 * i & 0xFF)}, 1);
+    text_append(&file, header.data, header.length), text_append(&file, data.data, data.length);
+    put_file(in_root("other/model.safetensors"), file.data, file.length);
+    Text config = read_file(in_root("other/config.json"));
+    Text newer = replaced(&config, "\"rope_theta\": 10000",
+                          "\"rope_parameters\": {\"rope_theta\": 777, \"rope_type\": \"default\"}");
+    put_file(in_root("other/config.json"), newer.data, newer.length);
+
+    Model m = load_model(in_root("other"));
+    CHECK(m.config.rope_theta == 777.0f);
+    for (int i = 0; i < 3; i++) CHECK(m.weights.embedding[i] == w.embedding[i]);
+    int wrong = 0;
+    // cutting 16 of 24 digits off changes a number by less than 2^-7 of it
+    for (size_t i = 0; i < w.count; i++) {
+        uint32_t u;
+        memcpy(&u, &m.weights.memory[i], 4);
+        wrong += (u & 0xFFFF) != 0 || !(fabsf(m.weights.memory[i] - w.memory[i]) <= fabsf(w.memory[i]) / 128);
+    }
+    CHECK(wrong == 0);
+    model_free(&m), weights_free(&w);
+    text_free(&header), text_free(&data), text_free(&file), text_free(&config), text_free(&newer);
+}
+
+// GPT-2's byte alphabet, in which tokenizer.json writes the 256 bytes: ! to ~ and most of Latin-1 are
+// themselves, the other 68 are U+0100 and up. Known from GPT-2's own file: space is U+0120, newline U+010A.
+static void tokenizer_file(void) {
+    make_checkpoint(in_root("tokenizer"), &smallest, 3, 1);
+    Json* j = json_read_file(in_root("tokenizer/tokenizer.json"));
+    const Json *model = json_get(j, "model"), *added = json_get(j, "added_tokens");
+    int seen[400] = {0}, count = 0, wrong = 0, shifted = 0;
+    for (const Json* v = json_get(model, "vocab")->child; v; v = v->next, count++) {
+        const unsigned char* s = (const unsigned char*)v->key;
+        int code = s[0] < 0x80 ? s[0] : (s[0] & 0x1F) << 6 | (s[1] & 0x3F), byte = (int)v->number;
+        wrong += (int)strlen(v->key) != (code < 0x80 ? 1 : 2) || code >= 400 || seen[code]++ || byte != count;
+        wrong += code < 256 ? code != byte : code != 256 + shifted++;
+        if (byte == 0) CHECK(code == 0x100);
+        if (byte == '\n') CHECK(code == 0x10A);
+        if (byte == ' ') CHECK(code == 0x120);
+        if (byte == 0x7F) CHECK(code == 0x121);
+        if (byte == 0xAD) CHECK(code == 0x143);
+    }
+    CHECK(count == 256 && wrong == 0 && shifted == 68);
+    count = 0;
+    for (const Json* a = added->child; a; a = a->next, count++) {
+        CHECK(json_get(a, "id")->number == 256 + count);
+        CHECK_TEXT(json_get(a, "content")->string, special_names[count]);
+        CHECK(json_get(a, "special")->type == JSON_TRUE && json_get(a, "normalized")->type == JSON_FALSE);
+    }
+    CHECK(count == 9);   // 256 + 9 = 265
+    CHECK(json_get(model, "merges")->type == JSON_ARRAY && !json_get(model, "merges")->child);
+    json_free(j);
+    // without this line transformers' decode() eats the space before "." and "n't"
+    j = json_read_file(in_root("tokenizer/tokenizer_config.json"));
+    const Json* clean = json_get(j, "clean_up_tokenization_spaces");
+    CHECK(clean && clean->type == JSON_FALSE);
+    json_free(j);
+}
+
+// =============================================================================================
+// Checkpoints: what is damaged
+// =============================================================================================
+
+static size_t header_length(const Text* safetensors) {   // those of this test are below 64 KB
+    return (size_t)(unsigned char)safetensors->data[0] + 256 * (size_t)(unsigned char)safetensors->data[1];
+}
+
+// What loading says goes into a file of the child's own, so that thousands of attempts need no process each.
+static int said_file, complaints_to;
+static void catch_stderr(void) {
+    complaints_to = dup(2);
+    said_file = open(in_root("said"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (complaints_to < 0 || said_file < 0) abort();
+    dup2(said_file, 2);
+}
+
+// Loads the checkpoint "broken"; complains about any ending but a clean load (if allowed) or status 2 and a
+// sentence.
+static void try_load(int may_load, const char* file, size_t place, const char* what) {
+    char said[1000] = "";
+    if (ftruncate(said_file, 0) || lseek(said_file, 0, SEEK_SET)) abort();
+    int status = trapped_status(load_all, in_root("broken"));
+    ssize_t n = pread(said_file, said, sizeof said - 1, 0);
+    said[n > 0 ? n : 0] = 0;
+    if (status == 0 ? may_load : status == 2 && is_sentence(said)) return;
+    dprintf(complaints_to, "%s %s %zu: status %d: %s\n", file, what, place, status, said);
+}
+
+// Shortened by one byte at a time. Only the newline at the end of a JSON text is dispensable.
+static void cut_everywhere(const char* name) {
+    char path[PATH_SIZE];
+    catch_stderr();
+    join_path(path, in_root("broken"), name);
+    struct stat info;
+    if (stat(path, &info)) abort();
+    for (off_t size = info.st_size - 1; size >= 0; size--) {
+        if (truncate(path, size)) abort();
+        try_load(strstr(name, ".json") && size == info.st_size - 1, name, (size_t)size, "cut at byte");
+    }
+}
+
+// One byte changed, two of three in turn, everywhere but in the weights themselves (any number is a weight).
+static void change_everywhere(const char* name) {
+    static const char other[] = {'9', '"', 0, '-', '}', (char)0xFF, ',', '0', '['};
+    char path[PATH_SIZE];
+    catch_stderr();
+    join_path(path, in_root("broken"), name);
+    Text text = read_file(path);
+    size_t end = strstr(name, ".json") ? text.length : 8 + header_length(&text);
+    int file = open(path, O_WRONLY);
+    if (file < 0) abort();
+    for (size_t i = 0; i < end; i += 1 + i % 2) {
+        char byte = other[i % sizeof other];
+        if (pwrite(file, &byte, 1, (off_t)i) != 1) abort();
+        try_load(1, name, i, "changed at byte");
+        if (pwrite(file, text.data + i, 1, (off_t)i) != 1) abort();
+    }
+    close(file);
+    text_free(&text);
+}
+
+static void cut_or_changed_anywhere(void) {
+    static const char* const names[] = {"config.json", "trainer_state.json", "model.safetensors",
+                                        "optimizer.safetensors"};
+    for (int i = 0; i < 8; i++) {
+        remove_folder(in_root("broken"));
+        make_checkpoint(in_root("broken"), &smallest, 3, 5);
+        Ending e = ending_of(i < 4 ? cut_everywhere : change_everywhere, names[i % 4]);
+        CHECK(e.status == 0);
+        CHECK_TEXT(e.said, "");
+    }
+    remove_folder(in_root("broken"));
+    make_checkpoint(in_root("broken"), &smallest, 3, 5);
+    ENDS(load_all, in_root("broken"), 0, "");   // undamaged it loads
+}
+
+// The checkpoint "broken" is the one in "good", only that in `file` the text `from` is replaced by `to` (the
+// header's length goes along).
+static void damage(const char* file, const char* from, const char* to) {
+    static const char* last = "";
+    char path[PATH_SIZE], original[PATH_SIZE];
+    if (strcmp(last, file)) {
+        make_checkpoint(in_root("good"), &smallest, 3, 5);
+        make_checkpoint(in_root("broken"), &smallest, 3, 5);
+        last = file;
+    }
+    join_path(path, in_root("broken"), file), join_path(original, in_root("good"), file);
+    Text text = read_file(original), changed = replaced(&text, from, to);
+    if (strstr(file, ".safetensors")) {
+        size_t length = header_length(&text) + changed.length - text.length;
+        for (int i = 0; i < 8; i++) changed.data[i] = (char)(length >> 8 * i & 0xFF);
+    }
+    put_file(path, changed.data, changed.length);
+    text_free(&text), text_free(&changed);
+}
+
+// Tensor 0 is model.embed_tokens.weight: shape [3,2], 24 bytes at [0,24].
+static void damaged_weights(void) {
+    static const char* const entry = "\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]";
+    static const char* const shape = "\"shape\":[3,2]";
+    static const char *const place = "\"data_offsets\":[0,24]", *const model = "model.safetensors";
+    static const struct { const char *const *from, *to, *words; } bad[] = {
+        {&entry, "\"F16\",\"shape\":[3,2],\"data_offsets\":[0,24]", "has the number format F16"},
+        {&entry, "\"I8\",\"shape\":[3,2],\"data_offsets\":[0,24]", "has the number format I8"},
+        {&entry, "7,\"shape\":[3,2],\"data_offsets\":[0,24]", "tensor model.embed_tokens.weight is damaged"},
+        // half the bytes
+        {&entry, "\"BF16\",\"shape\":[3,2],\"data_offsets\":[0,24]", "model.embed_tokens.weight"},
+        {&shape, "\"shape\":[2,3]", "does not have the shape that config.json asks for (3 x 2)"},
+        {&shape, "\"shape\":[6]", "does not have the shape"},
+        {&shape, "\"shape\":[3,2,1]", "does not have the shape"},
+        {&shape, "\"shape\":[]", "does not have the shape"},
+        {&shape, "\"shape\":6", "does not have the shape"},
+        {&shape, "\"shape\":[-3,-2]", "does not have the shape"},
+        {&shape, "\"shape\":[3.5,2]", "does not have the shape"},
+        {&shape, "\"shape\":[4294967299,2]", "does not have the shape"},   // 2^32 + 3
+        {&shape, "\"shape\":[1e999,2]", "does not have the shape"},
+        {&shape, "\"shape\":[\"3\",2]", "does not have the shape"},
+        {&shape, "\"form\":[3,2]", "does not have the shape"},
+        {&place, "\"data_offsets\":[24,0]", "embed_tokens"},               // the wrong way round
+        {&place, "\"data_offsets\":[0,20]", "embed_tokens"},
+        {&place, "\"data_offsets\":[0,28]", "embed_tokens"},
+        {&place, "\"data_offsets\":[100000,100024]", "embed_tokens"},
+        {&place, "\"data_offsets\":[-24,0]", "is damaged"},
+        {&place, "\"data_offsets\":[0.5,24.5]", "is damaged"},
+        {&place, "\"data_offsets\":[9007199254740992,9007199254741016]", "embed_tokens"},   // 2^53
+        {&place, "\"data_offsets\":[18446744073709551592,18446744073709551616]", "is damaged"},   // 2^64 - 24
+        {&place, "\"data_offsets\":[1e999,1e999]", "is damaged"},
+        {&place, "\"data_offsets\":[null,24]", "is damaged"},
+        {&place, "\"data_offsets\":[24]", "is damaged"},
+        {&place, "\"data_offsets\":{}", "is damaged"},
+        {&place, "\"data_offsets\":\"0,24\"", "is damaged"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        damage(model, *bad[i].from, bad[i].to);
+        ENDS(load_all, in_root("broken"), 2, bad[i].words);
+    }
+    damage(model, "\"model.norm.weight\"", "\"model.nrom.weight\"");
+    ENDS(load_all, in_root("broken"), 2, "the tensor model.norm.weight is missing");
+    damage(model, "\"model.norm.weight\"",
+           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"model.norm.weight\"");
+    ENDS(load_all, in_root("broken"), 2, "has 14 tensors, config.json asks for 13");
+    damage(model, "{\"__metadata__\"", "[{\"__metadata__\"");
+    ENDS(load_all, in_root("broken"), 2, "header is damaged at byte");
+    damage("optimizer.safetensors", "\"exp_avg_sq.model.norm.weight\"", "\"exp_avg_sq.norm.weight\"");
+    ENDS(load_all, in_root("broken"), 2, "the tensor exp_avg_sq.model.norm.weight is missing");
+    damage("optimizer.safetensors", "\"step\":\"5\"", "\"step\":\"4\"");
+    ENDS(load_all, in_root("broken"), 2, "belongs to update 4, trainer_state.json to update 5");
+    damage("optimizer.safetensors", "\"step\":\"5\"", "\"stop\":\"5\"");
+    ENDS(load_all, in_root("broken"), 2, "belongs to update");
+
+    // the length of the header: 2^64 - 1, 2^63, one more than there is, none
+    Text good, bad_length;
+    make_checkpoint(in_root("broken"), &smallest, 3, 5);
+    good = read_file(in_root("broken/model.safetensors"));
+    for (int i = 0; i < 4; i++) {
+        uint64_t length = i == 0 ? UINT64_MAX : i == 1 ? (uint64_t)1 << 63 : i == 2 ? good.length - 7 : 0;
+        bad_length = (Text){0};
+        text_append(&bad_length, good.data, good.length);
+        for (int b = 0; b < 8; b++) bad_length.data[b] = (char)(length >> 8 * b & 0xFF);
+        put_file(in_root("broken/model.safetensors"), bad_length.data, bad_length.length);
+        ENDS(load_all, in_root("broken"), 2, i < 3 ? "the file ends inside its header" : "header is damaged");
+        text_free(&bad_length);
+    }
+    text_free(&good);
+}
+
+static void damaged_settings(void) {
+    static const struct { const char *from, *to, *words; } config[] = {
+        {"\"hidden_size\": 2", "\"hidden_size\": 1000000000", "the width must be 1 to 16384"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 16384", "too small for the model that config.json"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 40", "too small for the model"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 3", "does not have the shape"},
+        {"\"hidden_size\": 2", "\"hidden_size\": -2", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 2.5", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 1e300", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": \"2\"", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": null", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2,", "", "the field \"hidden_size\" is missing"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 0", "the width must be"},
+        {"\"vocab_size\": 3", "\"vocab_size\": 0", "the vocabulary must have"},
+        {"\"vocab_size\": 3", "\"vocab_size\": 1048576", "too small for the model"},
+        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 0", "there must be 1 to 256 layers"},
+        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 256", "too small for the model"},
+        {"\"num_attention_heads\": 1", "\"num_attention_heads\": 0", "there must be 1 to 256 heads"},
+        {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2", "must be a multiple"},
+        {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", "must be a multiple"},
+        {"\"head_dim\": 2", "\"head_dim\": 3", "the head dimension must be even"},
+        {"\"max_position_embeddings\": 4", "\"max_position_embeddings\": 0", "the context must be"},
+        {"\"max_position_embeddings\": 4", "\"max_position_embeddings\": 99999999", "the context must be"},
+        {"\"rope_theta\": 10000", "\"rope_theta\": 0", "rope_theta must be above 1"},
+        {"\"rope_theta\": 10000", "\"rope_theta\": 1e999", "rope_theta must be above 1"},
+        {"\"rope_theta\": 10000", "\"rope_theta\": \"10000\"", "\"rope_theta\" is not a number"},
+        {"\"rms_norm_eps\": ", "\"rms_norm_eps\": -", "the norm epsilon must be above 0"},
+        {"\"rms_norm_eps\": ", "\"rms_norm_eps\": [], \"x\": ", "\"rms_norm_eps\" is not a number"},
+        {"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", "lm_head.weight is missing"},
+        {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"yarn\"}", "rope_scaling"},
+        {"\"qwen3\"", "\"llama\"", "the model type is \"llama\"; only \"qwen3\""},
+        {"\"model_type\": \"qwen3\",", "", "the model type is \"unknown\""},
+        {"{", "[", "config.json, line "},
+    };
+    for (size_t i = 0; i < sizeof config / sizeof *config; i++) {
+        damage("config.json", config[i].from, config[i].to);
+        ENDS(load_all, in_root("broken"), 2, config[i].words);
+    }
+    static const struct { const char *from, *to, *words; } state[] = {
+        {"\"kind\": \"sft\"", "\"kind\": \"rl\"", "a run of kind \"rl\", this one is of kind \"sft\""},
+        {"\"kind\": \"sft\",", "", "trainer_state.json is damaged"},
+        {"\"step\": 5", "\"step\": -5", "trainer_state.json is damaged"},
+        {"\"step\": 5", "\"step\": 5.5", "trainer_state.json is damaged"},
+        {"\"step\": 5", "\"step\": 1e99", "trainer_state.json is damaged"},
+        {"\"step\": 5", "\"step\": 6", "update 6"},
+        {"\"options\"", "\"opinions\"", "trainer_state.json is damaged"},
+        {"\"n\": \"7\"", "\"n\": \"seven\"", "trainer_state.json: --n must be a whole number, not 'seven'"},
+        {"\"n\": \"7\"", "\"n\": \"101\"", "--n must be from 0 to 100"},
+        {"}", "", "trainer_state.json, line "},
+    };
+    for (size_t i = 0; i < sizeof state / sizeof *state; i++) {
+        damage("trainer_state.json", state[i].from, state[i].to);
+        ENDS(load_all, in_root("broken"), 2, state[i].words);
+    }
+}
+
+static void missing_and_mixed_files(void) {
+    static const char* const names[] = {"config.json", "model.safetensors", "optimizer.safetensors",
+                                        "trainer_state.json"};
+    char path[PATH_SIZE];
+    for (int i = 0; i < 4; i++) {
+        make_checkpoint(in_root("broken"), &smallest, 3, 5);
+        join_path(path, in_root("broken"), names[i]);
+        remove(path);
+        ENDS(load_all, in_root("broken"), 2, names[i]);
+    }
+    ENDS(load_all, in_root("nowhere"), 2, "nowhere");
+    // A save that is killed while it renames leaves some files of update 6 beside some of update 5. Whichever
+    // they are, such a directory must not be resumed as if nothing had happened.
+    make_checkpoint(in_root("later"), &smallest, 9, 6);
+    for (int i = 1; i < 4; i++) {
+        make_checkpoint(in_root("broken"), &smallest, 3, 5);
+        join_path(path, in_root("broken"), names[i]);
+        char from[PATH_SIZE];
+        join_path(from, in_root("later"), names[i]);
+        copy_file(path, from);
+        ENDS(load_all, in_root("broken"), 2, "update 6");
+    }
+}
+
+// =============================================================================================
+// Saves that fail
+// =============================================================================================
+
+static int size_limit;
+
+// saves another model over the checkpoint "kept" while no file can grow beyond size_limit bytes
+static void save_with_little_room(const char* folder) {
+    struct rlimit limit = {(rlim_t)size_limit, (rlim_t)size_limit};
+    signal(SIGXFSZ, SIG_IGN);   // the write then fails with an error instead of a signal
+    setrlimit(RLIMIT_FSIZE, &limit);
+    make_checkpoint(folder, &smallest, 77, 6);
+}
+
+static void save_later(const char* folder) { make_checkpoint(folder, &smallest, 77, 6); }
+
+static void a_failed_save_changes_nothing(void) {
+    static const char* const names[] = {"config.json", "generation_config.json", "tokenizer.json",
+                                        "tokenizer_config.json", "model.safetensors", "optimizer.safetensors",
+                                        "trainer_state.json"};
+    flushes = 0;
+    make_checkpoint(in_root("kept"), &smallest, 3, 5);
+    CHECK(flushes == 7);   // each file is on the disk before any of them gets its name
+    Text before = picture(in_root("kept")), largest = read_file(in_root("kept/tokenizer.json"));
+    for (size_limit = 0; size_limit < (int)largest.length; size_limit += (int)largest.length / 12) {
+        ENDS(save_with_little_room, in_root("kept"), 1, "cannot write");
+        Text after = picture(in_root("kept"));
+        CHECK(same_text(&before, &after));
+        text_free(&after);
+    }
+    // A full disk, at each of the files in turn: what is written to /dev/full finds "no space left on
+    // device".
+    for (int i = 0; i < 7 && file_exists("/dev/full"); i++) {
+        char path[PATH_SIZE];
+        snprintf(path, sizeof path, "%s/%s.tmp", in_root("kept"), names[i]);
+        if (symlink("/dev/full", path)) CHECK(!"the link could be made");
+        ENDS(save_later, in_root("kept"), 1, "No space left on device");
+        Text after = picture(in_root("kept"));
+        CHECK(same_text(&before, &after));
+        text_free(&after);
+    }
+    ENDS(load_all, in_root("kept"), 0, "");
+    put_text(in_root("a file"), "x");
+    ENDS(save_later, in_root("a file"), 1, "is not a directory");
+    ENDS(save_later, in_root("a file/below"), 1, "cannot make the directory");
+    ENDS(save_later, "/dev/null/below", 1, "cannot make the directory");
+    ENDS(save_later, "", 2, "directory");   // not "/", not whatever the memory behind the empty name says
+    ENDS(save_later, in_root("kept"), 0, "");   // with room again, it works
+    Text after = picture(in_root("kept"));
+    CHECK(!same_text(&before, &after) && !holds_tmp(in_root("kept")));
+    text_free(&before), text_free(&after), text_free(&largest);
+}
+
+// =============================================================================================
+// Options
+// =============================================================================================
+
+static struct { int n, flag; float x; uint64_t seed; const char *text, *rest[2]; int rests; } given;
+
+// words separated by | become the command line
+static void parse(const char* words) {
+    static char line[1000];   // stays: the texts of options point into it
+    char* argv[32];
+    int argc = 0;
+    snprintf(line, sizeof line, "%s", words);
+    for (char* p = line; p && argc < 32; argc++) {
+        argv[argc] = p;
+        p = strchr(p, '|');
+        if (p) *p++ = 0;
+    }
+    if (!*words) argc = 0;
+    memset(&given, 0, sizeof given);
+    Option options[] = {
+        {"n", OPTION_INT, &given.n, -5, 100, "", 1, 0},
+        {"x", OPTION_FLOAT, &given.x, 0, 10, "", 1, 0},
+        {"seed", OPTION_SEED, &given.seed, 0, 0, "", 1, 0},
+        {"text", OPTION_TEXT, &given.text, 0, 0, "", 1, 0},
+        {"text-two", OPTION_TEXT, &given.text, 0, 0, "", 1, 0},
+        {"flag", OPTION_FLAG, &given.flag, 0, 0, "", 1, 0},
+        {0},
+    };
+    given.rests = parse_options(options, argc, argv, given.rest, 2);
+}
+
+static void options_that_are_right(void) {
+    parse("--n=3|--x|2.5|--seed|18446744073709551615|--text=a=b|--flag");
+    CHECK(given.n == 3 && given.x == 2.5f && given.seed == UINT64_MAX && given.flag == 1 && given.rests == 0);
+    CHECK_TEXT(given.text, "a=b");
+    parse("--n|-5|--x=1e-3|one|--text=|two");   // a number may begin with a minus, a text may be empty
+    CHECK(given.n == -5 && given.x == 1e-3f && given.rests == 2);
+    CHECK_TEXT(given.text, "");
+    CHECK_TEXT(given.rest[0], "one");
+    CHECK_TEXT(given.rest[1], "two");
+    parse("--n=1|--n=2|--text-two=x");   // the last one counts; --text is not --text-two
+    CHECK(given.n == 2);
+    CHECK_TEXT(given.text, "x");
+    parse("--text|-");
+    CHECK_TEXT(given.text, "-");
+    parse("");
+    CHECK(given.rests == 0 && given.n == 0);
+}
+
+static void options_that_are_wrong(void) {
+    static const struct { const char *line, *words; } bad[] = {
+        {"--m=3", "unknown option '--m'"},
+        {"--N=3", "unknown option '--N'"},
+        {"-n=3", "unknown option '-n'"},
+        {"--", "unknown option '--'"},
+        {"--=3", "unknown option '--'"},
+        {"--nn=3", "unknown option '--nn'"},
+        {"--tex=3", "unknown option '--tex'"},
+        {"-5", "unknown option '-5'"},
+        {"--n", "--n needs a value"},
+        {"--x=1|--text", "--text needs a value"},
+        {"--text|--n=3", "--text needs a value"},   // not: a text that is "--n=3"
+        {"--flag=1", "--flag takes no value"},
+        {"--flag=", "--flag takes no value"},
+        {"--flag|1|2|3", "'3' is not expected here"},
+        {"a|b|", "'' is not expected here"},
+        {"--n=101", "--n must be from -5 to 100, not 101"},
+        {"--n=-6", "--n must be from -5 to 100, not -6"},
+        {"--n=1e99", "--n must be from -5 to 100"},
+        {"--n=99999999999999999999", "--n must be from -5 to 100"},
+        {"--n=2.5", "--n must be a whole number, not '2.5'"},
+        {"--x=10.5", "--x must be from 0 to 10"},
+        {"--x=-0.1", "--x must be from 0 to 10"},
+        {"--x=1e99", "--x must be from 0 to 10"},
+        {"--seed=-1", "--seed must be a whole number"},
+        {"--seed=18446744073709551616", "--seed must be a whole number"},
+        {"--seed=1.5", "--seed must be a whole number"},
+        {"--seed=+1", "--seed must be a whole number"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ENDS(parse, bad[i].line, 2, bad[i].words);
+    // what strtod() would take or half take, but nobody means
+    static const char* const numbers[] = {
+        "",   " ",    "x",      "nan", "NAN", "inf", "-inf", "infinity", " 5",   "5 ",     "\t5",
+        "5x", "0x10", "0x1p3",  "5,0", "1 2", "1e",  "--5",  "five",     "1e999", "nan(5)",
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--n=%s", numbers[i]);
+        ENDS(parse, line, 2, "--n must be");
+        snprintf(line, sizeof line, "--x=%s", numbers[i]);
+        ENDS(parse, line, 2, "--x must be");
+        snprintf(line, sizeof line, "--seed=%s", numbers[i]);
+        ENDS(parse, line, 2, "--seed must be");
+    }
+}
+
+// =============================================================================================
+// Runs that are stopped and resumed
+// =============================================================================================
+
+// Five conversations and batches of three: the fifth update is in the third epoch.
+static const char* const tiny_data =
+    "{\"question\": \"1+1?\", \"answer\": \"It is <<1+1=2>>2.\\n#### 2\"}\n"
+    "{\"question\": \"2+3?\", \"answer\": \"<<2+3=5>>5\\n#### 5\"}\n"
+    "{\"question\": \"4-1?\", \"answer\": \"\\\\boxed{3}\"}\n"
+    "{\"question\": \"3*3?\", \"answer\": \"The answer is 9.\"}\n"
+    "{\"question\": \"8/2?\", \"answer\": \"<<8/2=4>>4\"}\n";
+#define TINY "--data=@tiny.jsonl|--threads=1|--steps=9|--batch-size=3|--warmup-steps=2|" \
+             "--layers=2|--width=8|--heads=2|--kv-heads=1|--head-dim=4|--mlp-width=12"
+#define FLAT "|--warmup-steps=0|--final-lr-frac=1"   // a learning rate that does not depend on --steps
+
+// Supervised training with these options; "@name" in them is a path in the test's folder. Ends like main()
+// does.
+static void run_training(const char* words) {
+    char line[8000];
+    size_t n = 0;
+    char* argv[64];
+    int argc = 0;
+    for (const char* p = words; *p && n < 4000; p++)
+        if (*p == '@') n += (size_t)snprintf(line + n, sizeof line - n, "%s/", root);
+        else line[n++] = *p;
+    line[n] = 0;
+    for (char* p = line; p && argc < 64; argc++) {
+        argv[argc] = p;
+        p = strchr(p, '|');
+        if (p) *p++ = 0;
+    }
+    TrainOptions o = train_defaults();
+    Option options[TRAIN_OPTIONS] = {{0}};
+    train_options(options, &o);
+    parse_options(options, argc, argv, NULL, 0);
+    fflush(NULL);
+    _exit(train(&o, options, NULL));
+}
+
+static int train_status(const char* words) {
+    Ending e = ending_of(run_training, words);
+    if (e.status != 0 && e.status != 130) printf("  training said: %s", e.said);
+    return e.status;
+}
+
+// metrics.csv without its two columns of times: "0,5.57,0.0015,1.76" ...
+static Text metrics_of(const char* path) {
+    Text text = read_file(path), out = {0};
+    text_append(&out, "", 0);
+    for (char* line = text.data; *line;) {
+        char* end = line + strcspn(line, "\n");
+        int commas = 0;
+        for (char* p = line; p < end && (commas += *p == ',') < 4; p++) text_append(&out, p, 1);
+        text_append(&out, "\n", 1);
+        line = *end ? end + 1 : end;
+    }
+    text_free(&text);
+    return out;
+}
+
+static void same_run(int line, const char* a, const char* b) {
+    static const char* const names[] = {"model.safetensors", "optimizer.safetensors", "trainer_state.json",
+                                        "config.json"};
+    char x[PATH_SIZE], y[PATH_SIZE];
+    for (int i = 0; i < 4; i++) {
+        join_path(x, a, names[i]), join_path(y, b, names[i]);
+        if (!same_file(x, y)) check_broken++, printf("  %s:%d: %s differs\n", __FILE__, line, names[i]);
+    }
+    join_path(x, a, "metrics.csv"), join_path(y, b, "metrics.csv");
+    Text m = metrics_of(x), n = metrics_of(y);
+    if (!same_text(&m, &n)) {
+        check_broken++;
+        printf("  %s:%d: metrics.csv differs:\n%s---\n%s", __FILE__, line, m.data, n.data);
+    }
+    text_free(&m), text_free(&n);
+}
+
+static void a_resumed_run_is_the_same_run(void) {
+    put_text(in_root("tiny.jsonl"), tiny_data);
+    CHECK(train_status(TINY "|--out=@whole") == 0);
+    Text m = metrics_of(in_root("whole/metrics.csv"));
+    int lines = 0;
+    for (const char* p = m.data; *p; p++) lines += *p == '\n';
+    CHECK(lines == 1 + 9);   // the names, and the updates 0 to 8
+    CHECK(!strncmp(m.data, "step,loss,lr,grad_norm\n0,", 25));
+    text_free(&m);
+
+    // saving more often changes nothing
+    CHECK(train_status(TINY "|--save-every=2|--out=@often") == 0);
+    same_run(__LINE__, in_root("whole"), in_root("often"));
+
+    // Ctrl-C in an update, also in the first and the last: it is finished and saved, and the status is 130.
+    // Then the run goes on, with another number of threads or another --save-every.
+    for (int stop = 1; stop <= 9; stop += stop == 2 || stop == 5 ? 3 : 1) {   // 1, 2, 5, 8, 9
+        remove_folder(in_root("parts"));
+        press_at = stop;
+        CHECK(train_status(TINY "|--out=@parts") == 130);
+        press_at = 0;
+        Json* state = json_read_file(in_root("parts/trainer_state.json"));
+        CHECK(json_get(state, "step")->number == stop);
+        json_free(state);
+        const char* how = stop == 5 ? "--resume=@parts|--threads=2" : "--resume=@parts|--save-every=1";
+        if (stop < 9) CHECK(train_status(how) == 0);
+        same_run(__LINE__, in_root("whole"), in_root("parts"));
+    }
+
+    // three parts; into another folder; with lines in metrics.csv that a killed process left behind
+    remove_folder(in_root("parts"));
+    press_at = 2;
+    CHECK(train_status(TINY "|--out=@parts") == 130);
+    CHECK(train_status("--resume=@parts|--threads=1") == 130);
+    press_at = 0;
+    FILE* file = fopen(in_root("parts/metrics.csv"), "a");
+    fprintf(file, "4,0,0,0,0,0\n5,0,0,0,0,0\n6,0");   // updates 0 to 3 are saved
+    fclose(file);
+    CHECK(train_status("--resume=@parts|--threads=1") == 0);
+    same_run(__LINE__, in_root("whole"), in_root("parts"));
+
+    // A longer run whose learning rate is constant: 4 updates and 5 more are 9.
+    CHECK(train_status(TINY FLAT "|--out=@flat") == 0);
+    CHECK(train_status(TINY FLAT "|--steps=4|--out=@more") == 0);
+    CHECK(train_status("--resume=@more|--steps=9|--threads=1") == 0);
+    same_run(__LINE__, in_root("flat"), in_root("more"));
+}
+
+static void runs_that_cannot_be_resumed(void) {
+    ENDS(run_training, "--resume=@nowhere", 2, "has no trainer_state.json");
+    CHECK(train_status(TINY "|--out=@base") == 0);
+    Text before = picture(in_root("base"));
+    // nothing is left to do, or the sizes of the model are to change: the user has something else in mind
+    ENDS(run_training, "--resume=@base", 2, "9 of 9 updates");
+    ENDS(run_training, "--resume=@base|--out=@elsewhere", 2, "9 of 9 updates");
+    CHECK(!file_exists(in_root("elsewhere")));
+    ENDS(run_training, "--resume=@base|--steps=20|--width=16", 2, "--width");
+    Text after = picture(in_root("base"));
+    CHECK(same_text(&before, &after));
+    text_free(&before), text_free(&after);
+
+    Text state = read_file(in_root("base/trainer_state.json")), other = replaced(&state, "\"sft\"", "\"rl\"");
+    put_file(in_root("base/trainer_state.json"), other.data, other.length);
+    ENDS(run_training, "--resume=@base|--steps=20", 2, "was written by a run of kind \"rl\"");
+    put_file(in_root("base/trainer_state.json"), state.data, state.length);
+    remove(in_root("base/optimizer.safetensors"));
+    ENDS(run_training, "--resume=@base|--steps=20", 2, "optimizer.safetensors");
+    remove(in_root("base/trainer_state.json"));
+    ENDS(run_training, "--resume=@base|--steps=20", 2, "has no trainer_state.json");
+    text_free(&state), text_free(&other);
+
+    // bad input is found before anything is written
+    ENDS(run_training, TINY "|--data=@nowhere.jsonl|--out=@never", 2, "cannot open");
+    ENDS(run_training, TINY "|--heads=3|--kv-heads=2|--out=@never", 2, "must be a multiple");
+    ENDS(run_training, TINY "|--context=8|--out=@never", 2, "no conversation fits the context of 8");
+    ENDS(run_training, TINY "|--eval-data=@nowhere.jsonl|--out=@never", 2, "cannot open");
+    CHECK(!file_exists(in_root("never")));
+}
+
+// A real Ctrl-C from outside, at a moment that nobody chose.
+static void ctrl_c(void) {
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+        in_child = 1;
+        if (!freopen("/dev/null", "w", stdout)) _exit(99);
+        run_training(TINY "|--steps=100000000|--out=@stopped");
+    }
+    struct stat info = {0};
+    // wait until updates are being made: the table is longer than its first line
+    for (int i = 0; i < 1000; i++) {
+        struct timespec pause = {0, 5000000};
+        if (stat(in_root("stopped/metrics.csv"), &info) == 0 && info.st_size > 1000) break;
+        nanosleep(&pause, NULL);
+    }
+    int status = 0;
+    kill(child, SIGINT);
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 130);
+    CHECK(!holds_tmp(in_root("stopped")));
+    // trainer_state.json and metrics.csv agree: after n updates there are the lines 0 to n - 1
+    Json* state = json_read_file(in_root("stopped/trainer_state.json"));
+    Text m = metrics_of(in_root("stopped/metrics.csv"));
+    long lines = -1;   // the first holds the names
+    for (const char* p = m.data; *p; p++) lines += *p == '\n';
+    CHECK(json_get(state, "step")->number == (double)lines && lines > 0);
+    json_free(state), text_free(&m);
+    Model model = load_model(in_root("stopped"));
+    Optimizer o = load_optimizer(in_root("stopped"), &model.config, lines);
+    optimizer_free(&o), model_free(&model);
+}
+
+int main(void) {
+    const char* tmp = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/test_files.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(root)) return printf("FAIL test_files: cannot make a directory in %s\n", root), 1;
+    set_threads(1);   // a process with a team of threads cannot fork one that wants its own
+    RUN(any_bytes_come_back);
+    RUN(text_never_becomes_a_special_token);
+    RUN(the_mask_of_a_call);
+    RUN(odd_annotations);
+    RUN(json_strings);
+    RUN(utf8_table);
+    RUN(json_numbers);
+    RUN(json_values);
+    RUN(json_cut_and_changed);
+    RUN(json_strings_come_back);
+    RUN(lines_that_can_be_read);
+    RUN(lines_that_cannot);
+    RUN(the_files_of_data);
+    RUN(safetensors_by_hand);
+    RUN(what_is_saved_is_loaded);
+    RUN(files_of_others);
+    RUN(tokenizer_file);
+    RUN(cut_or_changed_anywhere);
+    RUN(damaged_weights);
+    RUN(damaged_settings);
+    RUN(missing_and_mixed_files);
+    RUN(a_failed_save_changes_nothing);
+    RUN(options_that_are_right);
+    RUN(options_that_are_wrong);
+    RUN(a_resumed_run_is_the_same_run);
+    RUN(runs_that_cannot_be_resumed);
+    RUN(ctrl_c);
+    remove_folder(root);
+    return check_failed != 0;
+}

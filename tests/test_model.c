@@ -1,0 +1,1127 @@
+/* test_model.c - arithmetic, the model, decoding and the update, in single precision.
+ *
+ * Whole numbers make exact tests: a sum of products of integers stays exact in float below 2^24, so a matrix product must
+ * equal the naive one to the last bit. Where the text promises "bit for bit", bits are compared.
+ */
+#define TRAIN_GPT_NO_MAIN
+#include "../train_gpt.c"
+#include "check.h"
+#include "qwen3_tiny.h"
+#include <sys/wait.h>
+
+// ---- helpers
+
+static int same_bits(const float* a, const float* b, size_t n) { return !memcmp(a, b, n * sizeof(float)); }
+
+// whole numbers from -3 to 3
+static void fill_integers(float* x, size_t n, uint64_t seed) {
+    Rng rng = {seed};
+    for (size_t i = 0; i < n; i++) x[i] = (float)(random_int(&rng, 7) - 3);
+}
+
+static void fill_normal(float* x, size_t n, uint64_t seed) {
+    Rng rng = {seed};
+    for (size_t i = 0; i < n; i++) x[i] = (float)random_normal(&rng);
+}
+
+static float* floats(size_t n) { return allocate(n, sizeof(float)); }
+
+// How far value is from the exact result, in units in the last place of a float.
+static double ulps(float value, double exact) { return fabs((double)value - exact) / ldexp(1.0, ilogb(exact) - 23); }
+
+// The status with which action() ends the program, in a copy of the process; -1 when it does not end it.
+static int exit_status(void (*action)(void)) {
+    int status = -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(99);
+        action();
+        _exit(100);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) != 100 ? WEXITSTATUS(status) : -1;
+}
+
+// Thread counts to be compared: the first is the reference. Without OpenMP there is only one.
+#ifdef _OPENMP
+static const int thread_counts[] = {1, 2, 4};
+#else
+static const int thread_counts[] = {1};
+#endif
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
+
+// =============================================================================================
+// Arithmetic
+// =============================================================================================
+
+static void test_exp_error(void) {
+    // Over [-87.3, 88] the largest error is 1.02 ulp (a correctly rounded exp has 0.5). An exhaustive run over all
+    // floats of the range found no larger one; here every 2000th is looked at.
+    double worst = 0.0;
+    long falls = 0;
+    for (int negative = 0; negative < 2; negative++) {
+        union { float f; uint32_t u; } at = {negative ? 87.3f : 88.0f};
+        float last = fast_exp(negative ? -at.f : at.f);
+        for (uint32_t top = at.u, u = 0; u < top; u += u < 0x3C000000u ? 100003 : 2003) {
+            at.u = top - u;
+            float x = negative ? -at.f : at.f, y = fast_exp(x);
+            worst = fmax(worst, ulps(y, exp((double)x)));
+            falls += negative ? y < last : y > last;
+            last = y;
+        }
+    }
+    CHECK(worst < 1.1);
+    CHECK(worst > 0.5);
+    CHECK(falls == 0);       // exp rises, and so do its samples
+}
+
+static void test_exp_at_the_joints(void) {
+    // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across every step the next float must not be smaller.
+    int falls = 0;
+    for (int n = -125; n < 126; n++) {
+        float x = (float)((n + 0.5) * 0.69314718055994531);
+        for (int i = 0; i < 40; i++) x = nextafterf(x, -100.0f);
+        for (int i = 0; i < 80; i++) {
+            float next = nextafterf(x, 100.0f);
+            falls += fast_exp(next) < fast_exp(x);
+            x = next;
+        }
+    }
+    CHECK(falls == 0);
+}
+
+static void test_exp_at_the_ends(void) {
+    CHECK(fast_exp(0.0f) == 1.0f && fast_exp(-0.0f) == 1.0f);
+    CHECK(fast_exp(-87.3f) > 0.0f);                             // 1.2e-38, above the smallest normal number
+    CHECK(fast_exp(-87.3f) >= 1.17549435e-38f);
+    CHECK(fast_exp(nextafterf(-87.3f, -100.0f)) == 0.0f);
+    CHECK(fast_exp(-1e30f) == 0.0f && fast_exp(-INFINITY) == 0.0f);
+    CHECK(fast_exp(88.5f) == fast_exp(88.0f) && fast_exp(INFINITY) == fast_exp(88.0f));
+    CHECK(isfinite(fast_exp(INFINITY)));
+    CHECK(isnan(fast_exp(NAN)));                                // a NaN is not hidden
+}
+
+static void test_dot(void) {
+    // lengths around the eight partial sums: 1*1 + 2*2 + ... + n*n = n(n+1)(2n+1)/6
+    float a[64];
+    for (int i = 0; i < 64; i++) a[i] = (float)(i + 1);
+    for (int n = 0; n <= 64; n++) CHECK(dot(a, a, n) == (float)(n * (n + 1) * (2 * n + 1) / 6));
+}
+
+static void test_maximum(void) {
+    // the largest of n numbers, wherever it stands; all are negative, so that a forgotten start value of 0 would win
+    for (int n = 1; n <= 40; n++)
+        for (int at = 0; at < n; at++) {
+            float x[41];
+            for (int i = 0; i < 41; i++) x[i] = -5.0f - (float)(i % 3);
+            x[at] = -2.0f, x[n] = -1.0f;             // what lies behind does not count
+            CHECK(maximum(x, n) == -2.0f);
+        }
+}
+
+static void test_exp_and_sum(void) {
+    // exp(ln 1 - ln 2), exp(ln 2 - ln 2), ... = 1/2, 2/2, 3/2, ...: n of them are n (n + 1) / 4
+    for (int n = 1; n <= 40; n++) {
+        float x[40];
+        for (int i = 0; i < n; i++) x[i] = (float)log(i + 1.0);
+        CHECK_NEAR(exp_and_sum(x, (float)log(2.0), n), n * (n + 1) / 4.0, 1e-6);
+        CHECK_NEAR(x[n - 1], n / 2.0, 1e-6);
+    }
+}
+
+// ---- matrix multiplication
+
+// c = a b with both factors stored by rows or by columns (strides wider than needed), and the naive double loop over
+// whole numbers, which must agree exactly. Around c lies a margin that must stay as it is.
+static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, int accumulate) {
+    size_t lda = (size_t)(a_columns ? M : K) + 3, ldb = (size_t)(b_columns ? K : N) + 2, ldc = (size_t)N + 5;
+    size_t size_a = lda * (size_t)(a_columns ? K : M), size_b = ldb * (size_t)(b_columns ? N : K);
+    size_t size_c = ldc * (size_t)(M + 1);
+    float *a = floats(size_a), *b = floats(size_b), *c = floats(size_c), *expected = floats(size_c);
+    fill_integers(a, size_a, 1), fill_integers(b, size_b, 2), fill_integers(c, size_c, 3);
+    memcpy(expected, c, size_c * sizeof(float));
+    View va = a_columns ? transposed(a, lda) : view(a, lda), vb = b_columns ? transposed(b, ldb) : view(b, ldb);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            double sum = accumulate ? (double)expected[(size_t)m * ldc + n] : 0.0;
+            for (int k = 0; k < K; k++)
+                sum += (double)(a_columns ? a[(size_t)k * lda + m] : a[(size_t)m * lda + k]) *
+                       (double)(b_columns ? b[(size_t)n * ldb + k] : b[(size_t)k * ldb + n]);
+            expected[(size_t)m * ldc + n] = (float)sum;
+        }
+    matmul(c, ldc, va, vb, M, N, K, accumulate);
+    int exact = same_bits(c, expected, size_c);
+    if (!exact) printf("  %d x %d x %d, columns %d %d, accumulate %d: not exact\n", M, N, K, a_columns, b_columns, accumulate);
+    free(a), free(b), free(c), free(expected);
+    return exact;
+}
+
+static void test_matmul(void) {
+    // 250 sizes from 1 x 1 x 1 to 70 x 70 x 70, mostly odd, every way to store the factors
+    Rng rng = {11};
+    for (int i = 0; i < 250; i++) {
+        int M = 1 + random_int(&rng, 70), N = 1 + random_int(&rng, 70), K = 1 + random_int(&rng, 70);
+        if (i < 8) M = 1 + i % 2, N = 1 + i / 2 % 2, K = 1 + i / 4;
+        for (int way = 0; way < 8; way++)
+            if (!product_is_exact(M, N, K, way & 1, way >> 1 & 1, way >> 2)) { CHECK(!"the product is exact"); return; }
+    }
+}
+
+static void test_matmul_long_sums(void) {
+    // more than one panel of PANEL_K = 256 steps: the later panels add to the first; and the whole tile and its edges
+    static const int size[][3] = {{1, 1, 257}, {TILE_M, TILE_N, 256}, {TILE_M, TILE_N, 512}, {TILE_M + 1, TILE_N + 1, 513},
+                                  {TILE_M - 1, TILE_N - 1, 700}, {30, 3, 300}, {3, 70, 300}, {140, 65, 270}, {33, 200, 300}, {2, 1000, 70}, {400, 9, 40}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (int way = 0; way < 8; way++)
+            CHECK(product_is_exact(size[i][0], size[i][1], size[i][2], way & 1, way >> 1 & 1, way >> 2));
+}
+
+static void test_matmul_without_terms(void) {
+    // an empty sum is 0, and adding one changes nothing
+    float c[4] = {5, 5, 5, 5}, none = 0;
+    matmul(c, 2, view(&none, 1), view(&none, 2), 2, 2, 0, 1);
+    CHECK(c[0] == 5 && c[3] == 5);
+}
+
+static void test_matmul_order_of_the_sum(void) {
+    // Each element is one sum in the order k = 0, 1, 2, ...: either of rounded products or (where the processor has fused
+    // multiply-add) of fused ones, but all of them alike. 300 steps pass the border of a panel.
+    enum { M = 29, N = 75, K = 300 };
+    float *a = floats(M * K), *b = floats(K * N), *c = floats(M * N);
+    fill_normal(a, M * K, 1), fill_normal(b, K * N, 2);
+    matmul(c, N, view(a, K), view(b, N), M, N, K, 0);
+    int rounded = 0, fused = 0;
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            volatile float r = 0.0f, product;
+            float f = 0.0f;
+            for (int k = 0; k < K; k++) {
+                product = a[m * K + k] * b[k * N + n];
+                r = r + product;
+                f = fmaf(a[m * K + k], b[k * N + n], f);
+            }
+            rounded += r == c[m * N + n], fused += f == c[m * N + n];
+        }
+    CHECK(rounded == M * N || fused == M * N);
+    free(a), free(b), free(c);
+}
+
+static void test_matmul_rows_are_independent(void) {
+    // A row's result does not depend on how many other rows there are, nor on where among them it stands: 37 rows together,
+    // one by one, and from the fifth on.
+    enum { M = 37, N = 45, K = 260 };
+    for (int columns = 0; columns < 2; columns++) {
+        float *a = floats(M * K), *b = floats(K * N), *all = floats(M * N), *one = floats(M * N);
+        fill_normal(a, M * K, 3), fill_normal(b, K * N, 4);
+        View va = columns ? transposed(a, M) : view(a, K);
+        matmul(all, N, va, view(b, N), M, N, K, 0);
+        for (int m = 0; m < M; m++)
+            matmul(one + m * N, N, (View){a + (size_t)m * va.row, va.row, va.col}, view(b, N), 1, N, K, 0);
+        CHECK(same_bits(all, one, M * N));
+        memset(one, 0, M * N * sizeof(float));
+        matmul(one + 5 * N, N, (View){a + 5 * va.row, va.row, va.col}, view(b, N), M - 5, N, K, 0);
+        CHECK(same_bits(all + 5 * N, one + 5 * N, (M - 5) * N));
+        free(a), free(b), free(all), free(one);
+    }
+}
+
+// ---- random numbers
+
+static void test_rng(void) {
+    // the first numbers of splitmix64 from state 1234567, as its authors' program prints them
+    Rng rng = {1234567};
+    CHECK(random_u64(&rng) == 6457827717110365317u);
+    CHECK(random_u64(&rng) == 3203168211198807973u);
+    CHECK(random_u64(&rng) == 9817491932198370423u);
+    // 100,000 uniform numbers: mean 1/2 +- 4 sqrt(1/12 / 100000) = 0.0037; normal ones: mean 0 +- 0.013, square 1 +- 0.018
+    enum { DRAWS = 100000 };
+    double sum = 0.0, normal = 0.0, square = 0.0;
+    int outside = 0, count[7] = {0};
+    for (int i = 0; i < DRAWS; i++) {
+        float u = random_uniform(&rng);
+        double z = random_normal(&rng);
+        int k = random_int(&rng, 7);
+        outside += !(u >= 0.0f && u < 1.0f) || k < 0 || k > 6;
+        sum += (double)u, normal += z, square += z * z;
+        count[k < 0 || k > 6 ? 0 : k]++;
+    }
+    CHECK(outside == 0);
+    CHECK_NEAR(sum / DRAWS, 0.5, 0.0037);
+    CHECK_NEAR(normal / DRAWS, 0.0, 0.013);
+    CHECK_NEAR(square / DRAWS, 1.0, 0.018);
+    // each of 7 numbers 14286 times, +- 4 sqrt(100000 * 1/7 * 6/7) = 443
+    for (int k = 0; k < 7; k++) CHECK(abs(count[k] - DRAWS / 7) < 443);
+}
+
+static void test_random_streams(void) {
+    // The same (seed, a, b) is the same stream; another seed, a or b, or a and b exchanged, is another one. 20 x 20 streams of
+    // 3 seeds: 1200 first numbers, no two alike.
+    enum { STREAMS = 1200 };
+    static uint64_t first[STREAMS];
+    int n = 0, alike = 0;
+    for (uint64_t seed = 0; seed < 3; seed++)
+        for (uint64_t a = 0; a < 20; a++)
+            for (uint64_t b = 0; b < 20; b++) {
+                Rng one = random_stream(seed, a, b), two = random_stream(seed, a, b);
+                first[n] = random_u64(&one);
+                CHECK(first[n] == random_u64(&two));
+                n++;
+            }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) alike += first[i] == first[j];
+    CHECK(alike == 0);
+    // neighbours have nothing to do with each other: half of the 64 bits differ, 32 +- 4 sqrt(16 / 1199)
+    double differ = 0.0;
+    for (int i = 1; i < n; i++)
+        for (uint64_t bits = first[i] ^ first[i - 1]; bits; bits &= bits - 1) differ++;
+    CHECK_NEAR(differ / (n - 1), 32.0, 0.47 / 32);
+}
+
+static void test_shuffle(void) {
+    // a permutation of any length
+    for (int n = 0; n < 40; n++) {
+        Rng rng = random_stream(1, 2, (uint64_t)n);
+        int order[40], seen[40] = {0}, missing = 0;
+        shuffle(order, n, &rng);
+        for (int i = 0; i < n; i++) if (order[i] >= 0 && order[i] < n) seen[order[i]]++;
+        for (int i = 0; i < n; i++) missing += seen[i] != 1;
+        CHECK(missing == 0);
+    }
+    // and any permutation: the 6 of three things come 2000 times each in 12000, +- 4 sqrt(12000 * 1/6 * 5/6) = 163
+    int count[27] = {0};
+    Rng rng = {5};
+    for (int i = 0; i < 12000; i++) {
+        int order[3];
+        shuffle(order, 3, &rng);
+        count[9 * order[0] + 3 * order[1] + order[2]]++;
+    }
+    static const int all[6] = {5, 7, 11, 15, 19, 21};   // 012 021 102 120 201 210 in base three
+    for (int i = 0; i < 6; i++) CHECK(abs(count[all[i]] - 2000) < 163);
+}
+
+// =============================================================================================
+// The model
+// =============================================================================================
+
+static void test_reference(void) {
+    // The independent PyTorch program's numbers. Element i (from 0, row by row) of tensor k, in the order of tensor_list(), is
+    // 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To 1e-5" is meant relative to the largest
+    // magnitude of the tensor: a single element may be small because large terms cancel.
+    Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f});
+    int count = tensor_count(&m.config);
+    CHECK(m.weights.count == QWEN3_WEIGHTS);
+    Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
+    tensor_list(w, &m.weights, &m.config);
+    for (int k = 0; k < count; k++)
+        for (int i = 0, n = 0; i < w[k].rows; i++)
+            for (int j = 0; j < max_int(w[k].cols, 1); j++) {
+                double wave = sin(0.7 * ++n + 1.3 * k);
+                w[k].data[(size_t)i * w[k].row + (size_t)j * w[k].col] = (float)(w[k].cols ? 0.35 * wave : 1.0 + 0.1 * wave);
+            }
+
+    // the logits of all fourteen tokens: for these, every token is scored (with some target)
+    Batch b = {0};
+    for (int s = 0; s < QWEN3_B; s++) batch_add(&b, qwen3_ids + s * QWEN3_T, qwen3_ids + s * QWEN3_T, QWEN3_T, -1);
+    model_forward(&m, &b);
+    double worst = 0.0, largest = 0.0;
+    for (int i = 0; i < QWEN3_B * QWEN3_T * QWEN3_VOCAB; i++) {
+        worst = fmax(worst, fabs((double)m.acts.logits[i] - qwen3_logits[i]));
+        largest = fmax(largest, fabs(qwen3_logits[i]));
+    }
+    CHECK(b.M == QWEN3_B * QWEN3_T && isfinite(m.acts.logits[0]) && worst < 1e-5 * largest);
+
+    // loss and gradients: ten scored tokens, loss = -1/10 sum logp
+    batch_clear(&b);
+    for (int s = 0; s < QWEN3_B; s++) batch_add(&b, qwen3_ids + s * QWEN3_T, qwen3_targets + s * QWEN3_T, QWEN3_T, -1);
+    CHECK(b.M == 10);
+    float dlogp[10];
+    double loss = 0.0;
+    model_forward(&m, &b);
+    for (int i = 0; i < 10; i++) loss -= (double)m.acts.logp[i] / 10, dlogp[i] = -0.1f;
+    CHECK_NEAR(loss, qwen3_loss, 1e-6);
+    model_zero_grads(&m);
+    model_backward(&m, &b, dlogp);
+    tensor_list(g, &m.grads, &m.config);
+    const double* expected = qwen3_gradient;
+    for (int k = 0; k < count; k++) {
+        worst = largest = 0.0;
+        for (int i = 0; i < g[k].rows; i++)
+            for (int j = 0; j < max_int(g[k].cols, 1); j++, expected++) {
+                double error = fabs((double)g[k].data[(size_t)i * g[k].row + (size_t)j * g[k].col] - *expected);
+                worst = error <= worst ? worst : error;
+                largest = fmax(largest, fabs(*expected));
+            }
+        if (!(worst < 1e-5 * largest)) printf("  %s: off by %.3g of %.3g\n", g[k].name, worst, largest);
+        CHECK(worst < 1e-5 * largest);
+    }
+    CHECK(expected == qwen3_gradient + QWEN3_WEIGHTS);
+    free(w), free(g);
+    model_free(&m), batch_free(&b);
+}
+
+static void test_tensors_cover_the_weights(void) {
+    // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding and the norms.
+    for (int tied = 0; tied < 2; tied++) {
+        Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f};
+        Weights w = weights_new(&c);
+        int count = tensor_count(&c), once = 1, sorted = 1;
+        Tensor* list = allocate((size_t)count, sizeof(Tensor));
+        tensor_list(list, &w, &c);
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < list[k].rows; i++)
+                for (int j = 0; j < max_int(list[k].cols, 1); j++) {
+                    float* x = &list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col];
+                    int exempt = list[k].cols == 0 || strstr(list[k].name, "embed_tokens") != NULL;
+                    *x += 1.0f;
+                    sorted &= exempt == ((size_t)(x - w.memory) < w.undecayed);
+                }
+        for (size_t i = 0; i < w.count; i++) once &= w.memory[i] == 1.0f;
+        CHECK(once);
+        CHECK(sorted);
+        CHECK((w.embedding == w.unembedding) == tied);
+        // by hand: embedding 13 * 10, final norm 10, three layers of norms 10 + 10 + 4 + 4 and matrices
+        // 10 * (6 + 2 * 2) * 4 = 400, 24 * 10 = 240, 10 * 14 = 140, 7 * 10 = 70; untied another 130
+        CHECK(w.undecayed == 130 + 10 + 3 * 28);
+        CHECK(w.count == 224 + 3 * (400 + 240 + 140 + 70) + (tied ? 0 : 130));
+        free(list);
+        weights_free(&w);
+    }
+}
+
+static void test_model_init(void) {
+    // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the embedding 0.02
+    Model m = model_new((Config){200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f}), again = model_new(m.config);
+    model_init(&m, 1), model_init(&again, 1);
+    CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
+    model_init(&again, 2);
+    CHECK(!same_bits(m.weights.memory, again.weights.memory, m.weights.count));
+    Tensor list[32];
+    tensor_list(list, &m.weights, &m.config);
+    for (int k = 0; k < tensor_count(&m.config); k++) {
+        Tensor t = list[k];
+        double square = 0.0, n = (double)t.rows * max_int(t.cols, 1);
+        for (int i = 0; i < t.rows; i++)
+            for (int j = 0; j < max_int(t.cols, 1); j++) square += pow((double)t.data[(size_t)i * t.row + (size_t)j * t.col], 2);
+        double expected = !t.cols ? 1.0 : strstr(t.name, "embed") || strstr(t.name, "lm_head") ? 0.02
+                        : strstr(t.name, "o_proj") ? 0.2 / 8 : strstr(t.name, "down_proj") ? 0.2 / sqrt(128.0) : 1.0 / 8;
+        CHECK_NEAR(sqrt(square / n) / expected, 1.0, 0.08);      // 4 / sqrt(2 n) with n = 2048 or more: 0.06
+    }
+    model_free(&m), model_free(&again);
+}
+
+static void test_rope_table(void) {
+    // position 3, pair 1 of D = 4, theta 100: angle 3 * 100^(-2/4) = 0.3
+    Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f};
+    float cosine[16], sine[16];
+    rope_table(cosine, sine, &c);
+    CHECK(cosine[0] == 1.0f && sine[0] == 0.0f);
+    CHECK_NEAR(cosine[3 * 2], cos(3.0), 1e-7);
+    CHECK_NEAR(cosine[3 * 2 + 1], cos(0.3), 1e-7);
+    CHECK_NEAR(sine[3 * 2 + 1], sin(0.3), 1e-7);
+}
+
+static void test_batch(void) {
+    // a prefix of 3 and its continuation of 2; then one on its own. Positions go on where the prefix ends.
+    Batch b = {0};
+    int ids[] = {7, 8, 9}, targets[] = {-1, 5, -1};
+    CHECK(batch_add(&b, ids, NULL, 3, -1) == 0);
+    CHECK(batch_add(&b, ids, targets, 2, 0) == 1);
+    CHECK(batch_add(&b, ids, targets, 3, -1) == 2);
+    int position[] = {0, 1, 2, 3, 4, 0, 1, 2}, all[] = {-1, -1, -1, -1, 5, -1, 5, -1};
+    CHECK(b.N == 8 && b.S == 3 && b.M == 2);
+    CHECK(!memcmp(b.position, position, sizeof position) && !memcmp(b.targets, all, sizeof all));
+    CHECK(b.scored[0] == 4 && b.scored[1] == 6);
+    CHECK(b.start[0] == 0 && b.start[1] == 3 && b.start[2] == 5 && b.start[3] == 8);
+    CHECK(b.prefix[0] == -1 && b.prefix[1] == 0 && b.prefix[2] == -1 && segment_length(&b, 2) == 3);
+    batch_clear(&b);
+    CHECK(b.N == 0 && b.S == 0 && b.M == 0);
+    batch_free(&b);
+}
+
+static const Config tiny = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, 1, 100.0f, 1e-6f};
+
+static void forward_of(const int* ids, const int* targets, int n) {
+    Model m = model_new(tiny);
+    Batch b = {0};
+    batch_add(&b, ids, targets, n, -1);
+    model_forward(&m, &b);
+}
+static void token_too_large(void) { forward_of((int[]){1, VOCAB_SIZE}, NULL, 2); }
+static void token_negative(void) { forward_of((int[]){1, -1}, NULL, 2); }
+static void target_too_large(void) { forward_of((int[]){1, 2}, (int[]){3, VOCAB_SIZE}, 2); }
+static void too_long(void) { forward_of((int[17]){0}, NULL, 17); }
+static void longest(void) { forward_of((int[16]){0}, NULL, 16); }
+static void odd_head(void) {
+    Config c = tiny;
+    c.head_dim = 3;
+    model_new(c);
+}
+
+static void test_what_is_refused(void) {
+    CHECK(exit_status(token_too_large) == 2);
+    CHECK(exit_status(token_negative) == 2);
+    CHECK(exit_status(target_too_large) == 2);
+    CHECK(exit_status(too_long) == 2);
+    CHECK(exit_status(longest) == -1);
+    CHECK(exit_status(odd_head) == 2);
+}
+
+static void test_nothing_scored(void) {
+    // a batch whose targets are all -1 has no loss, and its gradient is exactly 0
+    Model m = model_new(tiny);
+    model_init(&m, 3);
+    Batch b = {0};
+    int ids[] = {1, 2, 3}, targets[] = {-1, -1, -1}, nonzero = 0;
+    batch_add(&b, ids, targets, 3, -1);
+    float none = 0.0f;
+    CHECK(b.M == 0);
+    model_forward(&m, &b);
+    model_backward(&m, &b, &none);
+    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
+    CHECK(nonzero == 0);
+    // a scored token whose dlogp is 0 contributes nothing either
+    targets[1] = 4;
+    batch_clear(&b);
+    batch_add(&b, ids, targets, 3, -1);
+    model_forward(&m, &b);
+    CHECK(b.M == 1 && isfinite(m.acts.logp[0]) && m.acts.logp[0] < 0.0f);
+    model_backward(&m, &b, &none);
+    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
+    CHECK(nonzero == 0);
+    model_free(&m), batch_free(&b);
+}
+
+// ---- tasks, the only place where there are threads
+
+enum { TASKS = 40 };
+typedef struct { int done[TASKS]; float logp[TASKS]; int with_grads; } TaskLog;
+
+// Task i: three tokens and one target that depend on i; the gradient of (i + 1) / 10 logp.
+static void small_task(Model* worker, int index, void* context) {
+    TaskLog* log = context;
+    int ids[3] = {index % 7, index, 2 * index}, targets[3] = {-1, -1, 3 * index};
+    Batch b = {0};
+    float dlogp = (float)(index + 1) * 0.1f;
+    batch_add(&b, ids, targets, 3, -1);
+    model_forward(worker, &b);
+    log->logp[index] = worker->acts.logp[0];
+    if (log->with_grads) model_backward(worker, &b, &dlogp);
+    log->done[index]++;
+    batch_free(&b);
+}
+
+static void test_tasks(void) {
+    // Forty tasks for sixteen workers: each is done once, and their gradients add up to those of one model that does them all
+    // in a row. For 1, 2 and 4 threads every bit is the same. A second run adds to the gradients; one without
+    // gradients leaves them alone.
+    CHECK(TASKS > 2 * WORKERS);
+    Model serial = model_new(tiny);
+    model_init(&serial, 5);
+    model_zero_grads(&serial);
+    size_t n = serial.weights.count;
+    float* first = floats(n);
+    TaskLog expected = {.with_grads = 1};
+    for (int i = 0; i < TASKS; i++) small_task(&serial, i, &expected);
+    for (int t = 0; t < THREAD_COUNTS; t++) {
+        set_threads(thread_counts[t]);
+        Model m = model_new(tiny);
+        model_init(&m, 5);
+        TaskLog log = {.with_grads = 1};
+        run_tasks(&m, TASKS, 1, small_task, &log);
+        for (int i = 0; i < TASKS; i++) CHECK(log.done[i] == 1 && log.logp[i] == expected.logp[i]);
+        double worst = 0.0, largest = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)serial.grads.memory[i]));
+            largest = fmax(largest, fabs((double)serial.grads.memory[i]));
+        }
+        CHECK(largest > 0.0 && worst < 1e-5 * largest);
+        if (t == 0) memcpy(first, m.grads.memory, n * sizeof(float));
+        CHECK(same_bits(m.grads.memory, first, n));
+        log.with_grads = 0;
+        run_tasks(&m, TASKS, 0, small_task, &log);
+        CHECK(same_bits(m.grads.memory, first, n));
+        log.with_grads = 1;
+        run_tasks(&m, TASKS, 1, small_task, &log);
+        worst = 0.0;
+        for (size_t i = 0; i < n; i++)
+            worst = fmax(worst, fabs((double)m.grads.memory[i] - 2.0 * (double)serial.grads.memory[i]));
+        CHECK(worst < 2e-5 * largest);
+        run_tasks(&m, 3, 1, small_task, &log);          // fewer tasks than workers
+        CHECK(log.done[2] == 4 && log.done[3] == 3);
+        run_tasks(&m, 0, 1, small_task, &log);          // none at all
+        model_free(&m);
+    }
+    set_threads(2);
+    free(first);
+    model_free(&serial);
+}
+
+// =============================================================================================
+// Decoding
+// =============================================================================================
+
+// Twelve tokens have a loud unembedding and the other 253 none. The loud ones are drawn about half of the time;
+// <|assistant_end|>, which ends a rollout, and <|python_end|>, which calls the tool, are among them.
+enum { CONTEXT = 96 };
+static Model decoding_model(int context) {
+    Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f});
+    model_init(&m, 7);
+    static const int loud[] = {48, 49, 50, 61, 97, 98, 99, 100, 101, 195, PYTHON_END, ASSISTANT_END};
+    Rng rng = {9};
+    memset(m.weights.unembedding, 0, (size_t)VOCAB_SIZE * 20 * sizeof(float));
+    for (int k = 0; k < 12; k++)
+        for (int i = 0; i < 20; i++) m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
+    for (size_t i = 0; i < (size_t)VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // context matters, so do tokens
+    return m;
+}
+
+// `count` prompts of the given lengths; token i of prompt q is a byte that depends on both
+static Tokens* make_prompts(const int* length, int count) {
+    Tokens* prompts = allocate((size_t)count, sizeof(Tokens));
+    for (int q = 0; q < count; q++) {
+        Rng rng = random_stream(17, (uint64_t)q, 0);
+        tokens_add(&prompts[q], BOS, 0);
+        while (prompts[q].length < length[q]) tokens_add(&prompts[q], 97 + random_int(&rng, 5), 0);
+    }
+    return prompts;
+}
+
+static void free_prompts(Tokens* prompts, int count) {
+    for (int q = 0; q < count; q++) tokens_free(&prompts[q]);
+    free(prompts);
+}
+
+// A tool that answers every <|python_end|> with <|output_start|> digit <|output_end|>; the digit is the number of tokens so far.
+static int digit_tool(int* forced, int capacity, const int* ids, int length) {
+    if (ids[length - 1] != PYTHON_END) return 0;
+    int answer[3] = {OUTPUT_START, '0' + length % 10, OUTPUT_END}, n = min_int(3, capacity);
+    memcpy(forced, answer, (size_t)n * sizeof(int));
+    return n;
+}
+
+// The training batch of the rollouts: a prompt but for its last token, then its K continuations, which begin with it. Or,
+// `shared` = 0, each one written out from its first token. Sampled tokens are scored, forced ones not.
+static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, const Rollout* rollouts, int shared) {
+    int ids[2 * CONTEXT], targets[2 * CONTEXT];
+    batch_clear(b);
+    for (int q = 0; q < B; q++) {
+        int P = prompts[q].length - 1, root = shared ? batch_add(b, prompts[q].ids, NULL, P, -1) : -1;
+        for (int k = 0; k < K; k++) {
+            const Rollout* r = &rollouts[q * K + k];
+            int n = 0;
+            for (int i = shared ? P : 0; i <= P; i++) ids[n] = prompts[q].ids[i], targets[n++] = -1;
+            for (int t = 0; t < r->length; t++) {
+                targets[n - 1] = r->mask[t] ? r->ids[t] : -1;
+                ids[n] = r->ids[t], targets[n++] = -1;
+            }
+            batch_add(b, ids, targets, n - 1, root);
+        }
+    }
+}
+
+// How many recorded log-probabilities differ, in any bit, from those of the training pass; -1 if their numbers differ.
+static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const Rollout* rollouts, int shared, double* worst) {
+    Batch b = {0};
+    int different = 0, at = 0;
+    batch_of_rollouts(&b, prompts, B, K, rollouts, shared);
+    model_forward(m, &b);
+    *worst = 0.0;
+    for (int i = 0; i < B * K; i++)
+        for (int t = 0; t < rollouts[i].length; t++) {
+            if (!rollouts[i].mask[t]) continue;
+            if (at < b.M) {
+                different += !same_bits(&rollouts[i].logp[t], &m->acts.logp[at], 1);
+                *worst = fmax(*worst, fabs((double)rollouts[i].logp[t] - (double)m->acts.logp[at]));
+            }
+            at++;
+        }
+    if (at != b.M) different = -1;
+    batch_free(&b);
+    return different;
+}
+
+static int same_rollout(const Rollout* a, const Rollout* b) {
+    size_t n = (size_t)a->length;
+    return a->length == b->length && a->finished == b->finished && !memcmp(a->ids, b->ids, n * sizeof(int)) &&
+           !memcmp(a->mask, b->mask, n * sizeof(int)) && same_bits(a->logp, b->logp, n) && same_bits(a->logp_sampler, b->logp_sampler, n);
+}
+
+static const int some_lengths[4] = {2, 9, 61, 30};     // the shortest possible prompt, one longer than QUERY_BLOCK
+enum { SOME = 4, EACH = 5, NEW = 33 };
+static const SampleOptions plain_sampling = {NEW, 1.0f, 0, 1.0f};
+
+static void test_sampling_is_the_training_pass(void) {
+    // What is recorded while sampling, token by token with a cache, equals bit for bit what the training pass computes for whole
+    // sequences: with the prompt shared, and with every sequence written out. Rows finish at different times and
+    // some tokens are forced.
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(some_lengths, SOME);
+    Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
+    int finished = 0, cut = 0, forced = 0, lengths = 0, last = -1;
+    for (int i = 0; i < SOME * EACH; i++) {
+        CHECK(r[i].prompt == i / EACH);
+        finished += r[i].finished, cut += !r[i].finished && r[i].length == NEW;
+        lengths += r[i].length != last, last = r[i].length;
+        for (int t = 0; t < r[i].length; t++) forced += !r[i].mask[t];
+    }
+    CHECK(finished >= 5 && cut >= 2 && forced >= 10 && lengths >= 8);   // else the test would show little
+    double worst;
+    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 1, &worst) == 0);
+    CHECK(worst == 0.0);
+    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 0, &worst) == 0);
+    // at temperature 1 without truncation the sampler is the model: on-policy, to the bit
+    int off = 0;
+    for (int i = 0; i < SOME * EACH; i++) off += !same_bits(r[i].logp, r[i].logp_sampler, (size_t)r[i].length);
+    CHECK(off == 0);
+    rollouts_free(r, SOME * EACH), free_prompts(prompts, SOME);
+    model_free(&m);
+}
+
+static void test_forced_tokens(void) {
+    // After every sampled <|python_end|> come <|output_start|> digit <|output_end|> with mask 0 and log-probability 0, unless the rollout
+    // ends before. Everything else is sampled. A row ends with <|assistant_end|> or <|bos|>, or is full.
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(some_lengths, SOME);
+    Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 4, 0);
+    int wrong = 0, calls = 0;
+    for (int i = 0; i < SOME * EACH; i++) {
+        int pending = 0, called_at = 0, ended = 0;
+        for (int t = 0; t < r[i].length; t++) {
+            int id = r[i].ids[t];
+            wrong += ended;                                  // nothing follows the end
+            if (pending) {
+                int expected = pending == 3 ? OUTPUT_START : pending == 2 ? '0' + (called_at + 1) % 10 : OUTPUT_END;
+                wrong += id != expected || r[i].mask[t] != 0 || r[i].logp[t] != 0.0f || r[i].logp_sampler[t] != 0.0f;
+                pending--;
+                continue;
+            }
+            wrong += r[i].mask[t] != 1 || !(r[i].logp[t] < 0.0f);
+            if (id == PYTHON_END) pending = 3, called_at = t, calls++;
+            ended = id == ASSISTANT_END || id == BOS;
+        }
+        wrong += r[i].finished != ended;
+        wrong += !r[i].finished && r[i].length != NEW && r[i].length != CONTEXT - prompts[i / EACH].length;
+    }
+    CHECK(wrong == 0);
+    CHECK(calls >= 5);
+    rollouts_free(r, SOME * EACH), free_prompts(prompts, SOME);
+    model_free(&m);
+}
+
+static int ending_tool(int* forced, int capacity, const int* ids, int length) {
+    (void)capacity, (void)ids;
+    forced[0] = ASSISTANT_END;
+    return length == 1;
+}
+
+static int flooding_tool(int* forced, int capacity, const int* ids, int length) {
+    (void)ids;
+    for (int i = 0; i < capacity; i++) forced[i] = 'x';
+    return length == 2 ? capacity : 0;
+}
+
+static void test_forced_tokens_at_the_edges(void) {
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(some_lengths, 2);
+    // a forced <|assistant_end|> does not end a rollout: only the model's own word does
+    Rollout* r = generate(&m, prompts, 2, 3, (SampleOptions){4, 1.0f, 0, 1.0f}, ending_tool, 6, 0);
+    int after = 0;
+    for (int i = 0; i < 6; i++)
+        if (r[i].length > 1) {
+            CHECK(r[i].ids[1] == ASSISTANT_END && r[i].mask[1] == 0);
+            CHECK(r[i].length > 2 && r[i].mask[2] == 1);
+            after++;
+        }
+    CHECK(after > 0);
+    rollouts_free(r, 6);
+    // a tool that forces more than there is room for: the rollout is cut off at max_new_tokens
+    r = generate(&m, prompts, 2, 3, (SampleOptions){9, 1.0f, 0, 1.0f}, flooding_tool, 6, 0);
+    for (int i = 0; i < 6; i++) {
+        if (r[i].finished) continue;
+        CHECK(r[i].length == 9 && r[i].mask[1] == 1 && r[i].mask[2] == 0 && r[i].mask[8] == 0 && r[i].ids[8] == 'x');
+    }
+    rollouts_free(r, 6), free_prompts(prompts, 2);
+    model_free(&m);
+}
+
+static void test_rollouts_do_not_depend_on_the_batch(void) {
+    // 24 prompts of up to 61 tokens, together more than the 1024 that one prefill takes. Each prompt's rollouts are the same, in
+    // every bit, when it is sampled alone; `first` keeps its random stream. And the number of rows per prompt does not matter.
+    enum { B = 24, K = 2 };
+    int length[B], total = 0;
+    for (int q = 0; q < B; q++) total += length[q] = q == 7 ? 2 : 61 - q;
+    CHECK(total > 1024);
+    SampleOptions o = {12, 1.0f, 0, 1.0f};
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(length, B);
+    Rollout* all = generate(&m, prompts, B, K, o, digit_tool, 5, 100);
+    int different = 0, distinct = 0;
+    for (int q = 0; q < B; q++) {
+        Rollout* alone = generate(&m, prompts + q, 1, K, o, digit_tool, 5, 100 + (uint64_t)q);
+        for (int k = 0; k < K; k++) different += !same_rollout(&alone[k], &all[q * K + k]);
+        distinct += !same_rollout(&alone[0], &alone[1]);
+        rollouts_free(alone, K);
+    }
+    CHECK(different == 0);
+    CHECK(distinct >= B - 2);          // the rollouts of a prompt differ among themselves
+    Rollout* more = generate(&m, prompts + 3, 2, 7, o, digit_tool, 5, 103);
+    for (int q = 0; q < 2; q++)
+        for (int k = 0; k < K; k++) CHECK(same_rollout(&more[q * 7 + k], &all[(3 + q) * K + k]));
+    double worst;
+    CHECK(logp_mismatches(&m, prompts, B, K, all, 1, &worst) == 0);
+    Rollout* other = generate(&m, prompts, B, K, o, digit_tool, 6, 100);
+    distinct = 0;
+    for (int i = 0; i < B * K; i++) distinct += !same_rollout(&other[i], &all[i]);
+    CHECK(distinct >= B * K - 4);      // another seed, other rollouts
+    rollouts_free(all, B * K), rollouts_free(other, B * K), rollouts_free(more, 14), free_prompts(prompts, B);
+    model_free(&m);
+}
+
+static void test_rollouts_do_not_depend_on_threads(void) {
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(some_lengths, SOME);
+    Rollout* first = NULL;
+    for (int i = 0; i < THREAD_COUNTS; i++) {
+        set_threads(thread_counts[i]);
+        Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
+        if (i == 0) {
+            first = r;
+            continue;
+        }
+        for (int k = 0; k < SOME * EACH; k++) CHECK(same_rollout(&r[k], &first[k]));
+        rollouts_free(r, SOME * EACH);
+    }
+    set_threads(2);
+    rollouts_free(first, SOME * EACH), free_prompts(prompts, SOME);
+    model_free(&m);
+}
+
+static void test_greedy(void) {
+    // temperature 0 takes the largest logit of the full forward pass at every step; so does top_k = 1 at any temperature
+    Model m = decoding_model(CONTEXT);
+    Tokens* prompts = make_prompts(some_lengths, SOME);
+    Rollout* r = generate(&m, prompts, SOME, 1, (SampleOptions){20, 0.0f, 0, 1.0f}, NULL, 1, 0);
+    Rollout* one = generate(&m, prompts, SOME, 1, (SampleOptions){20, 1.0f, 1, 1.0f}, NULL, 2, 0);
+    Rollout* hot = generate(&m, prompts, SOME, 1, (SampleOptions){20, 3.0f, 1, 1.0f}, NULL, 3, 0);
+    Batch b = {0};
+    int wrong = 0, at = 0;
+    batch_of_rollouts(&b, prompts, SOME, 1, r, 1);
+    model_forward(&m, &b);
+    for (int i = 0; i < SOME; i++) {
+        CHECK(same_rollout(&one[i], &r[i]) && same_rollout(&hot[i], &r[i]));
+        for (int t = 0; t < r[i].length; t++, at++) {
+            const float* logits = m.acts.logits + (size_t)at * VOCAB_SIZE;
+            wrong += logits[r[i].ids[t]] != maximum(logits, VOCAB_SIZE) || r[i].logp_sampler[t] != 0.0f;
+            wrong += !same_bits(&r[i].logp[t], &m.acts.logp[at], 1);   // the model's own log-probability, not 0
+        }
+    }
+    CHECK(wrong == 0 && at == b.M && at > 20);
+    rollouts_free(r, SOME), rollouts_free(one, SOME), rollouts_free(hot, SOME), free_prompts(prompts, SOME);
+    batch_free(&b), model_free(&m);
+}
+
+static void test_cut_off(void) {
+    // A prompt of 61 tokens in a context of 64 leaves 3; one of 2 stops at max_new_tokens = 5. Without an end token in its
+    // reach (its unembedding is made quiet) nothing finishes.
+    Model m = decoding_model(64);
+    for (int i = 0; i < 20; i++) m.weights.unembedding[ASSISTANT_END * 20 + i] = 0.0f;
+    static const int length[3] = {61, 2, 63};
+    Tokens* prompts = make_prompts(length, 3);
+    Rollout* r = generate(&m, prompts, 3, 4, (SampleOptions){5, 1.0f, 12, 1.0f}, NULL, 1, 0);
+    for (int k = 0; k < 4; k++) {
+        CHECK(!r[k].finished && r[k].length == 3);
+        CHECK(!r[4 + k].finished && r[4 + k].length == 5);
+        CHECK(!r[8 + k].finished && r[8 + k].length == 1);
+    }
+    double worst;
+    CHECK(logp_mismatches(&m, prompts, 3, 4, r, 1, &worst) == 0);
+    rollouts_free(r, 12), free_prompts(prompts, 3);
+    model_free(&m);
+}
+
+static void prompt_too_long(void) {
+    Model m = decoding_model(32);
+    static const int length[1] = {32};
+    generate(&m, make_prompts(length, 1), 1, 1, (SampleOptions){5, 1.0f, 0, 1.0f}, NULL, 1, 0);
+}
+
+static void test_prompt_too_long(void) {
+    CHECK(exit_status(prompt_too_long) == 2);
+}
+
+// ---- one token
+
+// Draws `draws` tokens from the given probabilities; counts them and checks what is recorded.
+// expected[i] = probability under the sampler, 0 = never.
+static void check_sampler(const double* probability, const double* expected, int V, SampleOptions o) {
+    enum { DRAWS = 20000 };
+    float logits[16], work[32], logp, logp_sampler;
+    int count[16] = {0}, wrong = 0, kinds = 0;
+    Rng rng = {77};
+    for (int i = 0; i < V; i++) logits[i] = 3.0f + (float)log(probability[i]);     // any constant may be added
+    for (int n = 0; n < DRAWS; n++) {
+        int id = sample_token(&logp, &logp_sampler, logits, V, o, &rng, work);
+        count[id]++;
+        wrong += fabs((double)logp - log(probability[id])) > 2e-6;                 // the model's
+        wrong += !(fabs((double)logp_sampler - log(expected[id])) <= 2e-6);        // the sampler's, renormalized
+    }
+    CHECK(wrong == 0);
+    // chi-square = sum (count - np)^2 / np: with at most 7 degrees of freedom above 29.9 once in ten thousand seeds
+    double chi = 0.0;
+    for (int i = 0; i < V; i++) {
+        if (expected[i] == 0.0) { CHECK(count[i] == 0); continue; }
+        double mean = DRAWS * expected[i];
+        chi += (count[i] - mean) * (count[i] - mean) / mean;
+        kinds++;
+    }
+    CHECK(chi < 29.9);
+    CHECK(kinds == 1 || chi > 0.01);
+}
+
+static void test_sampler(void) {
+    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
+    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 0, 1.0f});
+    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 5, 1.0f});        // top-k of all is all
+    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 50, 1.0f});
+    // temperature 1/2 squares: 0.16, 0.01, 0.0625, 0.0025, 0.04, sum 0.275
+    static const double cold[5] = {0.16 / 0.275, 0.01 / 0.275, 0.0625 / 0.275, 0.0025 / 0.275, 0.04 / 0.275};
+    check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 0, 1.0f});
+    // temperature 2 takes the root: 16/49, 4/49, ... of (4, 2, 3, 1, 2)^2
+    static const double wide[5] = {16.0 / 34, 4.0 / 34, 9.0 / 34, 1.0 / 34, 4.0 / 34}, root[5] = {4.0 / 12, 2.0 / 12, 3.0 / 12, 1.0 / 12, 2.0 / 12};
+    check_sampler(wide, root, 5, (SampleOptions){1, 2.0f, 0, 1.0f});
+}
+
+static void test_top_k(void) {
+    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
+    // the best three have 0.85
+    static const double three[5] = {0.4 / 0.85, 0, 0.25 / 0.85, 0, 0.2 / 0.85};
+    check_sampler(p, three, 5, (SampleOptions){1, 1.0f, 3, 1.0f});
+    static const double one[5] = {1, 0, 0, 0, 0};
+    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 1, 1.0f});
+    // among equals at the border the first ones stay: exactly k, not more
+    static const double equal[8] = {0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125};
+    static const double first[8] = {1.0 / 3, 1.0 / 3, 1.0 / 3, 0, 0, 0, 0, 0};
+    check_sampler(equal, first, 8, (SampleOptions){1, 1.0f, 3, 1.0f});
+    static const double tied[6] = {0.125, 0.25, 0.125, 0.25, 0.125, 0.125}, border[6] = {0.125 / 0.75, 0.25 / 0.75, 0.125 / 0.75, 0.25 / 0.75, 0, 0};
+    check_sampler(tied, border, 6, (SampleOptions){1, 1.0f, 4, 1.0f});
+    // with a temperature: the squares of 0.4, 0.25, 0.2 are 0.16, 0.0625, 0.04, sum 0.2625
+    static const double cold[5] = {0.16 / 0.2625, 0, 0.0625 / 0.2625, 0, 0.04 / 0.2625};
+    check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 3, 1.0f});
+}
+
+static void test_top_p(void) {
+    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
+    // 0.4 < 0.6 <= 0.4 + 0.25: two tokens are the smallest set that has 0.6
+    static const double two[5] = {0.4 / 0.65, 0, 0.25 / 0.65, 0, 0};
+    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
+    static const double one[5] = {1, 0, 0, 0, 0}, three[5] = {0.4 / 0.85, 0, 0.25 / 0.85, 0, 0.2 / 0.85};
+    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 0.3f});
+    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 1e-6f});     // one token always stays,
+    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 0.0f});      // even when none is asked for
+    check_sampler(p, three, 5, (SampleOptions){1, 1.0f, 0, 0.7f});
+    // after top-k it is the probability of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.6 <= 0.76
+    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 3, 0.6f});
+    // the smallest set under ties: 1/2 + 1/8 has 0.6, so one of the four equals stays, the first
+    static const double tied[5] = {0.125, 0.125, 0.5, 0.125, 0.125}, smallest[5] = {0.125 / 0.625, 0, 0.5 / 0.625, 0, 0};
+    check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
+}
+
+static void test_kth_largest(void) {
+    // against sorting, with many ties: 60 lists, every k
+    Rng rng = {3};
+    int wrong = 0;
+    for (int n = 1; n <= 60; n++)
+        for (int k = 1; k <= n; k++) {
+            float x[60], sorted[60];
+            for (int i = 0; i < n; i++) sorted[i] = x[i] = (float)random_int(&rng, 1 + n / 2);
+            for (int i = 1; i < n; i++)
+                for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
+                    float t = sorted[j];
+                    sorted[j] = sorted[j - 1], sorted[j - 1] = t;
+                }
+            wrong += kth_largest(x, n, k) != sorted[k - 1];
+        }
+    CHECK(wrong == 0);
+}
+
+// =============================================================================================
+// The update
+// =============================================================================================
+
+static const AdamOptions adam = {0.9f, 0.95f, 1e-8f, 0.1f};
+static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f};
+
+enum { TOY = 6 };
+static void make_toy_set(Tokens* set, const Tokens** list) {
+    static const char* const question[TOY] = {"2+3", "4+4", "1+6", "5+5", "Ann has 2 pears and buys 7. How many now?", "9-1"};
+    static const char* const answer[TOY] = {"<<2+3=5>>5\n#### 5", "8", "<<1+6=7>>7", "It is 10.", "2+7=<<2+7=9>>9\n#### 9", "8"};
+    for (int i = 0; i < TOY; i++) {
+        set[i] = (Tokens){0};
+        render_conversation(&set[i], question[i], answer[i]);
+        list[i] = &set[i];
+    }
+}
+
+static void test_training_learns(void) {
+    // Before: every token has about probability 1/265, so the loss is near ln 265 = 5.58. After 60 updates the six answers are known.
+    Tokens set[TOY];
+    const Tokens* list[TOY];
+    make_toy_set(set, list);
+    Model m = model_new(toy_config);
+    model_init(&m, 1);
+    Optimizer o = optimizer_new(&m.config);
+    double first = 0.0, last = 0.0, norm = 0.0;
+    for (int step = 0; step < 60; step++) {
+        last = train_step(&m, &o, list, TOY, 0.01f, 1.0f, adam, &norm);
+        if (step == 0) first = last;
+        CHECK(isfinite(last) && isfinite(norm) && norm > 0.0);
+    }
+    CHECK_NEAR(first, log(265.0), 0.05);
+    CHECK(last < 0.3);
+    CHECK(o.step == 60);
+    for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
+    model_free(&m), optimizer_free(&o);
+}
+
+static void test_training_does_not_depend_on_threads(void) {
+    // losses, norms and all weights after three updates, bit for bit
+    Tokens set[TOY];
+    const Tokens* list[TOY];
+    make_toy_set(set, list);
+    float* weights = NULL;
+    double loss[3] = {0}, norm[3] = {0};
+    for (int t = 0; t < THREAD_COUNTS; t++) {
+        set_threads(thread_counts[t]);
+        Model m = model_new(toy_config);
+        model_init(&m, 1);
+        Optimizer o = optimizer_new(&m.config);
+        for (int step = 0; step < 3; step++) {
+            double n, l = train_step(&m, &o, list, TOY, 0.01f, 1.0f, adam, &n);
+            if (t == 0) loss[step] = l, norm[step] = n;
+            CHECK(l == loss[step] && n == norm[step]);
+        }
+        if (t == 0) {
+            weights = floats(m.weights.count);
+            memcpy(weights, m.weights.memory, m.weights.count * sizeof(float));
+        }
+        CHECK(same_bits(m.weights.memory, weights, m.weights.count));
+        model_free(&m), optimizer_free(&o);
+    }
+    set_threads(2);
+    free(weights);
+    for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
+}
+
+static void test_loss_of_conversations(void) {
+    // 60 conversations, more than the BATCH_TOKENS that pass through the model at a time: loss, count and gradient are those of
+    // one batch of all of them, to rounding. The mean is over all scored tokens, not over batches.
+    Tokens set[TOY];
+    const Tokens *list[TOY], *many[60];
+    make_toy_set(set, list);
+    Model m = model_new(toy_config);
+    model_init(&m, 1);
+    Batch b = {0};
+    long mask = 0;
+    int tokens = 0;
+    for (int i = 0; i < 60; i++) {
+        many[i] = list[i * i % TOY];
+        batch_add_conversation(&b, many[i]);
+        tokens += many[i]->length - 1;
+        for (int t = 0; t < many[i]->length; t++) mask += many[i]->mask[t];
+    }
+    CHECK(tokens > BATCH_TOKENS && b.N == tokens && b.M == mask);
+    // token t predicts token t + 1 where that one is the assistant's
+    CHECK(b.targets[0] == -1 && b.ids[0] == BOS);
+    for (int t = 0; t + 1 < many[0]->length; t++) CHECK(b.targets[t] == (many[0]->mask[t + 1] ? many[0]->ids[t + 1] : -1));
+    float* d = floats((size_t)b.M);
+    double sum = 0.0;
+    model_forward(&m, &b);
+    for (int i = 0; i < b.M; i++) sum -= (double)m.acts.logp[i], d[i] = -1.0f / (float)mask;
+    model_zero_grads(&m);
+    model_backward(&m, &b, d);
+    float* gradient = floats(m.grads.count);
+    memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
+    model_zero_grads(&m);
+    double loss = conversations_loss(&m, many, 60, -1.0f / (float)mask), worst = 0.0, largest = 0.0;
+    CHECK(scored_tokens(many, 60) == mask);
+    CHECK_NEAR(loss, sum, 1e-6);
+    for (size_t i = 0; i < m.grads.count; i++) {
+        worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)gradient[i]));
+        largest = fmax(largest, fabs((double)gradient[i]));
+    }
+    CHECK(largest > 0.0 && worst < 1e-5 * largest);
+    // train_step: the same mean loss; |g| as computed here; and with dlogp = 0 no gradient at all
+    double norm, square = 0.0;
+    for (size_t i = 0; i < m.grads.count; i++) square += (double)gradient[i] * (double)gradient[i];
+    model_zero_grads(&m);
+    CHECK_NEAR(conversations_loss(&m, many, 60, 0.0f), sum, 1e-6);
+    CHECK(m.grads.memory[0] == 0.0f && m.grads.memory[m.grads.count - 1] == 0.0f);
+    Optimizer o = optimizer_new(&m.config);
+    CHECK_NEAR(train_step(&m, &o, many, 60, 0.0f, 0.0f, adam, &norm), sum / (double)mask, 1e-6);
+    CHECK_NEAR(norm, sqrt(square), 1e-5);
+    for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
+    free(d), free(gradient);
+    model_free(&m), optimizer_free(&o), batch_free(&b);
+}
+
+static void test_update_without_scored_tokens(void) {
+    // Conversations in which the assistant says nothing: loss 0, norm 0, no NaN anywhere; so for no conversation at all.
+    Tokens t = {0};
+    for (int i = 0; i < 9; i++) tokens_add(&t, 'a' + i, 0);
+    const Tokens* list[2] = {&t, &t};
+    Model m = model_new(toy_config);
+    model_init(&m, 1);
+    Optimizer o = optimizer_new(&m.config);
+    for (int count = 2; count >= 0; count -= 2) {
+        double norm = 1.0, loss = train_step(&m, &o, list, count, 0.01f, 1.0f, adam, &norm);
+        int bad = 0;
+        for (size_t i = 0; i < m.weights.count; i++) bad += !isfinite(m.weights.memory[i]);
+        CHECK(loss == 0.0 && norm == 0.0 && bad == 0);
+    }
+    tokens_free(&t);
+    model_free(&m), optimizer_free(&o);
+}
+
+int main(void) {
+    RUN(test_what_is_refused);          // these two copy the process, so they come before the first thread is made
+    RUN(test_prompt_too_long);
+    set_threads(2);                     // where there are threads
+    RUN(test_exp_error);
+    RUN(test_exp_at_the_joints);
+    RUN(test_exp_at_the_ends);
+    RUN(test_dot);
+    RUN(test_maximum);
+    RUN(test_exp_and_sum);
+    RUN(test_matmul);
+    RUN(test_matmul_long_sums);
+    RUN(test_matmul_without_terms);
+    RUN(test_matmul_order_of_the_sum);
+    RUN(test_matmul_rows_are_independent);
+    RUN(test_rng);
+    RUN(test_random_streams);
+    RUN(test_shuffle);
+    RUN(test_reference);
+    RUN(test_tensors_cover_the_weights);
+    RUN(test_model_init);
+    RUN(test_rope_table);
+    RUN(test_batch);
+    RUN(test_nothing_scored);
+    RUN(test_tasks);
+    RUN(test_sampling_is_the_training_pass);
+    RUN(test_forced_tokens);
+    RUN(test_forced_tokens_at_the_edges);
+    RUN(test_rollouts_do_not_depend_on_the_batch);
+    RUN(test_rollouts_do_not_depend_on_threads);
+    RUN(test_greedy);
+    RUN(test_cut_off);
+    RUN(test_sampler);
+    RUN(test_top_k);
+    RUN(test_top_p);
+    RUN(test_kth_largest);
+    RUN(test_training_learns);
+    RUN(test_training_does_not_depend_on_threads);
+    RUN(test_loss_of_conversations);
+    RUN(test_update_without_scored_tokens);
+    return check_failed != 0;
+}
