@@ -5285,6 +5285,9 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step,
          epoch_of_order = -1;
+    if (step >= steps)
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; --num-steps N asks for more",
+             o->resume, step, steps);
     FILE* metrics = open_metrics(o->out, METRICS_HEADER, step);
     printf("reinforcement learning: %d questions x %d rollouts per update, %ld updates, reward %s\n",
            o->examples_per_step, o->num_samples, steps, o->reward);
@@ -5292,7 +5295,8 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
     watch_for_stop();
     double started = seconds_now();
     Metrics sum = {0};
-    for (int n = 0; step < steps && !stop_asked;) {
+    int stop = 0;   // stop_asked, looked at once per update: a signal between two looks must not skip the save
+    for (int n = 0; step < steps && !stop;) {
         double lr = (double)o->lr * o->init_lr_frac * lr_schedule(step, steps, 0, 0.0), score = -1.0;
         pick_questions(chosen, order, &epoch_of_order, step, o->examples_per_step, q.count, o->seed);
         Metrics s = rl_step(m, optimizer, &q, chosen, o, step, lr);
@@ -5305,11 +5309,12 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
             evaluation_free(&e);
         }
         progress(step - begun, steps - begun, started);
-        if (step % o->log_every == 0 || step == steps || stop_asked || score >= 0) {
+        stop = stop_asked;
+        if (step % o->log_every == 0 || step == steps || stop || score >= 0) {
             print_metrics(step, &sum, n, score);
             sum = (Metrics){0}, n = 0;
         }
-        if (step == steps || stop_asked || (o->save_every && step % o->save_every == 0)) {
+        if (step == steps || stop || (o->save_every && step % o->save_every == 0)) {
             fflush(metrics);
             save_rl(o, m, optimizer, options, step);
         }

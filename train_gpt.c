@@ -247,6 +247,7 @@ static void join_path(char path[PATH_SIZE], const char* folder, const char* name
 // mkdir -p
 static void make_folder(const char* folder) {
     char path[PATH_SIZE];
+    if (!*folder) fail(2, "a directory was expected, but its name is empty");
     if (snprintf(path, sizeof path, "%s", folder) >= PATH_SIZE) fail(2, "the path %s is too long", folder);
     for (char* p = path + 1;; p++) {
         if (*p != '/' && *p != 0) continue;
@@ -1450,59 +1451,57 @@ static float kth_largest(float* x, int n, int k) {
     return x[want];
 }
 
-// Draws a token from logits (V) and tells its log-probability under the model and under the sampler. work
-// (2V).
-static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o,
-                        Rng* rng, float* work) {
-    float* p = work;
-    float lse = softmax_log_sum(p, logits, V);
-    int best = 0;
-    for (int i = 1; i < V; i++) if (logits[i] > logits[best]) best = i;
-    if (o.temperature <= 0.0f) {
-        *logp = logits[best] - lse, *logp_sampler = 0.0f;
-        return best;
-    }
-    if (o.temperature != 1.0f)
-        for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - logits[best]) / o.temperature);
-    float* sorted = work + V;
-    if (o.top_k > 0 && o.top_k < V) {   // at most k tokens stay; among equals at the border the first ones
-        memcpy(sorted, p, (size_t)V * sizeof(float));
-        float border = kth_largest(sorted, V, o.top_k);
-        int room = o.top_k;
-        for (int i = 0; i < V; i++) room -= p[i] > border;
-        for (int i = 0; i < V; i++)
-            if (p[i] < border || (p[i] == border && room-- <= 0)) p[i] = 0.0f;
-    }
+// Sets all but the `keep` largest of p (V) to 0; among equals at the border the first ones stay. work (V).
+static void keep_largest(float* p, int V, int keep, float* work) {
+    memcpy(work, p, (size_t)V * sizeof(float));
+    float border = kth_largest(work, V, keep);
+    for (int i = 0; i < V; i++) keep -= p[i] > border;
+    for (int i = 0; i < V; i++)
+        if (p[i] < border || (p[i] == border && keep-- <= 0)) p[i] = 0.0f;
+}
+
+static float sum_of(const float* p, int V) {
     float total = 0.0f;
     for (int i = 0; i < V; i++) total += p[i];
-    // the smallest border such that what lies above it has probability top_p
-    if (o.top_p < 1.0f) {
-        float kept = 0.0f, border = 0.0f;
-        memcpy(sorted, p, (size_t)V * sizeof(float));
-        for (int k = 0; k < V && kept < o.top_p * total; k++) {
-            int top = k;
-            for (int i = k + 1; i < V; i++) if (sorted[i] > sorted[top]) top = i;
-            float t = sorted[top];
-            sorted[top] = sorted[k], sorted[k] = t;
-            border = t, kept += t;
-        }
-        total = 0.0f;
-        for (int i = 0; i < V; i++) {
-            if (p[i] < border) p[i] = 0.0f;
-            total += p[i];
-        }
+    return total;
+}
+
+// How many of the largest of p (V) make up at least the share top_p of the total, at least 1. work (V).
+static int count_for_share(const float* p, int V, float top_p, float* work) {
+    float wanted = top_p * sum_of(p, V), have = 0.0f;
+    int count = 0;
+    memcpy(work, p, (size_t)V * sizeof(float));
+    while (count < V && (count == 0 || have < wanted)) {
+        int top = count;
+        for (int i = count + 1; i < V; i++) if (work[i] > work[top]) top = i;
+        have += work[top];
+        work[top] = work[count++];
     }
-    float u = random_uniform(rng) * total, below = 0.0f;
-    int choice = best;
+    return count;
+}
+
+// Draws a token from logits (V) and tells its log-probability under the model and under the sampler.
+// work (2V).
+static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o,
+                        Rng* rng, float* work) {
+    float *p = work, lse = softmax_log_sum(p, logits, V);
+    int choice = 0, whole = o.temperature == 1.0f;      // whole: the sampler is the model
+    for (int i = 1; i < V; i++) if (logits[i] > logits[choice]) choice = i;
+    *logp = logits[choice] - lse, *logp_sampler = 0.0f;
+    if (o.temperature <= 0.0f) return choice;
+    float top = logits[choice];
+    if (o.temperature != 1.0f)
+        for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
+    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V), whole = 0;
+    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V), work + V), whole = 0;
+    float total = sum_of(p, V), u = random_uniform(rng) * total, below = 0.0f;
     for (int i = 0; i < V; i++) {
-        below += p[i];
-        if (p[i] > 0.0f && u < below) {
-            choice = i;
-            break;
-        }
+        if (p[i] == 0.0f) continue;
+        choice = i;                                     // the last one, should rounding leave u above the sum
+        if ((below += p[i]) > u) break;
     }
     *logp = logits[choice] - lse;
-    *logp_sampler = (float)log((double)(p[choice] / total));
+    *logp_sampler = whole ? *logp : (float)log((double)(p[choice] / total));
     return choice;
 }
 
@@ -1876,11 +1875,10 @@ static int json_number(JsonReader* r, double* number) {
         if (e < r->end && isdigit((unsigned char)*e))
             for (s = e; s < r->end && isdigit((unsigned char)*s);) s++;
     }
-    char copy[64];
-    if (s - r->at >= (ptrdiff_t)sizeof copy) return 0;
+    char* copy = allocate((size_t)(s - r->at) + 1, 1);   // strtod() needs a 0 behind the number
     memcpy(copy, r->at, (size_t)(s - r->at));
-    copy[s - r->at] = 0;
     *number = strtod(copy, NULL);
+    free(copy);
     r->at = s;
     return 1;
 }
@@ -2011,7 +2009,7 @@ static Problems load_problems(const char* path) {
         number++, from = to + 1;
         // byte order mark
         if (number == 1 && length >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3, length -= 3;
-        while (length && strchr(" \t\r", line[length - 1])) length--;
+        while (length && memchr(" \t\r", line[length - 1], 3)) length--;
         if (!length) continue;
         Json* j = json_parse(line, length, &problem, &offset);
         if (!j) fail(2, "%s, line %d, column %zu: %s", path, number, offset + 1, problem);
@@ -2191,7 +2189,7 @@ static void read_tensor(const Tensor* t, const char* prefix, const Json* header,
         }
 }
 
-// Reads the tensors of `groups` weight sets; returns the step written in the file, or -1.
+// Reads the tensors of `groups` weight sets (0: none); returns the step written in the file, or -1.
 static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
                                    const char* path) {
     Text file = read_file(path);
@@ -2213,7 +2211,7 @@ static long safetensors_to_weights(const Weights* w, const char* const* prefix, 
     int known = 0;
     for (const Json* j = header->child; j; j = j->next)
         known += strcmp(j->key, "__metadata__") != 0 && !(c->tied && !strcmp(j->key, "lm_head.weight"));
-    if (known != groups * tensor_count(c))
+    if (groups && known != groups * tensor_count(c))
         fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known,
              groups * tensor_count(c));
     const Json* step = json_get(json_get(header, "__metadata__"), "step");
@@ -2232,14 +2230,21 @@ static int config_int(const Json* j, const char* name, int fallback, const char*
     return (int)field->number;
 }
 
+static float config_float(const Json* j, const char* name, double fallback, const char* path) {
+    const Json* field = json_get(j, name);
+    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
+    return (float)(field ? field->number : fallback);
+}
+
 static Config config_from_json(const char* path) {
     Json* j = json_read_file(path);
     const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"),
-               *eps = json_get(j, "rms_norm_eps"), *theta = json_get(j, "rope_theta");
+               *scaling = json_get(j, "rope_scaling"), *rope = json_get(j, "rope_parameters");
     if (!type || type->type != JSON_STRING || strcmp(type->string, "qwen3"))
         fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path,
              type && type->type == JSON_STRING ? type->string : "unknown");
-    if (!theta) theta = json_get(json_get(j, "rope_parameters"), "rope_theta");
+    if (scaling && scaling->type != JSON_NULL)
+        fail(2, "%s: rope_scaling is set; only plain rotary positions can be computed", path);
     Config c = {.vocab_size = config_int(j, "vocab_size", -1, path),
                 .context = config_int(j, "max_position_embeddings", -1, path),
                 .layers = config_int(j, "num_hidden_layers", -1, path),
@@ -2249,8 +2254,8 @@ static Config config_from_json(const char* path) {
     c.kv_heads = config_int(j, "num_key_value_heads", c.heads, path);
     c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
     c.tied = tied && tied->type == JSON_TRUE;
-    c.norm_eps = eps && eps->type == JSON_NUMBER ? (float)eps->number : 1e-6f;
-    c.rope_theta = theta && theta->type == JSON_NUMBER ? (float)theta->number : 10000.0f;
+    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
+    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
     if (problem) fail(2, "%s: %s", path, problem);
     json_free(j);
@@ -2280,7 +2285,8 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     text.length = 0;
     text_printf(&text,
                 "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                "\"eos_token\": \"%s\",\n  \"model_max_length\": %d\n}\n",
+                "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  "
+                "\"model_max_length\": %d\n}\n",
                 special_names[0], special_names[ASSISTANT_END - 256], m->config.context);
     files_add(&files, "tokenizer_config.json", text.data, text.length);
     text.length = 0;
@@ -2314,17 +2320,20 @@ static Model load_model(const char* folder) {
     return m;
 }
 
-// The optimizer of a checkpoint; its step must be the one of trainer_state.json and of model.safetensors.
+// The optimizer of a checkpoint. `step` is the one of trainer_state.json; both safetensors files must be of
+// that step, or the weights of one update would go on with the moments of another.
 static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
     char path[PATH_SIZE];
     Optimizer o = optimizer_new(c);
     Weights moments[2] = {o.first, o.second};
-    join_path(path, folder, "optimizer.safetensors");
-    long found =
-        safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2, c, path);
-    if (found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path,
-             found, step);
+    for (int i = 0; i < 2; i++) {
+        join_path(path, folder, i ? "optimizer.safetensors" : "model.safetensors");
+        long found = safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."},
+                                            i ? 2 : 0, c, path);
+        if (found != step)
+            fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted",
+                 path, found, step);
+    }
     o.step = step;
     return o;
 }
@@ -2365,6 +2374,7 @@ static void option_set(Option* o, const char* text, const char* where) {
     }
     double number = strtod(text, &end);
     int whole = o->type == OPTION_INT;
+    if (text[strspn(text, "+-.0123456789eE")]) end = (char*)text;   // strtod() also takes ' 5' and '0x10'
     if (end == text || *end || !isfinite(number) || (whole && number != floor(number)))
         fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
     if (number < o->low || number > o->high)
@@ -2403,7 +2413,7 @@ static int parse_options(Option* options, int argc, char** argv, const char** re
             if (text[length] == '=') fail(2, "--%s takes no value", o->name);
             *(int*)o->value = 1;
         } else if (text[length] == '=') option_set(o, text + length + 1, "");
-        else if (i + 1 < argc) option_set(o, argv[++i], "");
+        else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2)) option_set(o, argv[++i], "");
         else fail(2, "--%s needs a value", o->name);
         o->given = 1;
     }
@@ -2451,8 +2461,9 @@ static void state_to_json(Text* out, const char* kind, long step, const Option* 
 }
 
 // Options of the saved run that were not given anew take their saved values. Returns the number of updates
-// done. The texts stay allocated: options point into them.
+// done. The file stays in memory: options point into its texts.
 static long state_from_json(const char* folder, const char* kind, Option* options) {
+    static Json* kept;
     char path[PATH_SIZE];
     join_path(path, folder, "trainer_state.json");
     if (!file_exists(path))
@@ -2471,6 +2482,7 @@ static long state_from_json(const char* folder, const char* kind, Option* option
         if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
         option_set(o, value->string, "in trainer_state.json: ");
     }
+    j->next = kept, kept = j;
     return (long)step->number;
 }
 
@@ -2486,6 +2498,7 @@ static void watch_for_stop(void) {
     action.sa_handler = on_stop;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);   // a file beyond the user's limit is then an error like a full disk
 }
 
 // "  37%  12 s left", rewritten in place, on a terminal only
@@ -2710,6 +2723,12 @@ static int train(TrainOptions* o, Option* options, Model* result) {
              VOCAB_SIZE);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     if (!o->resume) model_init(&m, o->seed);
+    if (memcmp(&m.config, &o->config, sizeof(Config)))
+        fail(2, "the model in %s has other sizes; leave --width, --layers and the like out when resuming",
+             o->resume);
+    if (step >= o->steps)
+        fail(2, "the run in %s is finished: %ld of %d updates are done; --steps N asks for more", o->resume,
+             step, o->steps);
     Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
            *held = allocate((size_t)eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data),
@@ -2726,7 +2745,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     watch_for_stop();
     double started = seconds_now();
     long begun = step, epoch_of_order = -1;
-    while (step < o->steps && !stop_asked) {
+    int stop = 0;   // stop_asked, looked at once per update: a signal between two looks must not skip a save
+    while (step < o->steps && !stop) {
         double begin = seconds_now(), norm;
         long tokens = 0;
         for (int i = 0; i < o->batch_size; i++) {
@@ -2741,13 +2761,15 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         }
         float lr = o->lr * (float)lr_schedule(step, o->steps, o->warmup_steps, o->final_lr_frac);
         double loss = train_step(&m, &optimizer, batch, o->batch_size, lr, o->grad_clip, o->adam, &norm);
-        if (!isfinite(loss)) fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
+        if (!isfinite(loss) || !isfinite(norm))
+            fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
         step++;
         double now = seconds_now();
         fprintf(metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", step - 1, loss, (double)lr, norm,
                 (double)tokens / (now - begin), now - started);
         progress(step - begun, o->steps - begun, started);
-        if (step % o->log_every == 0 || step == o->steps || stop_asked) {
+        stop = stop_asked;
+        if (step % o->log_every == 0 || step == o->steps || stop) {
             printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", step, loss, (double)lr, norm,
                    (double)tokens / (now - begin), now - started);
             if (held_count) {
@@ -2758,7 +2780,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
             printf("\n");
             fflush(stdout);
         }
-        if (step == o->steps || stop_asked || (o->save_every && step % o->save_every == 0)) {
+        if (step == o->steps || stop || (o->save_every && step % o->save_every == 0)) {
             Text state = {0};
             fflush(metrics);
             state_to_json(&state, "sft", step, options);
@@ -2767,7 +2789,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         }
     }
     close_metrics(metrics);
-    if (stop_asked)
+    if (stop)
         printf("stopped after update %ld and saved; go on with: ./train_gpt --resume %s\n", step, o->out);
     else {
         print_sample(&m, problems.list[0].question, o->seed);
@@ -2779,7 +2801,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
     if (result) *result = m;
     else model_free(&m);
-    return stop_asked ? 130 : 0;
+    return stop ? 130 : 0;
 }
 
 #ifndef TRAIN_GPT_NO_MAIN

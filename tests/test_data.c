@@ -141,7 +141,7 @@ static void no_question_twice(void) {
 static void nor_with_other_names_and_things(void) {
     for (int i = 0; i < count; i++) {
         Line* l = &lines[i];
-        snprintf(key[i], sizeof key[i], "%s %d %d %d", l->plain, l->number[0], l->number[1], l->number[2]);
+        snprintf(key[i], LINE_SIZE, "%.900s %d %d %d", l->plain, l->number[0], l->number[1], l->number[2]);
         // no name has escaped: what is left in capitals begins a sentence
         for (const char* p = l->plain + 1; *p; p++)
             if (isupper((unsigned char)*p) && !strchr("NT", *p)) CHECK(p[-1] == ' ' && strchr(".?", p[-2]));

@@ -7,21 +7,25 @@
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-// Three calls of train_gpt.c come here instead: exit(), so that thousands of endings can be tried in one
+// Four calls of train_gpt.c come here instead: exit(), so that thousands of endings can be tried in one
 // process; isatty(), which progress() asks once per update, and that is where the test presses Ctrl-C;
-// fsync(), which is only counted, since waiting for the disk would take most of the time.
+// fsync(), which is only counted, since waiting for the disk would take most of the time; rename(), where a
+// save can be killed.
 _Noreturn static void end_here(int status);
-static int press_here(int file), flush_here(int file);
+static int press_here(int file), flush_here(int file), rename_here(const char* from, const char* to);
 #define exit(status) end_here(status)
 #define isatty(file) press_here(file)
 #define fsync(file) flush_here(file)
+#define rename(from, to) rename_here(from, to)
 #include "../train_gpt.c"
 #undef exit
 #undef isatty
 #undef fsync
+#undef rename
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -51,8 +55,13 @@ static int press_here(int file) {
     return 0;
 }
 
-static int flushes;
+static int flushes, renames;
+static int kill_at;   // the process dies before rename number kill_at = 1, 2, ...; 0 = never
 static int flush_here(int file) { return flushes++, file < 0; }
+static int rename_here(const char* from, const char* to) {
+    if (++renames == kill_at) _exit(137);
+    return rename(from, to);
+}
 
 // What became of action(argument) in a process of its own: its exit status (1000 + signal when it was
 // killed), and what it wrote to stderr.
@@ -1111,9 +1120,9 @@ static void a_failed_save_changes_nothing(void) {
     static const char* const names[] = {"config.json", "generation_config.json", "tokenizer.json",
                                         "tokenizer_config.json", "model.safetensors", "optimizer.safetensors",
                                         "trainer_state.json"};
-    flushes = 0;
+    flushes = 0, renames = 0;
     make_checkpoint(in_root("kept"), &smallest, 3, 5);
-    CHECK(flushes == 7);   // each file is on the disk before any of them gets its name
+    CHECK(flushes >= 7 && renames >= 7);   // seven files
     Text before = picture(in_root("kept")), largest = read_file(in_root("kept/tokenizer.json"));
     for (size_limit = 0; size_limit < (int)largest.length; size_limit += (int)largest.length / 12) {
         ENDS(save_with_little_room, in_root("kept"), 1, "cannot write");
@@ -1142,6 +1151,45 @@ static void a_failed_save_changes_nothing(void) {
     Text after = picture(in_root("kept"));
     CHECK(!same_text(&before, &after) && !holds_tmp(in_root("kept")));
     text_free(&before), text_free(&after), text_free(&largest);
+}
+
+// fails with status 1 unless weights, moments and number of updates are all of the save after update 5, or
+// all of the one after update 6
+static void load_killed(const char* folder) {
+    Model m = load_model(folder), old = model_new(smallest);
+    Optimizer first = optimizer_new(&smallest);
+    fill_with_noise(&old.weights, 3);
+    long expected = same_weights(&m.weights, &old.weights) ? 5 : 6;
+    fill_with_noise(&first.first, expected == 5 ? 3 + 1 : 77 + 1);   // see make_checkpoint()
+    long step = state_from_json(folder, "sft", (Option[]){{0}});
+    Optimizer o = load_optimizer(folder, &m.config, step);
+    if (step != expected || !same_weights(&o.first, &first.first)) fail(1, "parts of two saves were mixed");
+}
+
+// A process that is killed while it gives the files their names leaves files of two saves behind. What is
+// loaded then must be all of one of them, or nothing.
+static void a_killed_save_is_never_mixed(void) {
+    renames = 0;
+    save_later(in_root("killed"));
+    int last = renames;
+    for (int at = 1; at <= last + 1; at++) {
+        remove_folder(in_root("killed"));
+        make_checkpoint(in_root("killed"), &smallest, 3, 5);
+        kill_at = at, renames = 0;
+        Ending save = ending_of(save_later, in_root("killed"));
+        kill_at = 0;
+        CHECK(save.status == (at <= last ? 137 : 0));
+        Ending load = ending_of(load_killed, in_root("killed"));
+        CHECK(load.status == 0 || (load.status == 2 && strstr(load.said, "a save was interrupted")));
+        if (at == 1 || at > last) CHECK(load.status == 0);   // nothing was renamed, or everything
+    }
+    make_checkpoint(in_root("killed"), &smallest, 3, 5);
+    kill_at = 3, renames = 0;
+    ending_of(save_later, in_root("killed"));
+    kill_at = 0;
+    save_later(in_root("killed"));   // what was left behind is in nobody's way
+    ENDS(load_killed, in_root("killed"), 0, "");
+    CHECK(!holds_tmp(in_root("killed")));
 }
 
 // =============================================================================================
@@ -1456,6 +1504,7 @@ int main(void) {
     RUN(damaged_settings);
     RUN(missing_and_mixed_files);
     RUN(a_failed_save_changes_nothing);
+    RUN(a_killed_save_is_never_mixed);
     RUN(options_that_are_right);
     RUN(options_that_are_wrong);
     RUN(a_resumed_run_is_the_same_run);

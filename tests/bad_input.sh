@@ -1,0 +1,228 @@
+#!/bin/sh
+# bad_input.sh [./train_gpt [./rl]] - bad input from the command line
+#
+# Each case runs a program and checks: the exit status (2: the user can mend it, 1: anything else); that
+# stderr is one line, which begins with "error: " and names what is wrong; that no file has come or gone, also
+# none that was written half. At the end the old checkpoint must be as it was. A program that was not built is
+# left out. The shell's own commands do the checking: starting programs for it would take most of the time.
+
+train_gpt=${1:-./train_gpt}
+rl=${2:-./rl}
+case $train_gpt in /*) ;; *) train_gpt=$PWD/$train_gpt ;; esac
+case $rl in /*) ;; *) rl=$PWD/$rl ;; esac
+dir=$(mktemp -d) || exit 1
+log=$dir/log
+trap 'rm -rf "$dir"' EXIT
+mkdir "$log" "$dir/work" && cd "$dir/work" || exit 1
+# Who fails leaves its memory to the system: in a build with sanitizers that is no leak.
+ASAN_OPTIONS=detect_leaks=0:$ASAN_OPTIONS
+LC_ALL=C   # for tr: bytes are bytes
+export ASAN_OPTIONS LC_ALL
+
+failed=0
+fail() {
+    echo "FAIL $1"
+    failed=1
+}
+
+# the names of all files
+picture() {
+    set -- * ./*/*
+    picture=$*
+}
+
+# ends NAME STATUS WORDS PROGRAM [ARGUMENTS...]: sets problem, which is empty if all is well. WORDS must stand
+# in the message.
+ends() {
+    name=$1 status=$2 words=$3
+    shift 3
+    "$@" > "$log/stdout" 2> "$log/stderr" < /dev/null
+    found=$? first='' second='' problem=''
+    { IFS= read -r first; IFS= read -r second; } < "$log/stderr"
+    if [ $found -ne "$status" ]; then problem="exit status $found, expected $status: $first"
+    elif [ -n "$second" ]; then problem="a second line on stderr: $second"
+    else case $first in
+        'error: '*"$words"*) ;;
+        *) problem="expected 'error: ... $words', not: $first" ;;
+        esac
+    fi
+}
+
+report() { if [ -z "$problem" ]; then echo "ok   $name"; else fail "$name: $problem"; fi; }
+
+# check NAME STATUS WORDS PROGRAM [ARGUMENTS...]
+check() {
+    picture
+    before=$picture
+    ends "$@"
+    picture
+    [ "$before" = "$picture" ] || problem="${problem}files have come or gone"
+    report
+}
+
+# works NAME PROGRAM [ARGUMENTS...]: the good cases that the bad ones are made from
+works() {
+    name=$1
+    shift
+    "$@" > "$log/stdout" 2> "$log/stderr" && problem='' || problem=$(cat "$log/stderr")
+    report
+}
+
+line='{"question": "1+1?", "answer": "<<1+1=2>>2\n#### 2"}'
+printf '%s\n%s\n%s\n' "$line" "$line" "$line" > good.jsonl
+size='--layers=1 --width=8 --heads=2 --kv-heads=1 --head-dim=4 --mlp-width=8 --batch-size=2 --threads=1'
+
+# ---- train_gpt
+
+if [ -x "$train_gpt" ]; then
+
+# shellcheck disable=SC2086,SC2317  # $size is split at its spaces on purpose; check calls this
+sft() { "$train_gpt" $size --data=good.jsonl --out=out --steps=2 "$@"; }
+
+check 'unknown option' 2 "unknown option '--stepz'" sft --stepz=3
+check 'unknown option with one dash' 2 "unknown option '-s'" sft -s 3
+check 'a word that is no option' 2 "'three' is not expected" sft three
+check 'an empty word' 2 "'' is not expected" sft ''
+check 'value missing at the end' 2 '--steps needs a value' sft --steps
+check 'value missing before an option' 2 '--out needs a value' sft --out --log-every=1
+for bad in '' ten nan 1e99 0x10 ' 5' 5x 2.5 -1 0; do
+    check "--steps '$bad'" 2 '--steps must be' sft --steps "$bad"
+done
+for bad in '' nan inf '0.1 ' 1,5 -0.1 11; do
+    check "--lr '$bad'" 2 '--lr must be' sft --lr="$bad"
+done
+for bad in -1 1.5 18446744073709551616; do
+    check "--seed '$bad'" 2 '--seed must be' sft --seed="$bad"
+done
+check 'heads that cannot share' 2 'must be a multiple' sft --heads=3 --kv-heads=2
+check 'odd head dimension' 2 'must be even' sft --head-dim=5
+check 'data file missing' 2 'cannot open nowhere.jsonl: No such file' sft --data=nowhere.jsonl
+check 'data file without a name' 2 'cannot open' sft --data=
+check 'data file is a directory' 2 'is a directory' sft --data=.
+check 'eval file missing' 2 'cannot open nowhere.jsonl' sft --eval-data=nowhere.jsonl
+# root may read everything, but not this: the kernel answers with an input/output error
+[ -r /proc/self/mem ] && check 'data file unreadable' 2 'cannot read /proc/self/mem' sft --data=/proc/self/mem
+
+# jsonl NAME WORDS TEXT: a data file with this text, in which printf's backslashes count
+jsonl() {
+    printf '%b' "$3" > bad.jsonl
+    check "$1" 2 "$2" sft --data=bad.jsonl
+}
+ok='{"question": "a", "answer": "b"}\n'
+jsonl 'empty file' 'has no problems in it' ''
+jsonl 'blank lines' 'has no problems in it' '\n  \r\n\n'
+jsonl 'line cut in half' 'line 3, column 23: the text ends inside a string' "$ok$ok"'{"question": "a", "ans'
+jsonl 'file cut between two fields' 'line 2, column 17: the text ends too early' "$ok"'{"question": "a"'
+jsonl 'field missing' 'line 2: the field "answer" is missing' "$ok"'{"question": "a"}\n'
+jsonl 'field empty' 'line 2: the field "question" is empty' "$ok"'{"question": "", "answer": "b"}\n'
+jsonl 'field is a number' 'the field "answer" is not a text' '{"question": "a", "answer": 2}\n'
+jsonl 'invalid UTF-8' 'line 2, column 15: invalid UTF-8' "$ok"'{"question": "\0377", "answer": "b"}\n'
+jsonl 'UTF-16' 'line 1, column 1: ' '\0377\0376{\0000"\0000'
+jsonl 'zeros behind a lost write' 'line 2, column 1: ' "$ok"'\0000\0000\0000\0000\n'
+jsonl 'half a surrogate pair' 'half of a surrogate pair' '{"question": "\\ud83d", "answer": "b"}\n'
+jsonl 'not JSON' 'line 1, column 1: a value was expected' 'question,answer\n'
+jsonl 'a list' 'line 1: an object' '["a", "b"]\n'
+jsonl 'a remark behind the line' 'column 34: there is something' '{"question": "a", "answer": "b"} # no\n'
+awk 'BEGIN { for (i = 0; i < 100000; i++) printf "["; print "" }' > bad.jsonl
+check 'brackets 100,000 deep' 2 'nested too deeply' sft --data=bad.jsonl
+check 'nothing fits the context' 2 'no conversation fits the context of 8 tokens' sft --context=8
+
+echo x > file
+check 'output below a file' 1 'cannot make the directory file' sft --out=file/out
+check 'output is a file' 1 'file is not a directory' sft --out=file
+check 'output without a name' 2 'directory' sft --out=
+[ -d /proc/self ] && check 'output in /proc' 1 'cannot make the directory' sft --out=/proc/out
+check 'resume from nothing' 2 'nowhere has no trainer_state.json' sft --resume=nowhere
+
+# ---- its checkpoints
+
+works 'a good run' sft --save-every=1
+check 'resume a finished run' 2 '2 of 2 updates are done' "$train_gpt" --resume=out
+check 'resume with other sizes' 2 '--width' "$train_gpt" --resume=out --steps=4 --width=16
+check 'resume with bad data' 2 'cannot open nowhere' "$train_gpt" --resume=out --steps=4 --data=nowhere.jsonl
+cp -R out kept
+cp -R out bad
+last=config.json
+
+# broken NAME WORDS FILE COMMAND...: the good checkpoint, whose FILE is made by COMMAND from the good one
+broken() {
+    name=$1 words=$2 file=$3
+    shift 3
+    cp "out/$last" "bad/$last"
+    "$@" < "out/$file" > "bad/$file"
+    last=$file
+    check "$name" 2 "$words" "$train_gpt" --resume=bad --steps=4 --threads=1
+}
+for file in config.json trainer_state.json model.safetensors optimizer.safetensors; do
+    length=$(wc -c < "out/$file")
+    for part in 0 8 $((length / 10)) $((length / 2)) $((length - 2)); do
+        broken "$file cut at byte $part" "$file" "$file" head -c "$part"
+    done
+    broken "$file of zeros" "$file" "$file" tr '\000-\377' '[\000*256]'
+    rm "bad/$file"
+    check "$file missing" 2 "$file" "$train_gpt" --resume=bad --steps=4
+done
+broken 'a negative size' 'is not a whole number' config.json sed 's/"hidden_size": 8/"hidden_size": -8/'
+broken 'a fractional size' 'is not a whole number' config.json sed 's/"hidden_size": 8/"hidden_size": 8.5/'
+broken 'a huge size' 'width must be' config.json sed 's/"hidden_size": 8/"hidden_size": 999999999/'
+broken 'a size that overflows' 'not a whole' config.json sed 's/"hidden_size": 8/"hidden_size": 4294967304/'
+broken 'another size' 'too small' config.json sed 's/"vocab_size": 265/"vocab_size": 99999/'
+broken 'another shape' 'not have the shape' config.json sed 's/"intermediate_size": 8/"intermediate_size": 7/'
+broken 'another architecture' 'only "qwen3"' config.json sed 's/"qwen3"/"llama"/'
+broken 'another kind of run' 'of kind "rl"' trainer_state.json sed 's/"sft"/"rl"/'
+broken 'another update' 'update' trainer_state.json sed 's/"step": 2/"step": 1/'
+broken 'weights of another update' 'update' model.safetensors sed 's/"step":"2"/"step":"1"/'
+broken 'moments of another update' 'update' optimizer.safetensors sed 's/"step":"2"/"step":"1"/'
+broken 'a saved option out of range' '--lr must be' trainer_state.json sed 's/"lr": "[^"]*"/"lr": "99"/'
+if diff -r out kept > "$log/diff"; then echo 'ok   the good checkpoint is as it was'
+else fail "the good checkpoint has changed: $(cat "$log/diff")"
+fi
+
+# ---- a full disk
+
+if [ -c /dev/full ]; then
+    rm -rf bad
+    cp -R out bad
+    for file in config.json model.safetensors optimizer.safetensors trainer_state.json; do
+        ln -s /dev/full "bad/$file.tmp"   # what is written there finds no space left on the device
+        ends "full disk while $file is saved" 1 'No space' "$train_gpt" --resume=bad --steps=3 --threads=1
+        cp out/metrics.csv bad/metrics.csv   # it rightly has the line of the update that could not be saved
+        diff -r out bad > "$log/diff" || problem="${problem}files have changed: $(cat "$log/diff")"
+        report
+    done
+    works 'and with room again it goes on' "$train_gpt" --resume=bad --steps=3 --threads=1
+fi
+
+fi
+
+# ---- rl
+
+if [ -x "$rl" ] && [ -d out ]; then
+
+rm -rf bad
+cp -R out bad
+head -c 900 out/model.safetensors > bad/model.safetensors
+
+check 'rl: unknown command' 2 "no command 'trian'" "$rl" trian
+check 'rl: unknown lesson' 2 'lesson' "$rl" lesson 13
+for command in train eval; do
+    check "rl $command: unknown option" 2 "unknown option '--nun-samples'" "$rl" $command --nun-samples=3
+    check "rl $command: value missing" 2 '--num-samples needs a value' "$rl" $command --num-samples
+    check "rl $command: no rollouts" 2 '--num-samples must be' "$rl" $command --num-samples=0
+    check "rl $command: malformed number" 2 '--temperature must be' "$rl" $command --temperature=nan
+    check "rl $command: unknown reward" 2 'reward' "$rl" $command --reward=praise
+    check "rl $command: no such model" 2 'nowhere' "$rl" $command --model-tag=nowhere
+    check "rl $command: a word too many" 2 "'now' is not expected" "$rl" $command now
+    check "rl $command: truncated model" 2 'model.safetensors' "$rl" $command --model-tag=./bad
+done
+check 'rl train: data file missing' 2 'cannot open nowhere' "$rl" train --model-tag=./out --data=nowhere.jsonl
+check 'rl eval: data file missing' 2 'cannot open nowhere' "$rl" eval --model-tag=./out --data=nowhere.jsonl
+check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
+check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
+    --data=good.jsonl --eval-data=good.jsonl --num-samples=2 --num-steps=1 --out=file/out
+check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
+check 'rl sample: no such model' 2 'nowhere' "$rl" sample 'How many?' --model-tag=nowhere
+
+fi
+
+exit $failed
