@@ -200,10 +200,10 @@ static void copy_file(const char* to, const char* from) {
 }
 
 static int holds_tmp(const char* folder) {
-    Text p = picture(folder);
-    int found = strstr(p.data, ".tmp: ") != NULL;   // the names come before the numbers of bytes
-    for (size_t i = 0; i + 6 < p.length; i++) found |= !memcmp(p.data + i, ".tmp: ", 6);
-    text_free(&p);
+    struct dirent** entry = NULL;
+    int found = 0, n = scandir(folder, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) found |= strstr(entry[i]->d_name, ".tmp") != NULL, free(entry[i]);
+    free(entry);
     return found;
 }
 
@@ -693,23 +693,22 @@ static void safetensors_by_hand(void) {
     CHECK(covered == size);
     CHECK(entries == 25);   // 1 embedding, 2 layers of 11, 1 norm, 1 unembedding
 
-    struct { const char* name; const float* data; int rows, cols, row, col; } table[11];
     for (int l = 0; l < 2; l++) {
-        LayerWeights* w = &m.weights.layer[l];
-        int n = 0;
-        #define ROW(...) memcpy(&table[n++], &(__typeof__(table[0])){__VA_ARGS__}, sizeof table[0])
-        ROW("input_layernorm", w->norm1, 6, 0, 1, 0);
-        ROW("post_attention_layernorm", w->norm2, 6, 0, 1, 0);
-        ROW("self_attn.q_norm", w->qnorm, 4, 0, 1, 0);
-        ROW("self_attn.k_norm", w->knorm, 4, 0, 1, 0);
-        ROW("self_attn.q_proj", w->qkv, 8, 6, 1, 16);
-        ROW("self_attn.k_proj", w->qkv + 8, 4, 6, 1, 16);
-        ROW("self_attn.v_proj", w->qkv + 12, 4, 6, 1, 16);
-        ROW("self_attn.o_proj", w->out, 6, 8, 1, 6);
-        ROW("mlp.gate_proj", w->gate_up, 10, 6, 1, 20);
-        ROW("mlp.up_proj", w->gate_up + 10, 10, 6, 1, 20);
-        ROW("mlp.down_proj", w->down, 6, 10, 1, 6);
-        for (int k = 0; k < n; k++) {
+        const LayerWeights* w = &m.weights.layer[l];
+        const struct { const char* name; const float* data; int rows, cols, row, col; } table[] = {
+            {"input_layernorm", w->norm1, 6, 0, 1, 0},
+            {"post_attention_layernorm", w->norm2, 6, 0, 1, 0},
+            {"self_attn.q_norm", w->qnorm, 4, 0, 1, 0},
+            {"self_attn.k_norm", w->knorm, 4, 0, 1, 0},
+            {"self_attn.q_proj", w->qkv, 8, 6, 1, 16},
+            {"self_attn.k_proj", w->qkv + 8, 4, 6, 1, 16},
+            {"self_attn.v_proj", w->qkv + 12, 4, 6, 1, 16},
+            {"self_attn.o_proj", w->out, 6, 8, 1, 6},
+            {"mlp.gate_proj", w->gate_up, 10, 6, 1, 20},
+            {"mlp.up_proj", w->gate_up + 10, 10, 6, 1, 20},
+            {"mlp.down_proj", w->down, 6, 10, 1, 6},
+        };
+        for (int k = 0; k < 11; k++) {
             char name[96];
             int rows = 0, cols = 0;
             size_t from = 0, to = 0;
@@ -1270,6 +1269,7 @@ static void options_that_are_wrong(void) {
         {"--seed=18446744073709551616", "--seed must be a whole number"},
         {"--seed=1.5", "--seed must be a whole number"},
         {"--seed=+1", "--seed must be a whole number"},
+        {"--text=caf\xE9", "--text must be valid UTF-8"},   // trainer_state.json could not be read again
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ENDS(parse, bad[i].line, 2, bad[i].words);
     // what strtod() would take or half take, but nobody means

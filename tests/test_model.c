@@ -572,7 +572,11 @@ static Model decoding_model(int context) {
     memset(m.weights.unembedding, 0, (size_t)VOCAB_SIZE * 20 * sizeof(float));
     for (int k = 0; k < 12; k++)
         for (int i = 0; i < 20; i++) m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
-    for (size_t i = 0; i < (size_t)VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // context matters, so do tokens
+    for (int i = 0; i < VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // context matters, so do tokens
+    Tensor list[32];
+    tensor_list(list, &m.weights, &m.config);
+    for (int k = 0; k < tensor_count(&m.config); k++)                            // no two norms are the same
+        for (int i = 0; i < list[k].rows && !list[k].cols; i++) list[k].data[i] += (float)(0.3 * random_normal(&rng));
     return m;
 }
 
@@ -746,12 +750,14 @@ static void test_forced_tokens_at_the_edges(void) {
 }
 
 static void test_rollouts_do_not_depend_on_the_batch(void) {
-    // 24 prompts of up to 61 tokens, together more than the 1024 that one prefill takes. Each prompt's rollouts are the same, in
-    // every bit, when it is sampled alone; `first` keeps its random stream. And the number of rows per prompt does not matter.
-    enum { B = 24, K = 2 };
+    // 24 prompts of up to 70 tokens, six rollouts of each: more rows than are decoded in one batch, and in the first batch more
+    // prompt tokens than the 1024 of one prefill. Each prompt's rollouts are the same, in every bit, when it is sampled
+    // alone; `first` keeps its random stream. And the number of rollouts per prompt does not matter.
+    enum { B = 24, K = 6 };
     int length[B], total = 0;
-    for (int q = 0; q < B; q++) total += length[q] = q == 7 ? 2 : 61 - q;
-    CHECK(total > 1024);
+    for (int q = 0; q < B; q++) length[q] = q == 7 ? 2 : 70 - q;
+    for (int q = 0; q < DECODE_ROWS / K; q++) total += length[q];
+    CHECK(B * K > DECODE_ROWS && total > 1024);
     SampleOptions o = {12, 1.0f, 0, 1.0f};
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(length, B);
@@ -759,7 +765,10 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
     int different = 0, distinct = 0;
     for (int q = 0; q < B; q++) {
         Rollout* alone = generate(&m, prompts + q, 1, K, o, digit_tool, 5, 100 + (uint64_t)q);
-        for (int k = 0; k < K; k++) different += !same_rollout(&alone[k], &all[q * K + k]);
+        for (int k = 0; k < K; k++) {
+            different += !same_rollout(&alone[k], &all[q * K + k]);
+            CHECK(alone[k].prompt == 0 && all[q * K + k].prompt == q);
+        }
         distinct += !same_rollout(&alone[0], &alone[1]);
         rollouts_free(alone, K);
     }
@@ -773,7 +782,7 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
     Rollout* other = generate(&m, prompts, B, K, o, digit_tool, 6, 100);
     distinct = 0;
     for (int i = 0; i < B * K; i++) distinct += !same_rollout(&other[i], &all[i]);
-    CHECK(distinct >= B * K - 4);      // another seed, other rollouts
+    CHECK(distinct >= B * K - 12);      // another seed, other rollouts
     rollouts_free(all, B * K), rollouts_free(other, B * K), rollouts_free(more, 14), free_prompts(prompts, B);
     model_free(&m);
 }
@@ -838,6 +847,20 @@ static void test_cut_off(void) {
     CHECK(logp_mismatches(&m, prompts, 3, 4, r, 1, &worst) == 0);
     rollouts_free(r, 12), free_prompts(prompts, 3);
     model_free(&m);
+}
+
+static void test_greedy_ties(void) {
+    // of two equal largest logits both ways to be greedy take the first, whose probability is 1/(2 + 2/e) = 0.3655
+    float logits[4] = {1, 2, 2, 1}, work[8], logp, logp_sampler;
+    Rng rng = {1};
+    for (int k = 0; k < 2; k++) {
+        SampleOptions o = {1, k ? 1.0f : 0.0f, k, 1.0f};
+        for (int n = 0; n < 20; n++) {
+            CHECK(sample_token(&logp, &logp_sampler, logits, 4, o, &rng, work) == 1);
+            CHECK(logp_sampler == 0.0f);
+            CHECK_NEAR(logp, -log(2.0 + 2.0 / exp(1.0)), 1e-6);
+        }
+    }
 }
 
 static void prompt_too_long(void) {
@@ -920,8 +943,8 @@ static void test_top_p(void) {
     check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 1e-6f});     // one token always stays,
     check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 0.0f});      // even when none is asked for
     check_sampler(p, three, 5, (SampleOptions){1, 1.0f, 0, 0.7f});
-    // after top-k it is the probability of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.6 <= 0.76
-    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 3, 0.6f});
+    // after top-k it is the share of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.75 <= 0.76
+    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 3, 0.75f});
     // the smallest set under ties: 1/2 + 1/8 has 0.6, so one of the four equals stays, the first
     static const double tied[5] = {0.125, 0.125, 0.5, 0.125, 0.125}, smallest[5] = {0.125 / 0.625, 0, 0.5 / 0.625, 0, 0};
     check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
@@ -1051,15 +1074,23 @@ static void test_loss_of_conversations(void) {
         largest = fmax(largest, fabs((double)gradient[i]));
     }
     CHECK(largest > 0.0 && worst < 1e-5 * largest);
-    // train_step: the same mean loss; |g| as computed here; and with dlogp = 0 no gradient at all
+    // With dlogp = 0 there is no gradient at all. train_step: the same mean loss; |g| as computed here, whatever was in the
+    // gradients before; and they are clipped. Learning rate 0 moves nothing.
     double norm, square = 0.0;
     for (size_t i = 0; i < m.grads.count; i++) square += (double)gradient[i] * (double)gradient[i];
     model_zero_grads(&m);
     CHECK_NEAR(conversations_loss(&m, many, 60, 0.0f), sum, 1e-6);
     CHECK(m.grads.memory[0] == 0.0f && m.grads.memory[m.grads.count - 1] == 0.0f);
     Optimizer o = optimizer_new(&m.config);
-    CHECK_NEAR(train_step(&m, &o, many, 60, 0.0f, 0.0f, adam, &norm), sum / (double)mask, 1e-6);
+    float* before = floats(m.weights.count);
+    memcpy(before, m.weights.memory, m.weights.count * sizeof(float));
+    m.grads.memory[0] = m.grads.memory[m.grads.count - 1] = 1e9f;
+    CHECK_NEAR(train_step(&m, &o, many, 60, 0.0f, 0.125f, adam, &norm), sum / (double)mask, 1e-6);
     CHECK_NEAR(norm, sqrt(square), 1e-5);
+    CHECK(norm > 0.125);
+    CHECK_NEAR(clip_gradient(&m, 0.0), 0.125, 1e-6);
+    CHECK(same_bits(before, m.weights.memory, m.weights.count));
+    free(before);
     for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
     free(d), free(gradient);
     model_free(&m), optimizer_free(&o), batch_free(&b);
@@ -1114,6 +1145,7 @@ int main(void) {
     RUN(test_rollouts_do_not_depend_on_the_batch);
     RUN(test_rollouts_do_not_depend_on_threads);
     RUN(test_greedy);
+    RUN(test_greedy_ties);
     RUN(test_cut_off);
     RUN(test_sampler);
     RUN(test_top_k);

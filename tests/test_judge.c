@@ -1,0 +1,584 @@
+/* Worksheet tests of the judge and the calculator: each rule with what it must accept, and beside it the
+ * nearest thing that it must refuse. A rule is only tested by the pair. */
+#include "chapters.h"
+
+static void check_pair(const char* a, const char* b, int expected, int line) {
+    int forward = answers_equal(a, b), backward = answers_equal(b, a);
+    if (forward == expected && backward == expected) return;
+    check_broken++;
+    printf("  %s:%d: \"%s\" and \"%s\" are judged %d, and %d the other way round; expected %d\n", __FILE__,
+           line, a, b, forward, backward, expected);
+}
+#define EQUAL(a, b) check_pair(a, b, 1, __LINE__)
+#define DIFFERENT(a, b) check_pair(a, b, 0, __LINE__)
+
+/* ---- extraction ---- */
+
+typedef int Extract(const char* text, char* out, int cap);
+
+static void check_extract(Extract* extract, const char* text, int found, const char* answer) {
+    char out[64] = "untouched";
+    CHECK(extract(text, out, sizeof out) == found);
+    CHECK_TEXT(out, answer);
+}
+
+static void test_extract_boxed(void) {
+    check_extract(extract_boxed, "\\boxed{83}", 1, "83");
+    check_extract(extract_boxed, "so \\boxed {  83 } .", 1, "83");
+    check_extract(extract_boxed, "\\boxed{1} then \\boxed{2}", 1, "2");                       // the last
+    check_extract(extract_boxed, "\\boxed{\\frac{1}{\\sqrt{2}}} end}", 1, "\\frac{1}{\\sqrt{2}}");  // nested
+    check_extract(extract_boxed, "\\boxed{\\left\\{1,2\\right.}", 1,
+                  "\\left\\{1,2\\right.");  // \{ groups nothing
+    check_extract(extract_boxed, "\\boxed{a\\\\}", 1, "a\\\\");                                // \\ then }
+    check_extract(extract_boxed, "\\boxed{1} and \\boxed{2", 1, "1");                          // cut off
+    check_extract(extract_boxed, "\\boxed{x \\boxed{2} y", 1, "2");
+    check_extract(extract_boxed, "\\boxed{\\boxed{7}}", 1, "7");
+    check_extract(extract_boxed, "\\boxed{}", 1, "");
+    check_extract(extract_boxed, "\\boxed 83", 0, "");
+    check_extract(extract_boxed, "the answer is 83", 0, "");
+    check_extract(extract_boxed, "", 0, "");
+    char out[4] = "abc";
+    CHECK(extract_boxed("\\boxed{1234}", out, sizeof out) == 0);   // 4 characters and the end need 5 bytes
+    CHECK_TEXT(out, "");
+    CHECK(extract_boxed("\\boxed{123}", out, sizeof out) == 1);
+    CHECK_TEXT(out, "123");
+}
+
+static void test_extract_hash_answer(void) {
+    check_extract(extract_hash_answer, "#### 42", 1, "42");
+    check_extract(extract_hash_answer, "####42.", 1, "42");
+    check_extract(extract_hash_answer, "#### 42.00", 1, "42.00");
+    check_extract(extract_hash_answer, "#### $1,080.50 in all", 1, "1080.50");
+    check_extract(extract_hash_answer, "#### \\$18", 1, "18");
+    check_extract(extract_hash_answer, "#### **42** apples", 1, "42");
+    check_extract(extract_hash_answer, "#### -5", 1, "-5");
+    check_extract(extract_hash_answer, "#### -$5", 1, "-5");
+    check_extract(extract_hash_answer, "#### $-5", 1, "-5");
+    check_extract(extract_hash_answer, "#### \xe2\x88\x92" "5", 1, "-5");               // Unicode minus
+    check_extract(extract_hash_answer, "#### +7", 1, "7");
+    check_extract(extract_hash_answer, "#### .5", 1, ".5");
+    check_extract(extract_hash_answer, "#### 3/4 cup", 1, "3/4");
+    check_extract(extract_hash_answer, "#### 1,234,567", 1, "1234567");
+    check_extract(extract_hash_answer, "#### 42, because 6*7", 1, "42");
+    check_extract(extract_hash_answer, "#### 41 no #### 42", 1, "42");                         // the last
+    check_extract(extract_hash_answer, "#### 42\n#### so", 0, "");                       // the last has none
+    check_extract(extract_hash_answer, "####\n42", 0, "");                        // not on its line
+    check_extract(extract_hash_answer, "#### 1,00", 0, "");                                    // no thousands
+    check_extract(extract_hash_answer, "#### 1234,567", 0, "");
+    check_extract(extract_hash_answer, "#### 1,0000", 0, "");
+    check_extract(extract_hash_answer, "#### forty-two", 0, "");
+    check_extract(extract_hash_answer, "### 42", 0, "");
+    check_extract(extract_hash_answer, "42", 0, "");
+    char out[3];
+    CHECK(extract_hash_answer("#### 42", out, sizeof out) == 1);
+    CHECK(extract_hash_answer("#### 421", out, sizeof out) == 0);
+    CHECK_TEXT(out, "");
+}
+
+static void test_extract_lenient(void) {
+    check_extract(extract_lenient, "x \\boxed{5} y 6", 1, "5");          // a box wins
+    check_extract(extract_lenient, "The final answer is 83.", 2, "83");  // else the last number
+    check_extract(extract_lenient, "from -3 to -4.5 degrees", 2, "-4.5");
+    check_extract(extract_lenient, "7-4", 2, "4");                       // this minus is an operator
+    check_extract(extract_lenient, "that is 1,200 of 14/3", 2, "14/3");
+    check_extract(extract_lenient, "  Evelyn ", 3, "Evelyn");            // else the text
+    check_extract(extract_lenient, "  ", 0, "");
+}
+
+/* ---- rewards ---- */
+
+// D2 section 4: the four rollouts of "half of 3x-9 equals x+37", whose answer is 83: (3*83-9)/2 = 240/2 = 120
+// = 83+37.
+static void test_rewards_of_the_four_rollouts(void) {
+    CHECK(reward_boxed("\\boxed{83}", "83") == 1);
+    CHECK(reward_boxed("The correct answer is \\boxed{83}", "83") == 1);
+    CHECK(reward_boxed("The final answer is 83", "83") == 0);      // right, but not in the box
+    CHECK(reward_boxed("We get \\boxed{38}", "83") == 0);
+    CHECK(reward_boxed("\\boxed{}", "83") == 0);
+    CHECK(reward_boxed("", "83") == 0);
+    CHECK(reward_boxed("\\boxed{83}", "") == 0);
+    CHECK_NEAR(solve_linear("(3x-9)/2", "x+37"), 83, 1e-12);
+    CHECK(isnan(solve_linear("x", "x+1")));
+    CHECK(reward_partial_credit("The final answer is 83", "83") == 0.5f);
+    CHECK(reward_partial_credit("We get \\boxed{38}", "83") == 0.1f);
+    CHECK(reward_format_only("\\boxed{}", "83") == 1);
+}
+
+static void test_reward_gsm8k(void) {
+    CHECK(reward_gsm8k("so #### 42", "42") == 1);
+    CHECK(reward_gsm8k("so #### 42", "6*7=<<6*7=42>>42\n#### 42") == 1);
+    CHECK(reward_gsm8k("#### 1,000.0", "#### 1000") == 1);
+    CHECK(reward_gsm8k("#### 1000", "1,000") == 1);
+    CHECK(reward_gsm8k("#### 3/4", "0.75") == 1);
+    CHECK(reward_gsm8k("#### 43", "#### 42") == 0);
+    CHECK(reward_gsm8k("#### -42", "#### 42") == 0);
+    CHECK(reward_gsm8k("#### 4", "#### 42") == 0);
+    CHECK(reward_gsm8k("42", "#### 42") == 0);
+    CHECK(reward_gsm8k("#### 41 #### 42", "#### 42") == 1);
+    CHECK(reward_gsm8k("#### 42 #### 41", "#### 42") == 0);
+    CHECK(reward_gsm8k("", "") == 0);
+}
+
+/* ---- answers_equal: numbers ---- */
+
+static void test_plain_numbers(void) {
+    EQUAL("42", "42.0");       DIFFERENT("42", "43");
+    EQUAL("42.", "+42");       DIFFERENT("42", "-42");
+    EQUAL("007", "7");         DIFFERENT("70", "7");
+    EQUAL("-0", "0.00");       DIFFERENT("0", "0.01");
+    EQUAL(".35625", "0.356250"); DIFFERENT(".35625", "35625");
+    EQUAL("1,000", "1000");    DIFFERENT("1,000", "1");
+    EQUAL("11,\\! 111,\\! 111", "11,111,111");  DIFFERENT("11,\\! 111", "11.111");
+    EQUAL("10{,}080", "10080"); DIFFERENT("1,00", "100");  DIFFERENT("1,0000", "10000");
+    EQUAL("1\\,080", "1080");   DIFFERENT("1,0", "10");
+    EQUAL("1,000.50", "1000.5");
+    // 20 digits are more than a double or an int64_t holds; digits are compared as text
+    DIFFERENT("12345678901234567890", "12345678901234567891");
+    DIFFERENT("12,345,678,901,234,567,890", "12345678901234567891");
+    EQUAL("12,345,678,901,234,567,890", "12345678901234567890");
+}
+
+static void test_fractions_are_exact(void) {
+    EQUAL("\\frac{14}{3}", "14/3");     DIFFERENT("\\frac{14}{3}", "3/14");
+    EQUAL("\\dfrac{1}{2}", "0.5");      DIFFERENT("\\dfrac{1}{2}", "0.51");
+    EQUAL("\\frac12", "\\tfrac{2}{4}"); DIFFERENT("\\frac12", "12");
+    EQUAL("\\frac 5 9", "5/9");         DIFFERENT("\\frac 59", "59");
+    EQUAL("\\frac{270}7", "270/7");     DIFFERENT("\\frac9{19}", "\\frac919");   // 9/19, or 9/1 times 9?
+    EQUAL("-\\frac{1}{2}", "\\frac{-1}{2}"); DIFFERENT("-\\frac12", "\\frac12");
+    DIFFERENT("0.333333333333", "1/3");      // an approximation is not the number
+    EQUAL("0.\\overline{3}", "1/3");         DIFFERENT("0.\\overline{3}", "0.3");
+    EQUAL("0.1\\overline{6}", "1/6");        // 0.1 + 6/(9*10) = 9/90 + 6/90 = 15/90
+    DIFFERENT("1/0", "2/0");                 EQUAL("1/0", "1/0");
+}
+
+static void test_mixed_numbers(void) {
+    EQUAL("1\\frac{4}{5}", "9/5");      DIFFERENT("1\\frac{4}{5}", "14/5");
+    EQUAL("137 \\frac{1}{2}", "137.5"); DIFFERENT("137 \\frac{1}{2}", "1371/2");
+    EQUAL("3 1/2", "3.5");              DIFFERENT("3 1/2", "31/2");
+    EQUAL("-1\\frac12", "-1.5");        DIFFERENT("-1\\frac12", "-0.5");
+    EQUAL("2\\frac{x}{3}", "2x/3");     DIFFERENT("2\\frac{x}{3}", "2 + x/3");  // a product, no mixed number
+    DIFFERENT("1\\frac32", "2.5");      DIFFERENT("1\\frac32", "1.5");          // nobody can say which
+    EQUAL("3\xc2\xbd", "3.5");          // the character 1/2
+}
+
+static void test_units_and_currency(void) {
+    EQUAL("90^\\circ", "90");               DIFFERENT("90^\\circ", "91");
+    EQUAL("90\xc2\xb0", "90 \\text{ degrees}"); DIFFERENT("90^\\circ", "90\\text{ cm}");
+    EQUAL("5\\text{ cm}", "5");             DIFFERENT("5\\text{ cm}", "5\\text{ mm}");   // another unit
+    EQUAL("5 cm", "5 centimeters");         DIFFERENT("5 cm", "50 mm");
+    EQUAL("15\\mbox{ cm}^2", "15 square centimeters"); DIFFERENT("15\\mbox{ cm}^2", "15\\text{ cm}^3");
+    EQUAL("864 \\mbox{ inches}^2", "864\\mboxinches^2");
+    EQUAL("5.4 \\text{ cents}", "5.4cents"); DIFFERENT("5.4 \\text{ cents}", "\\$5.4");
+    EQUAL("\\$32,\\!348", "32348");         DIFFERENT("\\$32,\\!348", "32");
+    EQUAL("\\$36", "36 dollars");           DIFFERENT("\\$36", "36 cents");
+    EQUAL("$36$", "36");                    // dollar signs around are LaTeX, not money
+    EQUAL("50\\%", "50");                   DIFFERENT("50\\%", "5");
+    EQUAL("50\\%", "0.5");                  DIFFERENT("50\\%", "0.05");
+    EQUAL("7 apples", "7");                 DIFFERENT("7 apples", "7 pears");
+    EQUAL("7x", "7x");                      DIFFERENT("7x", "7");
+    DIFFERENT("2xy", "2");                  // a product, not two xy
+    DIFFERENT("8\\pi", "8");                DIFFERENT("2theta", "2");
+    EQUAL("2\\pi.", "2\\pi");               // the full stop of the sentence
+    EQUAL("\\sin 30^\\circ", "1/2");        DIFFERENT("\\sin 30^\\circ", "\\sin 30");    // here degrees count
+}
+
+static void test_base_subscripts(void) {
+    EQUAL("52_8", "52_{8}");   DIFFERENT("52_8", "528");
+    EQUAL("1A_{16}", "1A_16"); DIFFERENT("52_8", "52_9");
+    DIFFERENT("52_8", "52");   DIFFERENT("52_8", "42");   // 5*8+2 = 42, but the question was how to write it
+}
+
+static void test_roots_and_powers(void) {
+    EQUAL("3\\sqrt{13}", "3*sqrt(13)");      DIFFERENT("3\\sqrt{13}", "\\sqrt{39}");
+    EQUAL("\\sqrt{117}", "3\\sqrt{13}");     // 117 = 9 * 13
+    EQUAL("11\\sqrt2", "11\xe2\x88\x9a" "2"); DIFFERENT("11\\sqrt2", "11*2");
+    EQUAL("\\sqrt[3]{8}", "2");              DIFFERENT("\\sqrt[3]{8}", "\\sqrt{8}");
+    EQUAL("\\sqrt[3]{-8}", "-2");            EQUAL("(-8)^{1/3}", "-2");
+    EQUAL("\\frac{1}{\\sqrt{2}}", "\\frac{\\sqrt2}{2}");
+    EQUAL("2^{10}", "1024");                 DIFFERENT("2^{10}", "2^{1}0");
+    EQUAL("2^3^2", "512");                   DIFFERENT("2^3^2", "64");     // 2^(3^2) = 2^9
+    EQUAL("-2^2", "-4");                     DIFFERENT("-2^2", "4");
+    EQUAL("x\xc2\xb2", "x^2");               DIFFERENT("x\xc2\xb2", "x2");
+    EQUAL("x\xc2\xb9\xe2\x81\xb0", "x^{10}"); DIFFERENT("x\xc2\xb9\xe2\x81\xb0", "x^{1}");
+    EQUAL("6.72 \\times 10^{-5}", ".0000672"); DIFFERENT("6.72 \\times 10^{-5}", ".000672");
+    DIFFERENT("\\sqrt{2}", "1.4142");        DIFFERENT("\\pi", "3.14159");  DIFFERENT("\\pi", "22/7");
+    EQUAL("5!", "120");                      DIFFERENT("5!", "5");
+    DIFFERENT("0^0", "1");                   DIFFERENT("9^{9^{9}}", "9^{9^{8}}");  // overflow is no value
+}
+
+static void test_constants_and_functions(void) {
+    EQUAL("288 \\pi", "288pi");          EQUAL("\\pi", "\xcf\x80");  DIFFERENT("2\\pi", "pi^2");
+    EQUAL("\\frac{\\pi}{6}", "pi/6");    DIFFERENT("\\frac{\\pi}{6}", "-pi/6");
+    EQUAL("\\pi r^2", "pi*r^2");         DIFFERENT("\\pi r^2", "(\\pi r)^2");
+    EQUAL("\\cot x", "\\cotx");          EQUAL("\\cot x", "cos(x)/sin(x)");  DIFFERENT("\\cot x", "\\tan x");
+    EQUAL("\\sin^2 x + \\cos^2 x", "1"); DIFFERENT("\\sin x^2 + \\cos x^2", "1");
+    EQUAL("\\sin 2x", "2 \\sin x \\cos x"); DIFFERENT("\\sin 2x", "2\\sin x");
+    EQUAL("\\sin x \\cdot y", "y \\sin x");   DIFFERENT("\\sin x \\cdot y", "\\sin(xy)");
+    EQUAL("\\sin^{-1} 1", "pi/2");       DIFFERENT("\\sin^{-1} 1", "1/\\sin 1");
+    EQUAL("\\log_2 8", "3");             DIFFERENT("\\log_2 8", "2");
+    EQUAL("\\log 100", "2");             DIFFERENT("\\ln 100", "2");
+    EQUAL("\\log_{10} 1000", "3");       EQUAL("\\frac{\\ln 8}{\\ln 2}", "3");
+    EQUAL("\\ln(ab)", "\\ln(ab)");       EQUAL("e^{\\ln 5}", "5");
+    EQUAL("|{-3}|", "3");                EQUAL("|x-1|", "\\lvert 1-x \\rvert");  DIFFERENT("|x-1|", "x-1");
+    EQUAL("\\lfloor 2.7 \\rfloor", "2"); DIFFERENT("\\lceil 2.7 \\rceil", "2");
+    EQUAL("6 - 5i", "6-5i");             DIFFERENT("6 - 5i", "6+5i");
+    EQUAL("(1+i)^2", "2i");              EQUAL("e^{i\\pi}", "-1");
+    EQUAL("\\infty", "infinity");        DIFFERENT("\\infty", "-\\infty");  DIFFERENT("\\infty", "10^{400}");
+}
+
+/* ---- answers_equal: expressions ---- */
+
+static void test_expressions_with_variables(void) {
+    EQUAL("(x+1)^2", "x^2+2x+1");        DIFFERENT("(x+1)^2", "x^2+1");
+    EQUAL("p - q", "-q+p");              DIFFERENT("p - q", "q - p");
+    EQUAL("x^3+3x-6", "3(x-2)+x^3");     DIFFERENT("x^3+3x-6", "x^3+3y-6");
+    EQUAL("\\frac{11+9a}{20}", "(11+9a)/20"); DIFFERENT("\\frac{11+9a}{20}", "11+9a/20");
+    EQUAL("xy", "yx");                   DIFFERENT("xy", "x+y");
+    EQUAL("x_1 + x_2", "x_{2}+x_{1}");   DIFFERENT("x_1", "x_2");
+    EQUAL("3R^2", "3 R^{2}");            DIFFERENT("3R^2", "3r^2");
+    EQUAL("\\theta + 1", "1 + theta");   DIFFERENT("\\theta", "\\alpha");
+    EQUAL("\\frac{x^2-1}{x-1}", "x+1");  DIFFERENT("\\frac{x^2-1}{x-1}", "x-1");
+    EQUAL("2 x \\cdot y", "2xy");        DIFFERENT("2xy", "2x+y");
+    // variables are real numbers of both signs: sqrt(x^2) is |x|
+    EQUAL("\\sqrt{x^2}", "|x|");         DIFFERENT("\\sqrt{x^2}", "x");
+    // (x-2)^10 expanded; at x = 2.3 its terms reach 10^5 and it is 10^-5.2: a fixed tolerance would fail
+    EQUAL("(x-2)^{10}",
+          "x^{10}-20x^9+180x^8-960x^7+3360x^6-8064x^5+13440x^4-15360x^3+11520x^2-5120x+1024");
+    DIFFERENT("(x-2)^{10}",
+              "x^{10}-20x^9+180x^8-960x^7+3360x^6-8064x^5+13440x^4-15360x^3+11520x^2-5120x+1025");
+    // 10^30 pi swallows every number: what is left after subtracting it is no number at all
+    DIFFERENT("10^{30}\\pi - 10^{30}\\pi", "83");
+    DIFFERENT("10^{30}\\pi + 83 - 10^{30}\\pi", "0");
+}
+
+// What the head of the chapter says it can't see. If one of these changes, the comment must change, too.
+static void test_known_limits(void) {
+    EQUAL("2^{100}", "2^{100}+1");           // wrong, but both are 1.26765060022823e30 to a double
+    DIFFERENT("2^{61}", "2^{61}+1");         // 2^61 is the last power of 2 below EXACT_LIMIT = 2^62 - 1
+    DIFFERENT("(-1)^{2n}", "1");             // right for whole n only
+    DIFFERENT("x^2 = 4", "x = \\pm 2");      // the same solutions
+}
+
+static void test_garbage_is_unequal(void) {
+    static const char* const garbage[] = {
+        "", " ", "(", ")", "1+", "\\frac{1}", "\\frac", "^", "_", "|", "\\", "{", "}", "\"", "1..2", "((1)",
+        "\\sqrt[", "\\text{", "$$", "&", "\\\\", "x_", "1 2", "\\pm", "=", "x=", "(,)", "!", "\\foo{", "`"};
+    int count = sizeof garbage / sizeof *garbage;
+    for (int i = 0; i < count; i++) {
+        DIFFERENT(garbage[i], "1");
+        DIFFERENT(garbage[i], "12");
+        CHECK(answers_equal(garbage[i], garbage[i]) == (garbage[i][0] != 0));  // reflexive, unless empty
+    }
+    DIFFERENT("x2", "2x");
+    DIFFERENT("", "");
+}
+
+static void test_bounds(void) {
+    static char deep[3000], long_a[1200], long_b[1200];
+    memset(deep, '(', 400);
+    deep[400] = '1';
+    memset(deep + 401, ')', 400);
+    DIFFERENT(deep, "1");
+    memset(deep, '-', 900);
+    deep[900] = '1';
+    deep[901] = 0;
+    EQUAL(deep, "1");                                   // 900 signs are an even number
+    for (int i = 0; i < 400; i++) memcpy(deep + 2 * i, "1^", 2);
+    deep[800] = '1';
+    deep[801] = 0;
+    DIFFERENT(deep, "1");                               // too deep, although it is 1
+    EQUAL(deep + 770, "1");                             // 1^1^...^1 with 15 powers is not
+    memset(long_a, '1', 1100);
+    memset(long_b, '1', 1100);
+    long_b[1100] = '.';
+    CHECK(answers_equal(long_a, long_a) == 1);
+    DIFFERENT(long_a, long_b);                          // beyond MAX_ANSWER only the same text is equal
+    long_a[900] = long_b[900] = 0;
+    long_b[899] = '.';
+    long_a[899] = 0;
+    EQUAL(long_a, long_b);                              // within it they are compared digit by digit
+}
+
+/* ---- answers_equal: shapes ---- */
+
+static void test_words_and_choices(void) {
+    EQUAL("\\text{Evelyn}", "Evelyn");       DIFFERENT("\\text{Evelyn}", "Evelyns");
+    EQUAL("\\text{even}", "Even");           DIFFERENT("\\text{even}", "odd");
+    DIFFERENT("\\text{no}", "on");           // not the product n times o
+    DIFFERENT("abcd", "bcda");               DIFFERENT("east", "seat");
+    EQUAL("\\text{not prime}", "not prime"); DIFFERENT("\\text{not prime}", "prime");
+    EQUAL("\\text{(C)}", "C");               DIFFERENT("\\text{(C)}", "B");
+    EQUAL("\\text{(C)}", "(C)");             DIFFERENT("\\text{(C)}", "(D)");
+    EQUAL("\\textbf{(C)}", "\\text{C}");     DIFFERENT("(A)", "(B)");
+}
+
+static void test_tuples_and_intervals(void) {
+    EQUAL("\\left( 3, \\frac{\\pi}{2} \\right)", "(3,pi/2)");  DIFFERENT("(3, \\pi/2)", "(\\pi/2, 3)");
+    EQUAL("((1,2))", "(1,2.0)");
+    EQUAL("(3,4]", "( 3, 4.0 ]");            DIFFERENT("(3,4]", "[3,4]");
+    EQUAL("[0,1)", "\\left[0,1\\right)");    DIFFERENT("[0,1)", "(0,1)");
+    EQUAL("(-\\infty, 0]", "(-inf,0]");      DIFFERENT("(-\\infty,0]", "(\\infty,0]");
+    EQUAL("(2,\\infty)", "(2,+\\infty)");    DIFFERENT("(2,\\infty)", "(3,\\infty)");
+    DIFFERENT("(1,2)", "(1,2,3)");           DIFFERENT("(1,2)", "1,2");  // a pair is not a list
+    EQUAL("(100,200)", "(100.0, 200)");      DIFFERENT("(100,200)", "100200");  // a pair, no thousands
+    EQUAL("(0,9) \\cup (9,36)", "(9,36)\\cup(0,9)");  DIFFERENT("(0,9)\\cup(9,36)", "(0,36)");
+    EQUAL("(0,9)U(9,36)", "(0,9) \xe2\x88\xaa (9,36)");
+    EQUAL("x \\in [-2,7]", "[-2,7]");        DIFFERENT("x \\in [-2,7]", "(-2,7)");
+    EQUAL("-2 \\le x \\le 7", "[-2,7]");     DIFFERENT("-2 \\le x < 7", "[-2,7]");
+    EQUAL("x \\geq 3", "[3,\\infty)");       DIFFERENT("x > 3", "[3,\\infty)");
+    EQUAL("x < 5", "5 > x");                 DIFFERENT("x < 5", "x > 5");
+    DIFFERENT("x < 5", "y < 5");             DIFFERENT("1 < x > 5", "(5,\\infty)");
+    EQUAL("7 \\ge x > -2", "(-2,7]");        EQUAL("\\mathbb{R}", "(-\\infty,\\infty)");
+}
+
+static void test_lists_and_sets(void) {
+    EQUAL("3, 5, 7", "3,5,7");               DIFFERENT("3,5,7", "3,5");
+    EQUAL("3, 5, 7", "7, 3, 5");             DIFFERENT("3,5,5", "3,3,5");      // each item is used once
+    EQUAL("\\{1,2\\}", "\\left\\{2,1\\right\\}");  DIFFERENT("\\{1,2\\}", "\\{1,3\\}");
+    EQUAL("\\{1,2\\}", "1 \\text{ and } 2"); DIFFERENT("\\{1,2\\}", "(1,2)");
+    EQUAL("\\emptyset", "\\{\\}");           DIFFERENT("\\emptyset", "0");
+    EQUAL("(1,2),(3,4)", "(3,4), (1,2)");    DIFFERENT("(1,2),(3,4)", "(2,1),(3,4)");
+    EQUAL("x = 1, x = 2", "2, 1");           DIFFERENT("x=1, x=2", "1, 3");
+    EQUAL("1 \\pm \\sqrt{19}", "1-\\sqrt{19}, 1+\\sqrt{19}");  DIFFERENT("1 \\pm \\sqrt{19}", "1+\\sqrt{19}");
+    EQUAL("1 \\pm \\sqrt{19}", "1\\pm*sqrt(19)");  DIFFERENT("1\\pm\\sqrt{19}", "-1\\pm\\sqrt{19}");
+    EQUAL("\\pm 5", "5, -5");                EQUAL("\\pm 5", "\\mp 5");
+    EQUAL("(\\pm 1, \\mp 2)", "(1,-2), (-1,2)");  DIFFERENT("(\\pm 1, \\mp 2)", "(1,2), (-1,-2)");
+    EQUAL("\\{a,b\\}", "b, a");              EQUAL("\\{(1,2)\\}", "(1,2.0)");
+    EQUAL("\\{1\\pm\\sqrt{5},-2\\}", "-2, 1+sqrt(5), 1-sqrt(5)");
+    EQUAL("100, 200", "100,200");            DIFFERENT("100, 200", "200,100");  // that is 200100
+}
+
+static void test_matrices(void) {
+    const char* column = "\\begin{pmatrix} -1/3 \\\\ 2/3 \\\\ 5/3 \\end{pmatrix}";
+    EQUAL(column, "\\begin{bmatrix}-\\frac13\\\\\\frac23\\\\\\frac53\\end{bmatrix}");
+    EQUAL(column, "\\beginpmatrix-1/3\\\\2/3\\\\5/3\\endpmatrix");
+    EQUAL(column, "[[-1/3],[2/3],[5/3]]");
+    DIFFERENT(column, "\\begin{pmatrix} -1/3 & 2/3 & 5/3 \\end{pmatrix}");  // a row
+    DIFFERENT(column, "\\begin{pmatrix} 2/3 \\\\ -1/3 \\\\ 5/3 \\end{pmatrix}");
+    EQUAL("\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}", "\\begin{pmatrix} 1 & 4/2 \\\\ 3 & 4 \\end{pmatrix}");
+    DIFFERENT("\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}", "\\begin{pmatrix}1&3\\\\2&4\\end{pmatrix}");
+}
+
+static void test_equations(void) {
+    EQUAL("y = 2x + 3", "2x - y + 3 = 0");   DIFFERENT("y = 2x + 3", "2x + y + 3 = 0");
+    EQUAL("y = 2x + 3", "2x+3");             DIFFERENT("y = 2x + 3", "2x-3");
+    EQUAL("y = 2x + 3", "y = 3 + 2 x");      DIFFERENT("y = 2x + 3", "x = 2y + 3");
+    EQUAL("2x = 10", "x = 5");               DIFFERENT("2x = 10", "x = 10");
+    EQUAL("x = 5", "5");                     DIFFERENT("x = 5", "x");
+    EQUAL("5 = x", "5");                     DIFFERENT("x = 5", "y = 5");
+    EQUAL("f(x) = x^2", "x^2");              DIFFERENT("f(x) = x^2", "g(x) = x^2");
+    EQUAL("5x - 7y + 11z + 4 = 0", "-5x+7y-11z=4");  DIFFERENT("5x-7y+11z+4=0", "5x-7y+11z=4");
+    DIFFERENT("xy = 5", "5");                DIFFERENT("\\sin(x) = 1", "1");  // only a name may be left out
+    DIFFERENT("x = x", "y = y");             // says nothing
+    DIFFERENT("x^2 = 4", "x = 2");           DIFFERENT("x = 5", "x \\le 5");
+    EQUAL("\\mu = 3", "3");                  EQUAL("S = \\{1, 2\\}", "\\{2,1\\}");
+}
+
+/* ---- calculator ---- */
+
+static void check_calculate(const char* expression, const char* expected) {
+    char out[64] = "untouched";
+    int ok = calculate(expression, out, sizeof out);
+    CHECK_TEXT(out, expected);
+    CHECK(ok == (expected[0] != 0));
+}
+
+static void test_calculate(void) {
+    check_calculate("48/2", "24");
+    check_calculate("12/60", "0.2");
+    check_calculate("2+3*4", "14");            // not 20
+    check_calculate("(2+3)*4", "20");
+    check_calculate("20-5-5", "10");           // left to right
+    check_calculate("100/5/2", "10");
+    check_calculate("7-(-2)", "9");
+    check_calculate("-(2+3)*-4", "20");
+    check_calculate("5*-2", "-10");
+    check_calculate(" 1 + 2 ", "3");
+    check_calculate("1,000*2", "2000");
+    check_calculate("(1,000+2)", "1002");
+    check_calculate("20*.1", "2");
+    check_calculate("0.1+0.2", "0.3");         // in doubles 0.30000000000000004
+    check_calculate("1000000.1-1000000", "0.1");
+    check_calculate("2/3*3", "2");
+    check_calculate("1/3", "0.333333333333");  // 12 significant digits
+    check_calculate("200/3", "66.6666666667");
+    check_calculate("1/8000", "0.000125");
+    check_calculate("560//10", "56");
+    check_calculate("7//2", "3");
+    check_calculate("-7//2", "-4");            // down, as in Python
+    check_calculate("0-0", "0");
+    check_calculate("-0", "0");
+    check_calculate("99999999*99999999", "9999999800000001");
+    // 1.07^10 leaves the exact range, the double is good to 12 digits: 1.96715135728956...
+    check_calculate("1.07*1.07*1.07*1.07*1.07*1.07*1.07*1.07*1.07*1.07", "1.96715135729");
+}
+
+static void test_calculate_refuses(void) {
+    static const char* const refused[] = {
+        "", " ", "2**3", "2^3", "1/0", "1/(2-2)", "5//0", "0/0", "2(3)", "(2)(3)", "2 3", "1 1/2", "1e5",
+        "x+1",
+        "(1", "1)", "()", "1+", "*2", "1..2", ".", "1,00+2", "1,2", "$5+1", "50%", "1=1", "5!", "max(1,2)",
+        "6/ /2", "import os", "999999999999999999*999999999999999999*99"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) check_calculate(refused[i], "");
+    char deep[300], out[64], tiny[3];
+    memset(deep, '(', 100);
+    deep[100] = '1';
+    memset(deep + 101, ')', 100);
+    deep[201] = 0;
+    check_calculate(deep, "");
+    memset(deep, '1', 299);
+    for (int i = 1; i < 299; i += 2) deep[i] = '+';
+    deep[299] = 0;                             // 150 ones, 299 bytes: too long
+    check_calculate(deep, "");
+    deep[255] = 0;                             // 128 ones, 255 bytes
+    check_calculate(deep, "128");
+    CHECK(calculate("100", tiny, sizeof tiny) == 0);   // "100" and its end need 4 bytes
+    CHECK_TEXT(tiny, "");
+    CHECK(calculate("10", tiny, sizeof tiny) == 1);
+    (void)out;
+}
+
+/* ---- properties ---- */
+
+static int roll(Rng* rng, int n) { return (int)(random_u64(rng) % (uint64_t)n); }
+
+// Writes a random expression tree in two spellings at once: a plain one to x, one in LaTeX with sums and
+// products turned round to y. The two are equal by construction. With *change = 1 the first number of y is
+// one larger, and only operations appear in which that must show (positive numbers, squares of variables, no
+// minus: every step grows or falls strictly with each of its parts). *change is 0 afterwards when a number
+// was found.
+static void write_twins(char* x, char* y, Rng* rng, int depth, int* change, int positive) {
+    char xa[4000], ya[4000], xb[4000] = "", yb[4000] = "";
+    int kind = depth == 0 ? roll(rng, 2) : 2 + roll(rng, 6);
+    if (kind == 0) {
+        int n = 1 + roll(rng, 9);
+        sprintf(x, "%d", n);
+        sprintf(y, roll(rng, 2) ? "%d.0" : "%d", n + *change);
+        *change = 0;
+        return;
+    }
+    if (kind == 1) {
+        char c = "abxyz"[roll(rng, 5)];
+        sprintf(x, positive ? "%c^2" : "%c", c);
+        sprintf(y, positive ? "{%c^{2}}" : roll(rng, 2) ? "{%c}" : "(%c)", c);
+        return;
+    }
+    if (positive && kind == 3) kind = 2;
+    write_twins(xa, ya, rng, depth - 1, change, positive);
+    if (kind < 6) write_twins(xb, yb, rng, depth - 1, change, positive);
+    switch (kind) {
+    case 2: sprintf(x, "(%s+%s)", xa, xb); sprintf(y, "\\left(%s + %s\\right)", yb, ya); break;
+    case 3: sprintf(x, "(%s-%s)", xa, xb); sprintf(y, "(-%s+{%s})", yb, ya); break;
+    case 4: sprintf(x, "%s*%s", xa, xb); sprintf(y, "{%s} \\cdot {%s}", yb, ya); break;
+    case 5: sprintf(x, "((%s)/(%s+100))", xa, xb); sprintf(y, "\\dfrac{%s}{100+%s}", ya, yb); break;
+    case 6: sprintf(x, "(%s)^2", xa); sprintf(y, "({%s}\\times{%s})", ya, ya); break;
+    default: sprintf(x, "(sqrt((%s)^2+1))", xa); sprintf(y, "\\sqrt{1 + {%s}^{2}}", ya); break;
+    }
+}
+
+static void test_rewritten_expressions_stay_equal(void) {
+    Rng rng = {5};
+    int tried = 0;
+    while (tried < 3000) {
+        char x[20000], y[20000];
+        int change = 0;
+        write_twins(x, y, &rng, 1 + roll(&rng, 3), &change, 0);
+        if (strlen(x) > 900 || strlen(y) > 900) continue;
+        tried++;
+        EQUAL(x, y);
+    }
+}
+
+static void test_changed_expressions_differ(void) {
+    Rng rng = {6};
+    int tried = 0;
+    while (tried < 3000) {
+        char x[20000], y[20000];
+        int change = 1;
+        write_twins(x, y, &rng, 1 + roll(&rng, 3), &change, 1);
+        if (change || strlen(x) > 900 || strlen(y) > 900) continue;  // there was no number to change
+        tried++;
+        DIFFERENT(x, y);
+    }
+}
+
+// Random fractions a/b: equal exactly when a d = b c.
+static void test_random_fractions(void) {
+    Rng rng = {7};
+    for (int i = 0; i < 20000; i++) {
+        int a = roll(&rng, 12), b = 1 + roll(&rng, 12), c = roll(&rng, 12), d = 1 + roll(&rng, 12);
+        char x[64], y[64];
+        sprintf(x, "\\frac{%d}{%d}", a, b);
+        sprintf(y, "%d/%d", c, d);
+        check_pair(x, y, a * d == b * c, __LINE__);
+    }
+}
+
+// Random strings from the alphabet of answers: symmetric, reflexive, and finished at all.
+static void test_symmetric_and_reflexive(void) {
+    static const char* const pieces[] = {
+        "1", "2", "x", "+", "-", "*", "/", "^", "(", ")", "[", "]", "{", "}", ",", "=", "<", "\\frac",
+        "\\sqrt", "\\pm", "\\pi", " ", ".", "%", "\\text{a b}", "\\cup", "|", "_", "!", "\\{", "\\}", "cm",
+        "\\\\", "&", "$", "\\$"};
+    const int count = sizeof pieces / sizeof *pieces;
+    Rng rng = {8};
+    for (int i = 0; i < 40000; i++) {
+        char text[2][400];
+        for (int k = 0; k < 2; k++) {
+            text[k][0] = 0;
+            for (int n = 1 + roll(&rng, 12); n > 0; n--) strcat(text[k], pieces[roll(&rng, count)]);
+        }
+        CHECK(answers_equal(text[0], text[1]) == answers_equal(text[1], text[0]));
+        CHECK(answers_equal(text[0], text[0]));
+    }
+}
+
+// The calculator against a sum that is known: n terms a_i / 4, printed with all their digits.
+static void test_calculate_random_sums(void) {
+    Rng rng = {9};
+    for (int i = 0; i < 5000; i++) {
+        char text[256] = "0", expected[64];
+        int quarters = 0;
+        for (int n = 1 + roll(&rng, 10); n > 0; n--) {
+            int a = roll(&rng, 2000) - 1000;
+            quarters += a;
+            sprintf(text + strlen(text), roll(&rng, 2) ? "+%d/4" : "+(%d*0.25)", a);
+        }
+        static const char* const fractions[] = {"", ".25", ".5", ".75"};
+        int size = quarters < 0 ? -quarters : quarters;
+        sprintf(expected, "%s%d%s", quarters < 0 ? "-" : "", size / 4, fractions[size % 4]);
+        check_calculate(text, expected);
+    }
+}
+
+int main(void) {
+    RUN(test_extract_boxed);
+    RUN(test_extract_hash_answer);
+    RUN(test_extract_lenient);
+    RUN(test_rewards_of_the_four_rollouts);
+    RUN(test_reward_gsm8k);
+    RUN(test_plain_numbers);
+    RUN(test_fractions_are_exact);
+    RUN(test_mixed_numbers);
+    RUN(test_units_and_currency);
+    RUN(test_base_subscripts);
+    RUN(test_roots_and_powers);
+    RUN(test_constants_and_functions);
+    RUN(test_expressions_with_variables);
+    RUN(test_known_limits);
+    RUN(test_garbage_is_unequal);
+    RUN(test_bounds);
+    RUN(test_words_and_choices);
+    RUN(test_tuples_and_intervals);
+    RUN(test_lists_and_sets);
+    RUN(test_matrices);
+    RUN(test_equations);
+    RUN(test_calculate);
+    RUN(test_calculate_refuses);
+    RUN(test_rewritten_expressions_stay_equal);
+    RUN(test_changed_expressions_differ);
+    RUN(test_random_fractions);
+    RUN(test_symmetric_and_reflexive);
+    RUN(test_calculate_random_sums);
+    return check_failed > 0;
+}
