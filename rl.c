@@ -3556,20 +3556,6 @@ static void write_metrics(FILE* file, long step, const Metrics* s) {
             s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
 }
 
-// The questions of update `step`: a new random order every epoch, a function of (seed, step).
-static void pick_questions(int* chosen, int* order, long* epoch_of_order, long step, int per_step, int count,
-                           uint64_t seed) {
-    for (int i = 0; i < per_step; i++) {
-        long index = step * per_step + i, epoch = index / count;
-        if (epoch != *epoch_of_order) {
-            Rng rng = random_stream(seed, 2, (uint64_t)epoch);
-            shuffle(order, count, &rng);
-            *epoch_of_order = epoch;
-        }
-        chosen[i] = order[index % count];
-    }
-}
-
 // One whole update of the policy on the chosen questions.
 static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const int* chosen,
                        const RlOptions* o, long step, double lr) {
@@ -5129,12 +5115,10 @@ static void append_readable(Text* out, const char* text) {
             s = t + strlen(to);
             continue;
         }
-        int n = utf8_length(s, stop);
-        if (!strncmp(s, special_names[ASSISTANT_END - 256], strlen(special_names[ASSISTANT_END - 256])))
-            s += strlen(special_names[ASSISTANT_END - 256]);
-        else if (n == 0 || ((unsigned char)*s < 0x20 && *s != '\n'))
-            text_printf(out, "\\x%02X", (unsigned char)*s), s++;
-        else text_append(out, s, (size_t)n), s += n;
+        const char* end_name = special_names[ASSISTANT_END - 256];
+        if (!strncmp(s, end_name, strlen(end_name))) { s += strlen(end_name); continue; }
+        int n = max_int(1, utf8_length(s, stop));
+        append_printable(out, s, (size_t)n), s += n;
     }
 }
 
@@ -5280,11 +5264,10 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
     Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
     Questions test = o->eval_every ? load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens)
                                    : (Questions){0};
-    int per_epoch = max_int(1, q.count / o->examples_per_step),
-        *order = allocate((size_t)q.count, sizeof(int));
+    int per_epoch = max_int(1, q.count / o->examples_per_step);
+    Deck deck = deck_new(q.count, o->seed);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step,
-         epoch_of_order = -1;
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step;
     if (step >= steps)
         fail(2, "the run in %s is finished: %ld of %ld updates are done; --num-steps N asks for more",
              o->resume, step, steps);
@@ -5295,10 +5278,11 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
     watch_for_stop();
     double started = seconds_now();
     Metrics sum = {0};
-    int stop = 0;   // stop_asked, looked at once per update: a signal between two looks must not skip the save
+    // stop_asked, looked at once per update: a signal between two looks must not skip the save
+    int stop = 0;
     for (int n = 0; step < steps && !stop;) {
         double lr = (double)o->lr * o->init_lr_frac * lr_schedule(step, steps, 0, 0.0), score = -1.0;
-        pick_questions(chosen, order, &epoch_of_order, step, o->examples_per_step, q.count, o->seed);
+        deck_deal(chosen, &deck, step, o->examples_per_step);
         Metrics s = rl_step(m, optimizer, &q, chosen, o, step, lr);
         write_metrics(metrics, step, &s);
         add_metrics(&sum, &s), n++, step++;
@@ -5321,7 +5305,7 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
     }
     close_metrics(metrics);
     questions_free(&q), questions_free(&test);
-    free(order), free(chosen);
+    free(deck.order), free(chosen);
     return step;
 }
 

@@ -1353,6 +1353,35 @@ static void decode_tokens(Text* text, const int* ids, int length, int with_speci
     }
 }
 
+// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are
+// none).
+static int utf8_length(const char* s, const char* end) {
+    unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
+    int n = a < 0x80                ? 1
+            : a >= 0xC2 && a < 0xE0 ? 2
+            : a >= 0xE0 && a < 0xF0 ? 3
+            : a >= 0xF0 && a < 0xF5 ? 4
+                                    : 0;
+    if (n == 0 || end - s < n) return 0;
+    for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
+    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) ||
+        (a == 0xF4 && b >= 0x90))
+        return 0;
+    return n;
+}
+
+// Appends text as it may go to a terminal: bytes that are no UTF-8, and control characters, become \xNN.
+static void append_printable(Text* out, const char* s, size_t length) {
+    text_append(out, "", 0);
+    for (const char* end = s + length; s < end;) {
+        int n = utf8_length(s, end);
+        int control = (unsigned char)*s < 0x20 || *s == 0x7F ||
+                      (n == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
+        if (n == 0 || (control && *s != '\n')) text_printf(out, "\\x%02X", (unsigned char)*s), s++;
+        else text_append(out, s, (size_t)n), s += n;
+    }
+}
+
 // The prompt of a rollout: everything up to the point where the assistant speaks.
 static void render_prompt(Tokens* t, const char* question) {
     tokens_add(t, BOS, 0);
@@ -1775,23 +1804,6 @@ static void json_free(Json* j) {
 
 static void json_space(JsonReader* r) {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
-}
-
-// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are
-// none).
-static int utf8_length(const char* s, const char* end) {
-    unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
-    int n = a < 0x80                ? 1
-            : a >= 0xC2 && a < 0xE0 ? 2
-            : a >= 0xE0 && a < 0xF0 ? 3
-            : a >= 0xF0 && a < 0xF5 ? 4
-                                    : 0;
-    if (n == 0 || end - s < n) return 0;
-    for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) ||
-        (a == 0xF4 && b >= 0x90))
-        return 0;
-    return n;
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -2612,6 +2624,26 @@ static void train_options(Option* t, TrainOptions* o) {
     memcpy(t, table, sizeof table);
 }
 
+// Examples in a random order that is new in every epoch. Which ones update `step` gets is a function of
+// (seed, step) alone, so a resumed run goes on with the same ones.
+typedef struct { int *order, count; long epoch; uint64_t seed; } Deck;
+
+static Deck deck_new(int count, uint64_t seed) {
+    return (Deck){allocate((size_t)count, sizeof(int)), count, -1, seed};
+}
+
+static void deck_deal(int* chosen, Deck* d, long step, int per_step) {
+    for (int i = 0; i < per_step; i++) {
+        long index = step * per_step + i, epoch = index / d->count;
+        if (epoch != d->epoch) {
+            Rng rng = random_stream(d->seed, 1, (uint64_t)epoch);
+            shuffle(d->order, d->count, &rng);
+            d->epoch = epoch;
+        }
+        chosen[i] = d->order[index % d->count];
+    }
+}
+
 // Conversations that fit the context; the others are counted and left out.
 static int render_all(Tokens* out, const Problems* p, int context, const char* path) {
     int count = 0;
@@ -2698,16 +2730,17 @@ static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int 
 // What the model answers now. There is no tool here: the model has to write the calculator's output itself.
 static void print_sample(Model* m, const char* question, uint64_t seed) {
     Tokens prompt = {0};
-    Text text = {0};
+    Text text = {0}, shown = {0};
     render_prompt(&prompt, question);
     if (prompt.length < m->config.context) {
         SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
         Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
         decode_tokens(&text, r->ids, r->length, 1);
-        printf("\n%s\n%s\n\n", question, text.data);
+        append_printable(&shown, text.data, text.length);
+        printf("\n%s\n%s\n\n", question, shown.data);
         rollouts_free(r, 1);
     }
-    text_free(&text), tokens_free(&prompt);
+    text_free(&text), text_free(&shown), tokens_free(&prompt);
 }
 
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
@@ -2733,7 +2766,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
            *held = allocate((size_t)eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data),
         held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
-    int* order = allocate((size_t)count, sizeof(int));
+    Deck deck = deck_new(count, o->seed);
+    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
                  **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
@@ -2744,19 +2778,14 @@ static int train(TrainOptions* o, Option* options, Model* result) {
            held_count ? "  held-out" : "");
     watch_for_stop();
     double started = seconds_now();
-    long begun = step, epoch_of_order = -1;
+    long begun = step;
     int stop = 0;   // stop_asked, looked at once per update: a signal between two looks must not skip a save
     while (step < o->steps && !stop) {
         double begin = seconds_now(), norm;
         long tokens = 0;
+        deck_deal(chosen, &deck, step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) {
-            long index = step * o->batch_size + i, epoch = index / count;
-            if (epoch != epoch_of_order) {
-                Rng rng = random_stream(o->seed, 1, (uint64_t)epoch);
-                shuffle(order, count, &rng);
-                epoch_of_order = epoch;
-            }
-            batch[i] = &examples[order[index % count]];
+            batch[i] = &examples[chosen[i]];
             tokens += batch[i]->length;
         }
         float lr = o->lr * (float)lr_schedule(step, o->steps, o->warmup_steps, o->final_lr_frac);
@@ -2797,7 +2826,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     }
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
-    free(examples), free(held), free(order), free(batch), free(all);
+    free(examples), free(held), free(deck.order), free(chosen), free(batch), free(all);
     problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
     if (result) *result = m;
     else model_free(&m);

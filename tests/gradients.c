@@ -4,8 +4,8 @@
  *
  *     (loss(x + h) - loss(x - h)) / 2h       with h = 1e-5
  *
- * is wrong by about h^2 = 1e-10 (what the line leaves out) and 1e-16 / h = 1e-11 (rounding), so a right gradient
- * agrees to nine digits and a wrong one to none. In single precision both would drown in rounding.
+ * is wrong by about h^2 = 1e-10 (what the line leaves out) and 1e-16 / h = 1e-11 (rounding), so a right
+ * gradient agrees to nine digits and a wrong one to none. In single precision both would drown in rounding.
  *
  * The loss of a single layer is sum r y: its output y with fixed numbers r of both signs. Then dy = r.
  */
@@ -60,8 +60,8 @@ static double weighted_sum(const double* y, const double* r, size_t n) {
 // a plain array of n numbers, seen as a tensor
 static Tensor array(double* x, int n) { return (Tensor){.data = x, .rows = n, .row = 1}; }
 
-// The largest |gradient - slope| over all elements of x, relative to the largest |slope|. Where no slope differs from zero
-// there is nothing to compare: that, and a NaN, are infinite errors.
+// The largest |gradient - slope| over all elements of x, relative to the largest |slope|. Where no slope
+// differs from zero there is nothing to compare: that, and a NaN, are infinite errors.
 static double gradient_error(double (*loss)(void), Tensor x, Tensor gradient) {
     double worst = 0.0, largest = 0.0;
     for (int i = 0; i < x.rows; i++)
@@ -91,11 +91,24 @@ static double difference(const double* a, const double* b, size_t n) {
     return largest > 0.0 ? worst / largest : INFINITY;
 }
 
+static Config config_of(int context, int heads, int kv_heads, int head_dim) {
+    return (Config){.vocab_size = 3, .context = context, .layers = 1, .width = 4, .heads = heads,
+                    .kv_heads = kv_heads, .head_dim = head_dim, .mlp_width = 4, .tied = 1,
+                    .rope_theta = 50.0, .norm_eps = 1e-3};
+}
+
 // What the layer under test reads and writes. Every test sets what it needs and frees it with clear_layer().
-static struct { double *x, *w, *w2, *y, *r, *lse, *extra; int *ids, n, c; Config config; Batch batch; Model angles; } layer;
+static struct {
+    double *x, *w, *w2, *y, *r, *lse;    // input, weights, output, the fixed numbers r, attention's log sums
+    int *ids, n, c;                      // token ids or positions; tokens, width
+    Config config;
+    Batch batch;
+    Model angles;                        // for its rotary tables and its scratch
+} layer;
 
 static void clear_layer(void) {
-    free(layer.x), free(layer.w), free(layer.w2), free(layer.y), free(layer.r), free(layer.lse), free(layer.extra), free(layer.ids);
+    free(layer.x), free(layer.w), free(layer.w2), free(layer.y), free(layer.r), free(layer.lse);
+    free(layer.ids);
     batch_free(&layer.batch);
     if (layer.angles.weights.memory) model_free(&layer.angles);
     memset(&layer, 0, sizeof layer);
@@ -109,14 +122,15 @@ static double embedding_loss(void) {
 }
 
 static void test_embedding(void) {
-    // Token 2 is read three times: its row collects three gradients. Token 3 is never read: its row stays at the 0.25 that
-    // was there before, since gradients are added.
+    // Token 2 is read three times: its row collects three gradients. Token 3 is never read: its row stays
+    // at the 0.25 that was there before, since gradients are added.
     enum { V = 5, C = 3, N = 6 };
     int ids[N] = {2, 0, 2, 4, 1, 2};
     layer.n = N, layer.c = C;
     layer.ids = allocate(N, sizeof(int));
     memcpy(layer.ids, ids, sizeof ids);
-    layer.w = filled(V * C, 1, 1.0, 0.0), layer.r = filled(N * C, 2, 1.0, 0.0), layer.y = filled(N * C, 0, 0.0, 0.0);
+    layer.w = filled(V * C, 1, 1.0, 0.0);
+    layer.r = filled(N * C, 2, 1.0, 0.0), layer.y = filled(N * C, 0, 0.0, 0.0);
     double dw[V * C];
     for (int i = 0; i < V * C; i++) dw[i] = 0.25;
     embedding_backward(dw, layer.r, layer.ids, N, C);
@@ -157,7 +171,8 @@ static void test_rmsnorm(void) {
 }
 
 static void test_rmsnorm_in_place(void) {
-    // One row, stored, dx being dy itself: as the heads of query and key use it. The weight's gradient is added to.
+    // One row, stored, dx being dy itself: as the heads of query and key use it. The weight's gradient is
+    // added to.
     enum { C = 11 };
     set_rmsnorm(1, C);
     double d[C], dw[C];
@@ -188,9 +203,6 @@ static void set_angles(Config config) {
     layer.angles = model_new(config);
 }
 
-static const Config rope_config = {.vocab_size = 3, .context = 100, .layers = 1, .width = 4, .heads = 1, .kv_heads = 1,
-                                   .head_dim = 6, .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3};
-
 static void rope_at(double* x, int position, double direction) {
     rope_row(x, layer.angles.cosine + position * 3, layer.angles.sine + position * 3, 6, direction);
 }
@@ -203,14 +215,14 @@ static double rope_loss(void) {
 }
 
 static void test_rope(void) {
-    set_angles(rope_config);
+    set_angles(config_of(100, 1, 1, 6));
     layer.x = filled(6, 1, 1.0, 0.3), layer.r = filled(6, 2, 1.0, 0.0);
     double d[6];
     memcpy(d, layer.r, sizeof d);
     rope_at(d, 5, -1.0);
     CHECK_NEAR(gradient_error(rope_loss, array(layer.x, 6), array(d, 6)), 0, TOLERANCE);
-    // Pair 0 is (x[0], x[3]) and turns by one radian per position: (1, 0) at position 2 becomes (cos 2, sin 2).
-    // Pair 1 turns by 50^(-2/6) = 0.2714418 per position.
+    // Pair 0 is (x[0], x[3]) and turns by one radian per position: (1, 0) at position 2 becomes (cos 2,
+    // sin 2). Pair 1 turns by 50^(-2/6) = 0.2714418 per position.
     double x[6] = {1, 1, 0, 0, 0, 0};
     rope_at(x, 2, 1.0);
     CHECK_NEAR(x[0], cos(2.0), 1e-14);
@@ -232,23 +244,26 @@ static void test_rope(void) {
 
 static double qk_loss(void) {
     const Config* c = &layer.config;
-    qk_forward(layer.y, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids, layer.n, c);
+    qk_forward(layer.y, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids,
+               layer.n, c);
     return weighted_sum(layer.y, layer.r, (size_t)layer.n * qkv_width(c));
 }
 
 static void test_qk(void) {
     // Positions come from the batch; they are not the token's index here.
-    set_angles((Config){.vocab_size = 3, .context = 80, .layers = 1, .width = 4, .heads = 2, .kv_heads = 1, .head_dim = 6,
-                        .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    set_angles(config_of(80, 2, 1, 6));
     const Config* c = &layer.config;
     int N = 20, D = c->head_dim, Q = qkv_width(c), all = N * Q;
     layer.n = N;
     layer.ids = allocate((size_t)N, sizeof(int));
     for (int n = 0; n < N; n++) layer.ids[n] = (n * 7) % 80;
-    layer.x = filled((size_t)all, 1, 1.0, 0.2), layer.r = filled((size_t)all, 2, 1.0, 0.0), layer.y = filled((size_t)all, 0, 0.0, 0.0);
+    layer.x = filled((size_t)all, 1, 1.0, 0.2), layer.r = filled((size_t)all, 2, 1.0, 0.0);
+    layer.y = filled((size_t)all, 0, 0.0, 0.0);
     layer.w = filled((size_t)D, 3, 0.5, 1.0), layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
-    double *d = filled((size_t)all, 2, 1.0, 0.0), *dwq = filled((size_t)D, 0, 0.0, 1.0), *dwk = filled((size_t)D, 0, 0.0, 3.0);
-    qk_backward(d, dwq, dwk, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids, N, c);
+    double *d = filled((size_t)all, 2, 1.0, 0.0);                 // dy = r, to be replaced
+    double *dwq = filled((size_t)D, 0, 0.0, 1.0), *dwk = filled((size_t)D, 0, 0.0, 3.0);
+    qk_backward(d, dwq, dwk, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids,
+                N, c);
     for (int i = 0; i < D; i++) dwq[i] -= 1.0, dwk[i] -= 3.0;
     CHECK_NEAR(gradient_error(qk_loss, array(layer.x, all), array(d, all)), 0, TOLERANCE);
     CHECK_NEAR(gradient_error(qk_loss, array(layer.w, D), array(dwq, D)), 0, TOLERANCE);
@@ -265,25 +280,27 @@ static double attention_loss(void) {
     return weighted_sum(layer.y, layer.r, (size_t)layer.batch.N * c->heads * c->head_dim);
 }
 
-// Gradients of attention over the segments of the given lengths; prefix[s] as in Batch. Gradients of queries, keys and values
-// are one array, so one comparison; the values' are the largest, hence each third also has its own.
-static void check_attention(int heads, int kv_heads, int head_dim, const int* length, const int* prefix, int segments) {
-    set_angles((Config){.vocab_size = 3, .context = 110, .layers = 1, .width = 4, .heads = heads, .kv_heads = kv_heads,
-                        .head_dim = head_dim, .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+// Gradients of attention over the segments of the given lengths; prefix[s] as in Batch. Gradients of
+// queries, keys and values are one array, so one comparison; the values' are the largest, hence each
+// third also has its own.
+static void check_attention(int heads, int kv_heads, int head_dim, const int* length, const int* prefix,
+                            int segments) {
+    set_angles(config_of(110, heads, kv_heads, head_dim));
     int ids[110] = {0};
     for (int s = 0; s < segments; s++) batch_add(&layer.batch, ids, NULL, length[s], prefix[s]);
     const Config* c = &layer.config;
     const Batch* b = &layer.batch;
     model_reserve(&layer.angles, b->N);
     size_t Q = (size_t)qkv_width(c), HD = (size_t)heads * head_dim, N = (size_t)b->N;
-    layer.x = filled(N * Q, 1, 1.3, 0.0), layer.y = filled(N * HD, 0, 0.0, 0.0), layer.r = filled(N * HD, 2, 1.0, 0.0);
-    layer.lse = filled(N * heads, 0, 0.0, 0.0);
+    layer.x = filled(N * Q, 1, 1.3, 0.0), layer.r = filled(N * HD, 2, 1.0, 0.0);
+    layer.y = filled(N * HD, 0, 0.0, 0.0), layer.lse = filled(N * heads, 0, 0.0, 0.0);
     double* d = filled(N * Q, 0, 0.0, 99.0);   // stored, not added: the 99 must go
     attention_loss();
     attention_backward(d, layer.r, layer.y, layer.lse, layer.x, b, c, layer.angles.acts.scratch);
     int from[4] = {0, heads * head_dim, (heads + kv_heads) * head_dim, (int)Q};
     for (int part = 0; part < 3; part++) {
-        Tensor x = {.data = layer.x + from[part], .rows = b->N, .cols = from[part + 1] - from[part], .row = Q, .col = 1}, g = x;
+        int cols = from[part + 1] - from[part];
+        Tensor x = {.data = layer.x + from[part], .rows = b->N, .cols = cols, .row = Q, .col = 1}, g = x;
         g.data = d + from[part];
         CHECK_NEAR(gradient_error(attention_loss, x, g), 0, TOLERANCE);
     }
@@ -301,8 +318,8 @@ static void test_attention(void) {
 }
 
 static void test_attention_shared_prefix(void) {
-    // a prefix and three continuations, then a second family, then one on its own: the keys of a prefix collect gradients
-    // from all who see them, and from no one else
+    // a prefix and three continuations, then a second family, then one on its own: the keys of a prefix
+    // collect gradients from all who see them, and from no one else
     static const int length[] = {5, 3, 1, 4, 2, 6, 3}, prefix[] = {-1, 0, 0, 0, -1, 4, -1};
     check_attention(2, 2, 2, length, prefix, 7);
     check_attention(4, 2, 2, length, prefix, 7);
@@ -313,15 +330,15 @@ static void test_attention_shared_prefix(void) {
 }
 
 static void test_attention_by_hand(void) {
-    // One head of width 2, theta's rotation left out (attention gets rotated queries and keys). Token 1 asks q = (sqrt 2 ln 3, 0);
-    // keys (1,0) and (0,0) give scores ln 3 and 0 after division by sqrt 2, weights 3/4 and 1/4; values (4,0) and (0,8).
-    // Token 0 sees only itself: its output is its value.
-    set_angles((Config){.vocab_size = 3, .context = 4, .layers = 1, .width = 4, .heads = 1, .kv_heads = 1, .head_dim = 2,
-                        .mlp_width = 4, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    // One head of width 2, theta's rotation left out (attention gets rotated queries and keys). Token 1
+    // asks q = (sqrt 2 ln 3, 0); keys (1,0) and (0,0) give scores ln 3 and 0 after division by sqrt 2,
+    // weights 3/4 and 1/4; values (4,0) and (0,8). Token 0 sees only itself: its output is its value.
+    set_angles(config_of(4, 1, 1, 2));
     int ids[2] = {0};
     batch_add(&layer.batch, ids, NULL, 2, -1);
     model_reserve(&layer.angles, 2);
-    double qkv[12] = {9, 9, 1, 0, 4, 0, 1.4142135623730951 * 1.0986122886681098, 0, 0, 0, 0, 8}, out[4], lse[2];
+    double qkv[12] = {9, 9, 1, 0, 4, 0, 1.4142135623730951 * 1.0986122886681098, 0, 0, 0, 0, 8};
+    double out[4], lse[2];
     attention_forward(out, lse, qkv, &layer.batch, &layer.config, layer.angles.acts.scratch);
     CHECK_NEAR(out[0], 4, 1e-14);
     CHECK_NEAR(out[1], 0, 1e-14);
@@ -341,7 +358,8 @@ static double swiglu_loss(void) {
 static void test_swiglu(void) {
     int N = 20, F = 9;
     layer.n = N, layer.c = F;
-    layer.x = filled((size_t)N * 2 * F, 1, 3.0, 0.0), layer.y = filled((size_t)N * F, 0, 0.0, 0.0), layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
+    layer.x = filled((size_t)N * 2 * F, 1, 3.0, 0.0);
+    layer.y = filled((size_t)N * F, 0, 0.0, 0.0), layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
     double* d = filled((size_t)N * 2 * F, 0, 0.0, 99.0);   // stored
     swiglu_backward(d, layer.r, layer.x, N, F);
     CHECK_NEAR(gradient_error(swiglu_loss, array(layer.x, 2 * N * F), array(d, 2 * N * F)), 0, TOLERANCE);
@@ -372,7 +390,8 @@ static void test_logprob(void) {
         logprob_targets[2 * m] = -1;
         logprob_targets[2 * m + 1] = (m * 4) % V;
     }
-    layer.x = filled(M * V, 1, 2.0, 0.0), layer.y = filled(M * V, 0, 0.0, 0.0), layer.r = filled(M, 2, 1.0, 0.0);
+    layer.x = filled(M * V, 1, 2.0, 0.0), layer.r = filled(M, 2, 1.0, 0.0);
+    layer.y = filled(M * V, 0, 0.0, 0.0);
     logprob_loss();
     double* d = allocate(M * V, sizeof(double));
     memcpy(d, layer.y, M * V * sizeof(double));
@@ -403,22 +422,25 @@ static double model_loss(void) {
 
 // A model with weights of a size at which every layer matters: matrices 0.4 sin(...), norms 1 + 0.2 sin(...).
 static Model small_model(int heads, int kv_heads, int head_dim, int tied) {
-    Model m = model_new((Config){.vocab_size = 7, .context = 16, .layers = 2, .width = 6, .heads = heads, .kv_heads = kv_heads,
-                                 .head_dim = head_dim, .mlp_width = 5, .tied = tied, .rope_theta = 50.0, .norm_eps = 1e-3});
+    Config c = config_of(16, heads, kv_heads, head_dim);
+    c.vocab_size = 7, c.layers = 2, c.width = 6, c.mlp_width = 5, c.tied = tied;
+    Model m = model_new(c);
     int count = tensor_count(&m.config);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
     tensor_list(list, &m.weights, &m.config);
     for (int k = 0; k < count; k++)
         for (int i = 0; i < list[k].rows; i++)
             for (int j = 0; j < max_int(list[k].cols, 1); j++) {
+                double *x = &list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col];
                 double wave = sin(0.7 * (i * max_int(list[k].cols, 1) + j + 1) + 1.3 * k);
-                list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col] = list[k].cols ? 0.4 * wave : 1.0 + 0.2 * wave;
+                *x = list[k].cols ? 0.4 * wave : 1.0 + 0.2 * wave;
             }
     free(list);
     return m;
 }
 
-// A prefix with two continuations and a sequence of its own; some targets ignored, one token a target of several.
+// A prefix with two continuations and a sequence of its own; some targets ignored, one token a target of
+// several.
 static void small_batch(Batch* b) {
     static const int prefix[] = {1, 5, 3, 6}, prefix_targets[] = {-1, 3, 6, -1};
     static const int one[] = {2, 2, 0, 4, 1}, one_targets[] = {2, -1, 4, 1, 6};
@@ -434,7 +456,7 @@ static void check_model(int heads, int kv_heads, int head_dim, int tied) {
     model = small_model(heads, kv_heads, head_dim, tied);
     small_batch(&batch);
     CHECK(batch.N == 18 && batch.M == 2 + 4 + 3 + 4);
-    token_weight = filled((size_t)batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp), different for every token, of both signs
+    token_weight = filled((size_t)batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp), of both signs
     model_zero_grads(&model);
     model_loss();
     model_backward(&model, &batch, token_weight);
@@ -444,19 +466,22 @@ static void check_model(int heads, int kv_heads, int head_dim, int tied) {
     tensor_list(g, &model.grads, &model.config);
     for (int k = 0; k < count; k++) {
         double error = gradient_error(model_loss, w[k], g[k]);
-        if (!(error < TOLERANCE)) printf("  heads %d/%d of %d, tied %d: %s\n", heads, kv_heads, head_dim, tied, w[k].name);
+        if (!(error < TOLERANCE))
+            printf("  heads %d/%d of %d, tied %d: %s\n", heads, kv_heads, head_dim, tied, w[k].name);
         CHECK_NEAR(error, 0, TOLERANCE);
     }
     free(w), free(g), free(token_weight);
     model_free(&model), batch_free(&batch);
 }
 
-static void test_model_grouped_queries(void) { check_model(4, 2, 4, 1), check_model(4, 2, 4, 0); }   // H D = 16, C = 6
+// H D = 16 and C = 6: the heads need not fill the width
+static void test_model_grouped_queries(void) { check_model(4, 2, 4, 1), check_model(4, 2, 4, 0); }
 static void test_model_one_key_head(void) { check_model(4, 1, 2, 1), check_model(4, 1, 2, 0); }
 static void test_model_all_key_heads(void) { check_model(3, 3, 2, 1), check_model(3, 3, 2, 0); }
 
 static void test_gradients_accumulate(void) {
-    // A second backward pass adds the same again: every gradient doubles (to rounding, because the sums run on).
+    // A second backward pass adds the same again: every gradient doubles (to rounding, because the sums
+    // run on).
     Model m = small_model(4, 2, 4, 1);
     Batch b = {0};
     small_batch(&b);
@@ -470,14 +495,16 @@ static void test_gradients_accumulate(void) {
     model_backward(&m, &b, r);
     CHECK_NEAR(difference(m.grads.memory, once, n), 0, 1e-13);
     model_zero_grads(&m);
-    for (size_t i = 0; i < n; i++) if (m.grads.memory[i] != 0.0) { CHECK(!"zero_grads clears every gradient"); break; }
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++) left += m.grads.memory[i] != 0.0;
+    CHECK(left == 0);
     free(once), free(r);
     model_free(&m), batch_free(&b);
 }
 
 static void test_shared_prefix_is_written_out(void) {
-    // small_batch() once more, without sharing: each continuation brings its own copy of the prefix. The copies are not
-    // scored, so the scored tokens are the same ones in the same order.
+    // small_batch() once more, without sharing: each continuation brings its own copy of the prefix. The
+    // copies are not scored, so the scored tokens are the same ones in the same order.
     static const int one[] = {1, 5, 3, 6, 2, 2, 0, 4, 1}, one_targets[] = {-1, -1, -1, -1, 2, -1, 4, 1, 6};
     static const int two[] = {1, 5, 3, 6, 2, 6, 5}, two_targets[] = {-1, -1, -1, -1, 6, 5, 0};
     static const int prefix_targets[] = {-1, 3, 6, -1};
@@ -491,7 +518,8 @@ static void test_shared_prefix_is_written_out(void) {
         batch_add(&written, two, two_targets, 7, -1);
         batch_add(&written, other, other_targets, 6, -1);
         size_t M = (size_t)shared.M, n = m.weights.count;
-        double *r = filled(M, 5, 1.0, 0.1), *logp = allocate(M, sizeof(double)), *gradient = allocate(n, sizeof(double));
+        double *r = filled(M, 5, 1.0, 0.1), *logp = filled(M, 0, 0.0, 0.0);
+        double* gradient = filled(n, 0, 0.0, 0.0);
         CHECK(written.M == shared.M && shared.N == 18 && written.N == 26);
         model_forward(&m, &written);
         memcpy(logp, m.acts.logp, M * sizeof(double));
@@ -515,10 +543,12 @@ static void test_adamw(void) {
     // beta1 = 1/2, beta2 = 3/4, eps = 1/2, decay = 0.2, lr = 0.1, w = 1; gradients 0.5, then -1.25.
     //   step 1   m = 0.25           m^ = 0.25 / (1 - 1/2) = 0.5
     //            v = 0.0625         v^ = 0.0625 / (1 - 3/4) = 0.25, root 0.5
-    //            m^ / (root + eps) = 0.5            w = 1 - 0.1 (0.5) = 0.95;      decayed 1 - 0.1 (0.5 + 0.2) = 0.93
+    //            m^ / (root + eps) = 0.5            w = 1 - 0.1 (0.5) = 0.95
+    //                                         decayed w = 1 - 0.1 (0.5 + 0.2) = 0.93
     //   step 2   m = 0.125 - 0.625 = -0.5           m^ = -0.5 / (1 - 1/4) = -2/3
     //            v = 0.046875 + 0.390625 = 0.4375   v^ = 0.4375 / (1 - 9/16) = 1, root 1
-    //            m^ / (root + eps) = -4/9           w = 0.95 + 0.1 (4/9);     decayed 0.93 - 0.1 (-4/9 + 0.2 * 0.93)
+    //            m^ / (root + eps) = -4/9           w = 0.95 + 0.1 (4/9)
+    //                                         decayed w = 0.93 - 0.1 (-4/9 + 0.2 * 0.93)
     Model m = small_model(4, 2, 4, 0);
     Optimizer o = optimizer_new(&m.config);
     AdamOptions s = {0.5, 0.75, 0.5, 0.2};
@@ -546,10 +576,12 @@ static void test_adamw(void) {
 }
 
 static void test_clip_gradient(void) {
-    // Four gradients, in the first, the second and the last block of 1024: 1, 2, 2, 4; |g| = sqrt(1 + 4 + 4 + 16) = 5.
-    // Clipped to 1 they are a fifth: 0.2, 0.4, 0.4, 0.8. A longer limit, or none, changes nothing.
-    Model m = model_new((Config){.vocab_size = 70, .context = 4, .layers = 1, .width = 32, .heads = 1, .kv_heads = 1, .head_dim = 2,
-                                 .mlp_width = 8, .tied = 1, .rope_theta = 50.0, .norm_eps = 1e-3});
+    // Four gradients, in the first, the second and the last block of 1024: 1, 2, 2, 4; |g| = sqrt(1 + 4 +
+    // 4 + 16) = 5. Clipped to 1 they are a fifth: 0.2, 0.4, 0.4, 0.8. A longer limit, or none, changes
+    // nothing.
+    Config c = config_of(4, 1, 1, 2);
+    c.vocab_size = 70, c.width = 32, c.mlp_width = 8;
+    Model m = model_new(c);
     model_zero_grads(&m);
     double* g = m.grads.memory;
     size_t last = m.grads.count - 1;

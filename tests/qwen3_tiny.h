@@ -1,10 +1,11 @@
-/* qwen3_tiny.h - logits, loss and gradients of a two-layer Qwen3 model, computed by an independent PyTorch program
- * in double precision. The weights are not here: test_model.c makes them by the formula fill(), tensor by tensor, in
- * the order of tensor_list(). Gradients follow in the same order, each with Hugging Face's shape, row by row.
+/* qwen3_tiny.h - logits, loss and gradients of a two-layer Qwen3 model, computed by an independent PyTorch
+ * program in double precision. The weights are not here: test_model.c makes them by a formula, tensor by
+ * tensor, in the order of tensor_list(). The gradients are in the same order, each with Hugging Face's shape,
+ * row by row.
  *
- * vocabulary 11, width 16, MLP 24, 2 layers, 4 query and 2 key/value heads of width 6, theta 10000, norm epsilon 1e-6,
- * tied; two sequences of seven tokens. Token t of a sequence predicts target t, -1 = not scored. The logits are those
- * of all fourteen tokens. Printed to 9 digits, hence good to 5e-10 relative.
+ * vocabulary 11, width 16, MLP 24, 2 layers, 4 query and 2 key/value heads of width 6, theta 10000, norm
+ * epsilon 1e-6, tied; two sequences of seven tokens. Token t of a sequence predicts target t, unless that is
+ * -1. The logits are those of all fourteen tokens. Printed to 9 digits, hence good to 5e-10 relative.
  */
 enum { QWEN3_B = 2, QWEN3_T = 7, QWEN3_VOCAB = 11, QWEN3_WEIGHTS = 4888 };
 static const int qwen3_ids[14] = {1, 5, 3, 9, 2, 2, 7, 10, 0, 4, 4, 8, 6, 1};

@@ -1269,7 +1269,6 @@ static void options_that_are_wrong(void) {
         {"--seed=18446744073709551616", "--seed must be a whole number"},
         {"--seed=1.5", "--seed must be a whole number"},
         {"--seed=+1", "--seed must be a whole number"},
-        {"--text=caf\xE9", "--text must be valid UTF-8"},   // trainer_state.json could not be read again
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ENDS(parse, bad[i].line, 2, bad[i].words);
     // what strtod() would take or half take, but nobody means

@@ -1,7 +1,7 @@
 /* test_model.c - arithmetic, the model, decoding and the update, in single precision.
  *
- * Whole numbers make exact tests: a sum of products of integers stays exact in float below 2^24, so a matrix product must
- * equal the naive one to the last bit. Where the text promises "bit for bit", bits are compared.
+ * Whole numbers make exact tests: a sum of products of integers stays exact in float below 2^24, so a matrix
+ * product must equal the naive one to the last bit. Where the text promises "bit for bit", bits are compared.
  */
 #define TRAIN_GPT_NO_MAIN
 #include "../train_gpt.c"
@@ -27,7 +27,13 @@ static void fill_normal(float* x, size_t n, uint64_t seed) {
 static float* floats(size_t n) { return allocate(n, sizeof(float)); }
 
 // How far value is from the exact result, in units in the last place of a float.
-static double ulps(float value, double exact) { return fabs((double)value - exact) / ldexp(1.0, ilogb(exact) - 23); }
+static double ulps(float value, double exact) {
+    return fabs((double)value - exact) / ldexp(1.0, ilogb(exact) - 23);
+}
+
+// Element (i,j) of a tensor; a vector has one column.
+static float* element(const Tensor* t, int i, int j) { return &t->data[(size_t)i * t->row + (size_t)j * t->col]; }
+static int columns(const Tensor* t) { return max_int(t->cols, 1); }
 
 // The status with which action() ends the program, in a copy of the process; -1 when it does not end it.
 static int exit_status(void (*action)(void)) {
@@ -56,8 +62,8 @@ enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 // =============================================================================================
 
 static void test_exp_error(void) {
-    // Over [-87.3, 88] the largest error is 1.02 ulp (a correctly rounded exp has 0.5). An exhaustive run over all
-    // floats of the range found no larger one; here every 2000th is looked at.
+    // Over [-87.3, 88] the largest error is 1.02 ulp (a correctly rounded exp has 0.5). An exhaustive run
+    // over all floats of the range found no larger one; here every 2000th is looked at.
     double worst = 0.0;
     long falls = 0;
     for (int negative = 0; negative < 2; negative++) {
@@ -77,7 +83,8 @@ static void test_exp_error(void) {
 }
 
 static void test_exp_at_the_joints(void) {
-    // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across every step the next float must not be smaller.
+    // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across every step the next float must not
+    // be smaller.
     int falls = 0;
     for (int n = -125; n < 126; n++) {
         float x = (float)((n + 0.5) * 0.69314718055994531);
@@ -110,7 +117,8 @@ static void test_dot(void) {
 }
 
 static void test_maximum(void) {
-    // the largest of n numbers, wherever it stands; all are negative, so that a forgotten start value of 0 would win
+    // the largest of n numbers, wherever it stands; all are negative, so that a forgotten start value of
+    // 0 would win
     for (int n = 1; n <= 40; n++)
         for (int at = 0; at < n; at++) {
             float x[41];
@@ -132,8 +140,9 @@ static void test_exp_and_sum(void) {
 
 // ---- matrix multiplication
 
-// c = a b with both factors stored by rows or by columns (strides wider than needed), and the naive double loop over
-// whole numbers, which must agree exactly. Around c lies a margin that must stay as it is.
+// c = a b with both factors stored by rows or by columns (strides wider than needed), and the naive
+// double loop over whole numbers, which must agree exactly. Around c lies a margin that must stay as it
+// is.
 static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, int accumulate) {
     size_t lda = (size_t)(a_columns ? M : K) + 3, ldb = (size_t)(b_columns ? K : N) + 2, ldc = (size_t)N + 5;
     size_t size_a = lda * (size_t)(a_columns ? K : M), size_b = ldb * (size_t)(b_columns ? N : K);
@@ -141,7 +150,8 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
     float *a = floats(size_a), *b = floats(size_b), *c = floats(size_c), *expected = floats(size_c);
     fill_integers(a, size_a, 1), fill_integers(b, size_b, 2), fill_integers(c, size_c, 3);
     memcpy(expected, c, size_c * sizeof(float));
-    View va = a_columns ? transposed(a, lda) : view(a, lda), vb = b_columns ? transposed(b, ldb) : view(b, ldb);
+    View va = a_columns ? transposed(a, lda) : view(a, lda);
+    View vb = b_columns ? transposed(b, ldb) : view(b, ldb);
     for (int m = 0; m < M; m++)
         for (int n = 0; n < N; n++) {
             double sum = accumulate ? (double)expected[(size_t)m * ldc + n] : 0.0;
@@ -152,7 +162,8 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
         }
     matmul(c, ldc, va, vb, M, N, K, accumulate);
     int exact = same_bits(c, expected, size_c);
-    if (!exact) printf("  %d x %d x %d, columns %d %d, accumulate %d: not exact\n", M, N, K, a_columns, b_columns, accumulate);
+    if (!exact)
+        printf("  %d x %d x %d, columns %d %d, accumulate %d\n", M, N, K, a_columns, b_columns, accumulate);
     free(a), free(b), free(c), free(expected);
     return exact;
 }
@@ -160,18 +171,23 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
 static void test_matmul(void) {
     // 250 sizes from 1 x 1 x 1 to 70 x 70 x 70, mostly odd, every way to store the factors
     Rng rng = {11};
+    int inexact = 0;
     for (int i = 0; i < 250; i++) {
         int M = 1 + random_int(&rng, 70), N = 1 + random_int(&rng, 70), K = 1 + random_int(&rng, 70);
         if (i < 8) M = 1 + i % 2, N = 1 + i / 2 % 2, K = 1 + i / 4;
-        for (int way = 0; way < 8; way++)
-            if (!product_is_exact(M, N, K, way & 1, way >> 1 & 1, way >> 2)) { CHECK(!"the product is exact"); return; }
+        for (int way = 0; way < 8 && !inexact; way++)
+            inexact += !product_is_exact(M, N, K, way & 1, way >> 1 & 1, way >> 2);
     }
+    CHECK(inexact == 0);
 }
 
 static void test_matmul_long_sums(void) {
-    // more than one panel of PANEL_K = 256 steps: the later panels add to the first; and the whole tile and its edges
-    static const int size[][3] = {{1, 1, 257}, {TILE_M, TILE_N, 256}, {TILE_M, TILE_N, 512}, {TILE_M + 1, TILE_N + 1, 513},
-                                  {TILE_M - 1, TILE_N - 1, 700}, {30, 3, 300}, {3, 70, 300}, {140, 65, 270}, {33, 200, 300}, {2, 1000, 70}, {400, 9, 40}};
+    // more than one panel of PANEL_K = 256 steps: the later panels add to the first; and the whole tile
+    // and its edges
+    static const int size[][3] = {{1, 1, 257},     {TILE_M, TILE_N, 256},         {TILE_M, TILE_N, 512},
+                                  {30, 3, 300},    {TILE_M + 1, TILE_N + 1, 513}, {TILE_M - 1, TILE_N - 1, 700},
+                                  {3, 70, 300},    {140, 65, 270},                {33, 200, 300},
+                                  {2, 1000, 70},   {400, 9, 40}};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int way = 0; way < 8; way++)
             CHECK(product_is_exact(size[i][0], size[i][1], size[i][2], way & 1, way >> 1 & 1, way >> 2));
@@ -185,8 +201,9 @@ static void test_matmul_without_terms(void) {
 }
 
 static void test_matmul_order_of_the_sum(void) {
-    // Each element is one sum in the order k = 0, 1, 2, ...: either of rounded products or (where the processor has fused
-    // multiply-add) of fused ones, but all of them alike. 300 steps pass the border of a panel.
+    // Each element is one sum in the order k = 0, 1, 2, ...: either of rounded products or (where the
+    // processor has fused multiply-add) of fused ones, but all of them alike. 300 steps pass the border
+    // of a panel.
     enum { M = 29, N = 75, K = 300 };
     float *a = floats(M * K), *b = floats(K * N), *c = floats(M * N);
     fill_normal(a, M * K, 1), fill_normal(b, K * N, 2);
@@ -208,8 +225,8 @@ static void test_matmul_order_of_the_sum(void) {
 }
 
 static void test_matmul_rows_are_independent(void) {
-    // A row's result does not depend on how many other rows there are, nor on where among them it stands: 37 rows together,
-    // one by one, and from the fifth on.
+    // A row's result does not depend on how many other rows there are, nor on where among them it stands:
+    // 37 rows together, one by one, and from the fifth on.
     enum { M = 37, N = 45, K = 260 };
     for (int columns = 0; columns < 2; columns++) {
         float *a = floats(M * K), *b = floats(K * N), *all = floats(M * N), *one = floats(M * N);
@@ -234,7 +251,8 @@ static void test_rng(void) {
     CHECK(random_u64(&rng) == 6457827717110365317u);
     CHECK(random_u64(&rng) == 3203168211198807973u);
     CHECK(random_u64(&rng) == 9817491932198370423u);
-    // 100,000 uniform numbers: mean 1/2 +- 4 sqrt(1/12 / 100000) = 0.0037; normal ones: mean 0 +- 0.013, square 1 +- 0.018
+    // 100,000 uniform numbers: mean 1/2 +- 4 sqrt(1/12 / 100000) = 0.0037; normal ones: mean 0 +- 0.013,
+    // square 1 +- 0.018
     enum { DRAWS = 100000 };
     double sum = 0.0, normal = 0.0, square = 0.0;
     int outside = 0, count[7] = {0};
@@ -255,8 +273,8 @@ static void test_rng(void) {
 }
 
 static void test_random_streams(void) {
-    // The same (seed, a, b) is the same stream; another seed, a or b, or a and b exchanged, is another one. 20 x 20 streams of
-    // 3 seeds: 1200 first numbers, no two alike.
+    // The same (seed, a, b) is the same stream; another seed, a or b, or a and b exchanged, is another
+    // one. 20 x 20 streams of 3 seeds: 1200 first numbers, no two alike.
     enum { STREAMS = 1200 };
     static uint64_t first[STREAMS];
     int n = 0, alike = 0;
@@ -288,7 +306,8 @@ static void test_shuffle(void) {
         for (int i = 0; i < n; i++) missing += seen[i] != 1;
         CHECK(missing == 0);
     }
-    // and any permutation: the 6 of three things come 2000 times each in 12000, +- 4 sqrt(12000 * 1/6 * 5/6) = 163
+    // and any permutation: the 6 of three things come 2000 times each in 12000, +- 4 sqrt(12000 * 1/6 *
+    // 5/6) = 163
     int count[27] = {0};
     Rng rng = {5};
     for (int i = 0; i < 12000; i++) {
@@ -305,9 +324,10 @@ static void test_shuffle(void) {
 // =============================================================================================
 
 static void test_reference(void) {
-    // The independent PyTorch program's numbers. Element i (from 0, row by row) of tensor k, in the order of tensor_list(), is
-    // 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To 1e-5" is meant relative to the largest
-    // magnitude of the tensor: a single element may be small because large terms cancel.
+    // The independent PyTorch program's numbers. Element i (from 0, row by row) of tensor k, in the order
+    // of tensor_list(), is 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To
+    // 1e-5" is meant relative to the largest magnitude of the tensor: a single element may be small
+    // because large terms cancel.
     Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f});
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
@@ -315,14 +335,17 @@ static void test_reference(void) {
     tensor_list(w, &m.weights, &m.config);
     for (int k = 0; k < count; k++)
         for (int i = 0, n = 0; i < w[k].rows; i++)
-            for (int j = 0; j < max_int(w[k].cols, 1); j++) {
+            for (int j = 0; j < columns(&w[k]); j++) {
                 double wave = sin(0.7 * ++n + 1.3 * k);
-                w[k].data[(size_t)i * w[k].row + (size_t)j * w[k].col] = (float)(w[k].cols ? 0.35 * wave : 1.0 + 0.1 * wave);
+                *element(&w[k], i, j) = (float)(w[k].cols ? 0.35 * wave : 1.0 + 0.1 * wave);
             }
 
     // the logits of all fourteen tokens: for these, every token is scored (with some target)
     Batch b = {0};
-    for (int s = 0; s < QWEN3_B; s++) batch_add(&b, qwen3_ids + s * QWEN3_T, qwen3_ids + s * QWEN3_T, QWEN3_T, -1);
+    for (int s = 0; s < QWEN3_B; s++) {
+        const int* ids = qwen3_ids + s * QWEN3_T;
+        batch_add(&b, ids, ids, QWEN3_T, -1);
+    }
     model_forward(&m, &b);
     double worst = 0.0, largest = 0.0;
     for (int i = 0; i < QWEN3_B * QWEN3_T * QWEN3_VOCAB; i++) {
@@ -333,7 +356,8 @@ static void test_reference(void) {
 
     // loss and gradients: ten scored tokens, loss = -1/10 sum logp
     batch_clear(&b);
-    for (int s = 0; s < QWEN3_B; s++) batch_add(&b, qwen3_ids + s * QWEN3_T, qwen3_targets + s * QWEN3_T, QWEN3_T, -1);
+    for (int s = 0; s < QWEN3_B; s++)
+        batch_add(&b, qwen3_ids + s * QWEN3_T, qwen3_targets + s * QWEN3_T, QWEN3_T, -1);
     CHECK(b.M == 10);
     float dlogp[10];
     double loss = 0.0;
@@ -347,8 +371,8 @@ static void test_reference(void) {
     for (int k = 0; k < count; k++) {
         worst = largest = 0.0;
         for (int i = 0; i < g[k].rows; i++)
-            for (int j = 0; j < max_int(g[k].cols, 1); j++, expected++) {
-                double error = fabs((double)g[k].data[(size_t)i * g[k].row + (size_t)j * g[k].col] - *expected);
+            for (int j = 0; j < columns(&g[k]); j++, expected++) {
+                double error = fabs((double)*element(&g[k], i, j) - *expected);
                 worst = error <= worst ? worst : error;
                 largest = fmax(largest, fabs(*expected));
             }
@@ -361,7 +385,8 @@ static void test_reference(void) {
 }
 
 static void test_tensors_cover_the_weights(void) {
-    // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding and the norms.
+    // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding
+    // and the norms.
     for (int tied = 0; tied < 2; tied++) {
         Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f};
         Weights w = weights_new(&c);
@@ -370,8 +395,8 @@ static void test_tensors_cover_the_weights(void) {
         tensor_list(list, &w, &c);
         for (int k = 0; k < count; k++)
             for (int i = 0; i < list[k].rows; i++)
-                for (int j = 0; j < max_int(list[k].cols, 1); j++) {
-                    float* x = &list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col];
+                for (int j = 0; j < columns(&list[k]); j++) {
+                    float* x = element(&list[k], i, j);
                     int exempt = list[k].cols == 0 || strstr(list[k].name, "embed_tokens") != NULL;
                     *x += 1.0f;
                     sorted &= exempt == ((size_t)(x - w.memory) < w.undecayed);
@@ -390,8 +415,10 @@ static void test_tensors_cover_the_weights(void) {
 }
 
 static void test_model_init(void) {
-    // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the embedding 0.02
-    Model m = model_new((Config){200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f}), again = model_new(m.config);
+    // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the
+    // embedding 0.02
+    Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f};
+    Model m = model_new(c), again = model_new(c);
     model_init(&m, 1), model_init(&again, 1);
     CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
     model_init(&again, 2);
@@ -399,12 +426,13 @@ static void test_model_init(void) {
     Tensor list[32];
     tensor_list(list, &m.weights, &m.config);
     for (int k = 0; k < tensor_count(&m.config); k++) {
-        Tensor t = list[k];
-        double square = 0.0, n = (double)t.rows * max_int(t.cols, 1);
-        for (int i = 0; i < t.rows; i++)
-            for (int j = 0; j < max_int(t.cols, 1); j++) square += pow((double)t.data[(size_t)i * t.row + (size_t)j * t.col], 2);
-        double expected = !t.cols ? 1.0 : strstr(t.name, "embed") || strstr(t.name, "lm_head") ? 0.02
-                        : strstr(t.name, "o_proj") ? 0.2 / 8 : strstr(t.name, "down_proj") ? 0.2 / sqrt(128.0) : 1.0 / 8;
+        const Tensor* t = &list[k];
+        double square = 0.0, n = (double)t->rows * columns(t);
+        for (int i = 0; i < t->rows; i++)
+            for (int j = 0; j < columns(t); j++) square += pow((double)*element(t, i, j), 2);
+        double expected = 1.0 / sqrt((double)columns(t));
+        if (strstr(t->name, "embed") || strstr(t->name, "lm_head")) expected = 0.02;
+        if (strstr(t->name, "o_proj") || strstr(t->name, "down_proj")) expected /= 5;
         CHECK_NEAR(sqrt(square / n) / expected, 1.0, 0.08);      // 4 / sqrt(2 n) with n = 2048 or more: 0.06
     }
     model_free(&m), model_free(&again);
@@ -512,9 +540,9 @@ static void small_task(Model* worker, int index, void* context) {
 }
 
 static void test_tasks(void) {
-    // Forty tasks for sixteen workers: each is done once, and their gradients add up to those of one model that does them all
-    // in a row. For 1, 2 and 4 threads every bit is the same. A second run adds to the gradients; one without
-    // gradients leaves them alone.
+    // Forty tasks for sixteen workers: each is done once, and their gradients add up to those of one
+    // model that does them all in a row. For 1, 2 and 4 threads every bit is the same. A second run adds
+    // to the gradients; one without gradients leaves them alone.
     CHECK(TASKS > 2 * WORKERS);
     Model serial = model_new(tiny);
     model_init(&serial, 5);
@@ -561,8 +589,9 @@ static void test_tasks(void) {
 // Decoding
 // =============================================================================================
 
-// Twelve tokens have a loud unembedding and the other 253 none. The loud ones are drawn about half of the time;
-// <|assistant_end|>, which ends a rollout, and <|python_end|>, which calls the tool, are among them.
+// Twelve tokens have a loud unembedding and the other 253 none. The loud ones are drawn about half of the
+// time; <|assistant_end|>, which ends a rollout, and <|python_end|>, which calls the tool, are among
+// them.
 enum { CONTEXT = 96 };
 static Model decoding_model(int context) {
     Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f});
@@ -571,12 +600,14 @@ static Model decoding_model(int context) {
     Rng rng = {9};
     memset(m.weights.unembedding, 0, (size_t)VOCAB_SIZE * 20 * sizeof(float));
     for (int k = 0; k < 12; k++)
-        for (int i = 0; i < 20; i++) m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
-    for (int i = 0; i < VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // context matters, so do tokens
+        for (int i = 0; i < 20; i++)
+            m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
+    for (int i = 0; i < VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // tokens matter, so does context
     Tensor list[32];
     tensor_list(list, &m.weights, &m.config);
     for (int k = 0; k < tensor_count(&m.config); k++)                            // no two norms are the same
-        for (int i = 0; i < list[k].rows && !list[k].cols; i++) list[k].data[i] += (float)(0.3 * random_normal(&rng));
+        for (int i = 0; i < list[k].rows && !list[k].cols; i++)
+            list[k].data[i] += (float)(0.3 * random_normal(&rng));
     return m;
 }
 
@@ -596,7 +627,8 @@ static void free_prompts(Tokens* prompts, int count) {
     free(prompts);
 }
 
-// A tool that answers every <|python_end|> with <|output_start|> digit <|output_end|>; the digit is the number of tokens so far.
+// A tool that answers every <|python_end|> with <|output_start|> digit <|output_end|>; the digit is the
+// number of tokens so far.
 static int digit_tool(int* forced, int capacity, const int* ids, int length) {
     if (ids[length - 1] != PYTHON_END) return 0;
     int answer[3] = {OUTPUT_START, '0' + length % 10, OUTPUT_END}, n = min_int(3, capacity);
@@ -604,9 +636,11 @@ static int digit_tool(int* forced, int capacity, const int* ids, int length) {
     return n;
 }
 
-// The training batch of the rollouts: a prompt but for its last token, then its K continuations, which begin with it. Or,
-// `shared` = 0, each one written out from its first token. Sampled tokens are scored, forced ones not.
-static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, const Rollout* rollouts, int shared) {
+// The training batch of the rollouts: a prompt but for its last token, then its K continuations, which
+// begin with it. Or, `shared` = 0, each one written out from its first token. Sampled tokens are scored,
+// forced ones not.
+static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, const Rollout* rollouts,
+                              int shared) {
     int ids[2 * CONTEXT], targets[2 * CONTEXT];
     batch_clear(b);
     for (int q = 0; q < B; q++) {
@@ -624,20 +658,17 @@ static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, con
     }
 }
 
-// How many recorded log-probabilities differ, in any bit, from those of the training pass; -1 if their numbers differ.
-static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const Rollout* rollouts, int shared, double* worst) {
+// How many recorded log-probabilities differ, in any bit, from those of the training pass; -1 if their
+// numbers differ.
+static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const Rollout* rollouts, int shared) {
     Batch b = {0};
     int different = 0, at = 0;
     batch_of_rollouts(&b, prompts, B, K, rollouts, shared);
     model_forward(m, &b);
-    *worst = 0.0;
     for (int i = 0; i < B * K; i++)
         for (int t = 0; t < rollouts[i].length; t++) {
             if (!rollouts[i].mask[t]) continue;
-            if (at < b.M) {
-                different += !same_bits(&rollouts[i].logp[t], &m->acts.logp[at], 1);
-                *worst = fmax(*worst, fabs((double)rollouts[i].logp[t] - (double)m->acts.logp[at]));
-            }
+            if (at < b.M) different += !same_bits(&rollouts[i].logp[t], &m->acts.logp[at], 1);
             at++;
         }
     if (at != b.M) different = -1;
@@ -648,17 +679,18 @@ static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const 
 static int same_rollout(const Rollout* a, const Rollout* b) {
     size_t n = (size_t)a->length;
     return a->length == b->length && a->finished == b->finished && !memcmp(a->ids, b->ids, n * sizeof(int)) &&
-           !memcmp(a->mask, b->mask, n * sizeof(int)) && same_bits(a->logp, b->logp, n) && same_bits(a->logp_sampler, b->logp_sampler, n);
+           !memcmp(a->mask, b->mask, n * sizeof(int)) && same_bits(a->logp, b->logp, n) &&
+           same_bits(a->logp_sampler, b->logp_sampler, n);
 }
 
-static const int some_lengths[4] = {2, 9, 61, 30};     // the shortest possible prompt, one longer than QUERY_BLOCK
+static const int some_lengths[4] = {2, 9, 61, 30};     // the shortest possible; one longer than QUERY_BLOCK
 enum { SOME = 4, EACH = 5, NEW = 33 };
 static const SampleOptions plain_sampling = {NEW, 1.0f, 0, 1.0f};
 
 static void test_sampling_is_the_training_pass(void) {
-    // What is recorded while sampling, token by token with a cache, equals bit for bit what the training pass computes for whole
-    // sequences: with the prompt shared, and with every sequence written out. Rows finish at different times and
-    // some tokens are forced.
+    // What is recorded while sampling, token by token with a cache, equals bit for bit what the training
+    // pass computes for whole sequences: with the prompt shared, and with every sequence written out.
+    // Rows finish at different times and some tokens are forced.
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
@@ -670,21 +702,21 @@ static void test_sampling_is_the_training_pass(void) {
         for (int t = 0; t < r[i].length; t++) forced += !r[i].mask[t];
     }
     CHECK(finished >= 5 && cut >= 2 && forced >= 10 && lengths >= 8);   // else the test would show little
-    double worst;
-    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 1, &worst) == 0);
-    CHECK(worst == 0.0);
-    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 0, &worst) == 0);
+    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 1) == 0);
+    CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 0) == 0);
     // at temperature 1 without truncation the sampler is the model: on-policy, to the bit
     int off = 0;
-    for (int i = 0; i < SOME * EACH; i++) off += !same_bits(r[i].logp, r[i].logp_sampler, (size_t)r[i].length);
+    for (int i = 0; i < SOME * EACH; i++)
+        off += !same_bits(r[i].logp, r[i].logp_sampler, (size_t)r[i].length);
     CHECK(off == 0);
     rollouts_free(r, SOME * EACH), free_prompts(prompts, SOME);
     model_free(&m);
 }
 
 static void test_forced_tokens(void) {
-    // After every sampled <|python_end|> come <|output_start|> digit <|output_end|> with mask 0 and log-probability 0, unless the rollout
-    // ends before. Everything else is sampled. A row ends with <|assistant_end|> or <|bos|>, or is full.
+    // After every sampled <|python_end|> come <|output_start|> digit <|output_end|> with mask 0 and
+    // log-probability 0, unless the rollout ends before. Everything else is sampled. A row ends with
+    // <|assistant_end|> or <|bos|>, or is full.
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 4, 0);
@@ -695,8 +727,9 @@ static void test_forced_tokens(void) {
             int id = r[i].ids[t];
             wrong += ended;                                  // nothing follows the end
             if (pending) {
-                int expected = pending == 3 ? OUTPUT_START : pending == 2 ? '0' + (called_at + 1) % 10 : OUTPUT_END;
-                wrong += id != expected || r[i].mask[t] != 0 || r[i].logp[t] != 0.0f || r[i].logp_sampler[t] != 0.0f;
+                int digit = '0' + (called_at + 1) % 10;
+                wrong += id != (pending == 3 ? OUTPUT_START : pending == 2 ? digit : OUTPUT_END);
+                wrong += r[i].mask[t] != 0 || r[i].logp[t] != 0.0f || r[i].logp_sampler[t] != 0.0f;
                 pending--;
                 continue;
             }
@@ -743,16 +776,18 @@ static void test_forced_tokens_at_the_edges(void) {
     r = generate(&m, prompts, 2, 3, (SampleOptions){9, 1.0f, 0, 1.0f}, flooding_tool, 6, 0);
     for (int i = 0; i < 6; i++) {
         if (r[i].finished) continue;
-        CHECK(r[i].length == 9 && r[i].mask[1] == 1 && r[i].mask[2] == 0 && r[i].mask[8] == 0 && r[i].ids[8] == 'x');
+        CHECK(r[i].length == 9 && r[i].mask[1] == 1 && r[i].mask[2] == 0 && r[i].mask[8] == 0);
+        CHECK(r[i].ids[8] == 'x');
     }
     rollouts_free(r, 6), free_prompts(prompts, 2);
     model_free(&m);
 }
 
 static void test_rollouts_do_not_depend_on_the_batch(void) {
-    // 24 prompts of up to 70 tokens, six rollouts of each: more rows than are decoded in one batch, and in the first batch more
-    // prompt tokens than the 1024 of one prefill. Each prompt's rollouts are the same, in every bit, when it is sampled
-    // alone; `first` keeps its random stream. And the number of rollouts per prompt does not matter.
+    // 24 prompts of up to 70 tokens, six rollouts of each: more rows than are decoded in one batch, and
+    // in the first batch more prompt tokens than the 1024 of one prefill. Each prompt's rollouts are the
+    // same, in every bit, when it is sampled alone; `first` keeps its random stream. And the number of
+    // rollouts per prompt does not matter.
     enum { B = 24, K = 6 };
     int length[B], total = 0;
     for (int q = 0; q < B; q++) length[q] = q == 7 ? 2 : 70 - q;
@@ -777,8 +812,7 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
     Rollout* more = generate(&m, prompts + 3, 2, 7, o, digit_tool, 5, 103);
     for (int q = 0; q < 2; q++)
         for (int k = 0; k < K; k++) CHECK(same_rollout(&more[q * 7 + k], &all[(3 + q) * K + k]));
-    double worst;
-    CHECK(logp_mismatches(&m, prompts, B, K, all, 1, &worst) == 0);
+    CHECK(logp_mismatches(&m, prompts, B, K, all, 1) == 0);
     Rollout* other = generate(&m, prompts, B, K, o, digit_tool, 6, 100);
     distinct = 0;
     for (int i = 0; i < B * K; i++) distinct += !same_rollout(&other[i], &all[i]);
@@ -807,7 +841,8 @@ static void test_rollouts_do_not_depend_on_threads(void) {
 }
 
 static void test_greedy(void) {
-    // temperature 0 takes the largest logit of the full forward pass at every step; so does top_k = 1 at any temperature
+    // temperature 0 takes the largest logit of the full forward pass at every step; so does top_k = 1 at
+    // any temperature
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, 1, (SampleOptions){20, 0.0f, 0, 1.0f}, NULL, 1, 0);
@@ -822,7 +857,7 @@ static void test_greedy(void) {
         for (int t = 0; t < r[i].length; t++, at++) {
             const float* logits = m.acts.logits + (size_t)at * VOCAB_SIZE;
             wrong += logits[r[i].ids[t]] != maximum(logits, VOCAB_SIZE) || r[i].logp_sampler[t] != 0.0f;
-            wrong += !same_bits(&r[i].logp[t], &m.acts.logp[at], 1);   // the model's own log-probability, not 0
+            wrong += !same_bits(&r[i].logp[t], &m.acts.logp[at], 1);   // the model's own, not 0
         }
     }
     CHECK(wrong == 0 && at == b.M && at > 20);
@@ -831,8 +866,8 @@ static void test_greedy(void) {
 }
 
 static void test_cut_off(void) {
-    // A prompt of 61 tokens in a context of 64 leaves 3; one of 2 stops at max_new_tokens = 5. Without an end token in its
-    // reach (its unembedding is made quiet) nothing finishes.
+    // A prompt of 61 tokens in a context of 64 leaves 3; one of 2 stops at max_new_tokens = 5. Without an
+    // end token in its reach (its unembedding is made quiet) nothing finishes.
     Model m = decoding_model(64);
     for (int i = 0; i < 20; i++) m.weights.unembedding[ASSISTANT_END * 20 + i] = 0.0f;
     static const int length[3] = {61, 2, 63};
@@ -843,14 +878,14 @@ static void test_cut_off(void) {
         CHECK(!r[4 + k].finished && r[4 + k].length == 5);
         CHECK(!r[8 + k].finished && r[8 + k].length == 1);
     }
-    double worst;
-    CHECK(logp_mismatches(&m, prompts, 3, 4, r, 1, &worst) == 0);
+    CHECK(logp_mismatches(&m, prompts, 3, 4, r, 1) == 0);
     rollouts_free(r, 12), free_prompts(prompts, 3);
     model_free(&m);
 }
 
 static void test_greedy_ties(void) {
-    // of two equal largest logits both ways to be greedy take the first, whose probability is 1/(2 + 2/e) = 0.3655
+    // of two equal largest logits both ways to be greedy take the first, whose probability is 1/(2 + 2/e)
+    // = 0.3655
     float logits[4] = {1, 2, 2, 1}, work[8], logp, logp_sampler;
     Rng rng = {1};
     for (int k = 0; k < 2; k++) {
@@ -882,15 +917,16 @@ static void check_sampler(const double* probability, const double* expected, int
     float logits[16], work[32], logp, logp_sampler;
     int count[16] = {0}, wrong = 0, kinds = 0;
     Rng rng = {77};
-    for (int i = 0; i < V; i++) logits[i] = 3.0f + (float)log(probability[i]);     // any constant may be added
+    for (int i = 0; i < V; i++) logits[i] = 3.0f + (float)log(probability[i]);   // any constant may be added
     for (int n = 0; n < DRAWS; n++) {
         int id = sample_token(&logp, &logp_sampler, logits, V, o, &rng, work);
         count[id]++;
-        wrong += fabs((double)logp - log(probability[id])) > 2e-6;                 // the model's
-        wrong += !(fabs((double)logp_sampler - log(expected[id])) <= 2e-6);        // the sampler's, renormalized
+        wrong += !(fabs((double)logp - log(probability[id])) <= 2e-6);           // the model's
+        wrong += !(fabs((double)logp_sampler - log(expected[id])) <= 2e-6);      // the sampler's, renormalized
     }
     CHECK(wrong == 0);
-    // chi-square = sum (count - np)^2 / np: with at most 7 degrees of freedom above 29.9 once in ten thousand seeds
+    // chi-square = sum (count - np)^2 / np: with at most 7 degrees of freedom above 29.9 once in ten
+    // thousand seeds
     double chi = 0.0;
     for (int i = 0; i < V; i++) {
         if (expected[i] == 0.0) { CHECK(count[i] == 0); continue; }
@@ -910,8 +946,9 @@ static void test_sampler(void) {
     // temperature 1/2 squares: 0.16, 0.01, 0.0625, 0.0025, 0.04, sum 0.275
     static const double cold[5] = {0.16 / 0.275, 0.01 / 0.275, 0.0625 / 0.275, 0.0025 / 0.275, 0.04 / 0.275};
     check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 0, 1.0f});
-    // temperature 2 takes the root: 16/49, 4/49, ... of (4, 2, 3, 1, 2)^2
-    static const double wide[5] = {16.0 / 34, 4.0 / 34, 9.0 / 34, 1.0 / 34, 4.0 / 34}, root[5] = {4.0 / 12, 2.0 / 12, 3.0 / 12, 1.0 / 12, 2.0 / 12};
+    // temperature 2 takes the root: 16, 4, 9, 1, 4 (of 34) become 4, 2, 3, 1, 2 (of 12)
+    static const double wide[5] = {16.0 / 34, 4.0 / 34, 9.0 / 34, 1.0 / 34, 4.0 / 34};
+    static const double root[5] = {4.0 / 12, 2.0 / 12, 3.0 / 12, 1.0 / 12, 2.0 / 12};
     check_sampler(wide, root, 5, (SampleOptions){1, 2.0f, 0, 1.0f});
 }
 
@@ -926,7 +963,8 @@ static void test_top_k(void) {
     static const double equal[8] = {0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125};
     static const double first[8] = {1.0 / 3, 1.0 / 3, 1.0 / 3, 0, 0, 0, 0, 0};
     check_sampler(equal, first, 8, (SampleOptions){1, 1.0f, 3, 1.0f});
-    static const double tied[6] = {0.125, 0.25, 0.125, 0.25, 0.125, 0.125}, border[6] = {0.125 / 0.75, 0.25 / 0.75, 0.125 / 0.75, 0.25 / 0.75, 0, 0};
+    static const double tied[6] = {0.125, 0.25, 0.125, 0.25, 0.125, 0.125};
+    static const double border[6] = {0.125 / 0.75, 0.25 / 0.75, 0.125 / 0.75, 0.25 / 0.75, 0, 0};
     check_sampler(tied, border, 6, (SampleOptions){1, 1.0f, 4, 1.0f});
     // with a temperature: the squares of 0.4, 0.25, 0.2 are 0.16, 0.0625, 0.04, sum 0.2625
     static const double cold[5] = {0.16 / 0.2625, 0, 0.0625 / 0.2625, 0, 0.04 / 0.2625};
@@ -946,7 +984,8 @@ static void test_top_p(void) {
     // after top-k it is the share of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.75 <= 0.76
     check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 3, 0.75f});
     // the smallest set under ties: 1/2 + 1/8 has 0.6, so one of the four equals stays, the first
-    static const double tied[5] = {0.125, 0.125, 0.5, 0.125, 0.125}, smallest[5] = {0.125 / 0.625, 0, 0.5 / 0.625, 0, 0};
+    static const double tied[5] = {0.125, 0.125, 0.5, 0.125, 0.125};
+    static const double smallest[5] = {0.125 / 0.625, 0, 0.5 / 0.625, 0, 0};
     check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
 }
 
@@ -977,17 +1016,19 @@ static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0
 
 enum { TOY = 6 };
 static void make_toy_set(Tokens* set, const Tokens** list) {
-    static const char* const question[TOY] = {"2+3", "4+4", "1+6", "5+5", "Ann has 2 pears and buys 7. How many now?", "9-1"};
-    static const char* const answer[TOY] = {"<<2+3=5>>5\n#### 5", "8", "<<1+6=7>>7", "It is 10.", "2+7=<<2+7=9>>9\n#### 9", "8"};
+    static const char* const text[TOY][2] = {
+        {"2+3", "<<2+3=5>>5\n#### 5"}, {"4+4", "8"}, {"1+6", "<<1+6=7>>7"}, {"5+5", "It is 10."},
+        {"Ann has 2 pears and buys 7. How many now?", "2+7=<<2+7=9>>9\n#### 9"}, {"9-1", "8"}};
     for (int i = 0; i < TOY; i++) {
         set[i] = (Tokens){0};
-        render_conversation(&set[i], question[i], answer[i]);
+        render_conversation(&set[i], text[i][0], text[i][1]);
         list[i] = &set[i];
     }
 }
 
 static void test_training_learns(void) {
-    // Before: every token has about probability 1/265, so the loss is near ln 265 = 5.58. After 60 updates the six answers are known.
+    // Before: every token has about probability 1/265, so the loss is near ln 265 = 5.58. After 60
+    // updates the six answers are known.
     Tokens set[TOY];
     const Tokens* list[TOY];
     make_toy_set(set, list);
@@ -1037,8 +1078,9 @@ static void test_training_does_not_depend_on_threads(void) {
 }
 
 static void test_loss_of_conversations(void) {
-    // 60 conversations, more than the BATCH_TOKENS that pass through the model at a time: loss, count and gradient are those of
-    // one batch of all of them, to rounding. The mean is over all scored tokens, not over batches.
+    // 60 conversations, more than the BATCH_TOKENS that pass through the model at a time: loss, count and
+    // gradient are those of one batch of all of them, to rounding. The mean is over all scored tokens,
+    // not over batches.
     Tokens set[TOY];
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
@@ -1056,7 +1098,8 @@ static void test_loss_of_conversations(void) {
     CHECK(tokens > BATCH_TOKENS && b.N == tokens && b.M == mask);
     // token t predicts token t + 1 where that one is the assistant's
     CHECK(b.targets[0] == -1 && b.ids[0] == BOS);
-    for (int t = 0; t + 1 < many[0]->length; t++) CHECK(b.targets[t] == (many[0]->mask[t + 1] ? many[0]->ids[t + 1] : -1));
+    for (int t = 0; t + 1 < set[0].length; t++)
+        CHECK(b.targets[t] == (set[0].mask[t + 1] ? set[0].ids[t + 1] : -1));
     float* d = floats((size_t)b.M);
     double sum = 0.0;
     model_forward(&m, &b);
@@ -1074,8 +1117,8 @@ static void test_loss_of_conversations(void) {
         largest = fmax(largest, fabs((double)gradient[i]));
     }
     CHECK(largest > 0.0 && worst < 1e-5 * largest);
-    // With dlogp = 0 there is no gradient at all. train_step: the same mean loss; |g| as computed here, whatever was in the
-    // gradients before; and they are clipped. Learning rate 0 moves nothing.
+    // With dlogp = 0 there is no gradient at all. train_step: the same mean loss; |g| as computed here,
+    // whatever was in the gradients before; and they are clipped. Learning rate 0 moves nothing.
     double norm, square = 0.0;
     for (size_t i = 0; i < m.grads.count; i++) square += (double)gradient[i] * (double)gradient[i];
     model_zero_grads(&m);
@@ -1097,7 +1140,8 @@ static void test_loss_of_conversations(void) {
 }
 
 static void test_update_without_scored_tokens(void) {
-    // Conversations in which the assistant says nothing: loss 0, norm 0, no NaN anywhere; so for no conversation at all.
+    // Conversations in which the assistant says nothing: loss 0, norm 0, no NaN anywhere; so for no
+    // conversation at all.
     Tokens t = {0};
     for (int i = 0; i < 9; i++) tokens_add(&t, 'a' + i, 0);
     const Tokens* list[2] = {&t, &t};
@@ -1115,9 +1159,9 @@ static void test_update_without_scored_tokens(void) {
 }
 
 int main(void) {
-    RUN(test_what_is_refused);          // these two copy the process, so they come before the first thread is made
+    RUN(test_what_is_refused);       // these two copy the process, so they come before the first thread is made
     RUN(test_prompt_too_long);
-    set_threads(2);                     // where there are threads
+    set_threads(2);                  // where there are threads
     RUN(test_exp_error);
     RUN(test_exp_at_the_joints);
     RUN(test_exp_at_the_ends);

@@ -52,7 +52,8 @@ static void tool_is_silent(void) {
     tokens_add(&t, PYTHON_START, 1), add_text(&t, "2+2"), tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 3 && forced[1] == '4');
     t.length = 0;
-    tokens_add(&t, PYTHON_START, 1), add_text(&t, "2+2"), tokens_add(&t, OUTPUT_START, 1), tokens_add(&t, PYTHON_END, 1);
+    tokens_add(&t, PYTHON_START, 1), add_text(&t, "2+2"), tokens_add(&t, OUTPUT_START, 1),
+        tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     // longer than EXPRESSION_SIZE
     t.length = 0;
@@ -66,7 +67,8 @@ static void tool_is_silent(void) {
 static void script_with_tool(void) {
     // sampled: a <start> 1 + 1 <end>; forced: <out> 2 </out>; sampled: b <assistant_end>
     Tokens s = {0};
-    add_text(&s, "a"), tokens_add(&s, PYTHON_START, 1), add_text(&s, "1+1"), tokens_add(&s, PYTHON_END, 1), add_text(&s, "b");
+    add_text(&s, "a"), tokens_add(&s, PYTHON_START, 1), add_text(&s, "1+1"), tokens_add(&s, PYTHON_END, 1),
+        add_text(&s, "b");
     tokens_add(&s, ASSISTANT_END, 1);
     Rollout* r = play_script(s.ids, s.length);
     static const int mask[11] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1};
@@ -74,7 +76,8 @@ static void script_with_tool(void) {
     CHECK(!memcmp(r->mask, mask, sizeof mask));
     CHECK(r->ids[6] == OUTPUT_START && r->ids[7] == '2' && r->ids[8] == OUTPUT_END);
     CHECK(count_masked(r->mask, r->length) == 8);
-    r->mask[6] = 1;                                  // an <|output_start|> that the model wrote itself is no use of the tool
+    // an <|output_start|> that the model wrote itself is no use of the tool
+    r->mask[6] = 1;
     CHECK(!used_tool(r));
     rollouts_free(r, 1), tokens_free(&s);
 }
@@ -150,8 +153,10 @@ static void forced_tokens_have_no_gradient(void) {
 }
 
 static void judged_by_the_books(void) {
-    // D2's four rollouts through judge_group: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
-    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83", "We get \\boxed{38}"};
+    // D2's four rollouts through judge_group: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the
+    // tool.
+    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                        "The final answer is 83", "We get \\boxed{38}"};
     Rollout* r[4], all[4];
     float reward[4], advantage[4];
     for (int k = 0; k < 4; k++) {
@@ -173,13 +178,15 @@ static void judged_by_the_books(void) {
 
 static RlOptions small_run(const char* out) {
     RlOptions o = rl_defaults();
-    o.num_samples = 4, o.examples_per_step = 3, o.num_steps = 4, o.eval_every = 0, o.sample.max_new_tokens = 12;
+    o.num_samples = 4, o.examples_per_step = 3, o.num_steps = 4, o.eval_every = 0,
+    o.sample.max_new_tokens = 12;
     o.lr = 1e-2f, o.init_lr_frac = 1.0f, o.out = out, o.log_every = 100;
     return o;
 }
 
-// The reward of a random model is 0 everywhere. So that there is a signal, the questions ask for what it writes: their answers
-// are such that reward_gsm8k is replaced by the parity of the first token, through advantage computed here.
+// The reward of a random model is 0 everywhere. So that there is a signal, the questions ask for what it
+// writes: their answers are such that reward_gsm8k is replaced by the parity of the first token, through
+// advantage computed here.
 static void one_update(Model* m, Optimizer* optimizer, long step) {
     enum { B = 3, K = 4 };
     Tokens prompts[B] = {{0}};
@@ -190,7 +197,8 @@ static void one_update(Model* m, Optimizer* optimizer, long step) {
         snprintf(question, sizeof question, "question %d of %ld", i, step);
         render_prompt(&prompts[i], question);
     }
-    Rollout* r = generate(m, prompts, B, K, (SampleOptions){9, 1.0f, 50, 1.0f}, tool_calculator, 1, (uint64_t)(step * B));
+    Rollout* r = generate(m, prompts, B, K, (SampleOptions){9, 1.0f, 50, 1.0f}, tool_calculator, 1,
+                          (uint64_t)(step * B));
     for (int i = 0; i < B; i++) {
         for (int k = 0; k < K; k++) reward[k] = (float)(r[i * K + k].ids[0] % 2);
         advantages_centered(advantage + i * K, reward, K);
@@ -223,7 +231,8 @@ static void updates_do_not_depend_on_threads(void) {
 }
 
 static void learns_what_is_rewarded(void) {
-    // "The first token is odd" pays 1. An untrained model does it half of the time; after 60 updates, nearly always.
+    // "The first token is odd" pays 1. An untrained model does it half of the time; after 60 updates, nearly
+    // always.
     Model m = tiny_model(8);
     Optimizer o = optimizer_new(&m.config);
     for (long s = 0; s < 60; s++) one_update(&m, &o, s);
@@ -238,7 +247,9 @@ static void learns_what_is_rewarded(void) {
 
 static void write_questions(const char* folder) {
     Text t = {0};
-    for (int i = 2; i < 12; i++) text_printf(&t, "{\"question\": \"%d+%d?\", \"answer\": \"<<%d+%d=%d>>%d\\n#### %d\"}\n", i, i, i, i, 2 * i, 2 * i, 2 * i);
+    for (int i = 2; i < 12; i++)
+        text_printf(&t, "{\"question\": \"%d+%d?\", \"answer\": \"<<%d+%d=%d>>%d\\n#### %d\"}\n", i, i, i, i,
+                    2 * i, 2 * i, 2 * i);
     write_file(folder, "questions.jsonl", &t);
     text_free(&t);
 }
@@ -264,10 +275,10 @@ static void resumed_run_is_the_same_run(void) {
     Option other[RL_OPTIONS] = {{0}};
     training_options(other + sampling_options(other, &p), &p);
     Questions q = load_questions(data, b.config.context, p.sample.max_new_tokens);
-    int order[16], chosen[3];
-    long epoch = -1;
+    int chosen[3];
+    Deck deck = deck_new(q.count, p.seed);
     for (long step = 0; step < 2; step++) {          // the first half by hand, with the schedule of the whole
-        pick_questions(chosen, order, &epoch, step, 3, q.count, p.seed);
+        deck_deal(chosen, &deck, step, 3);
         rl_step(&b, &ob, &q, chosen, &p, step, (double)p.lr * p.init_lr_frac * lr_schedule(step, 4, 0, 0.0));
     }
     save_rl(&p, &b, &ob, other, 2);
@@ -289,22 +300,24 @@ static void resumed_run_is_the_same_run(void) {
     char command[PATH_SIZE + 16];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     CHECK(system(command) == 0);
-    questions_free(&q), model_free(&a), model_free(&b), model_free(&c), optimizer_free(&oa), optimizer_free(&ob), optimizer_free(&oc);
+    free(deck.order), questions_free(&q), model_free(&a), model_free(&b), model_free(&c), optimizer_free(&oa),
+        optimizer_free(&ob), optimizer_free(&oc);
 }
 
 static void questions_come_in_a_new_order_each_epoch(void) {
     // 10 questions, 3 per update: updates 0..2 and the first of 3 are one epoch, each question once.
-    int order[10], chosen[3], seen[10] = {0}, again[3];
-    long epoch = -1, other = -1;
+    int chosen[3], seen[10] = {0}, again[3];
+    Deck deck = deck_new(10, 42), other = deck_new(10, 42);
     for (long step = 0; step < 3; step++) {
-        pick_questions(chosen, order, &epoch, step, 3, 10, 42);
+        deck_deal(chosen, &deck, step, 3);
         for (int i = 0; i < 3; i++) seen[chosen[i]]++;
     }
-    pick_questions(chosen, order, &epoch, 3, 3, 10, 42);
+    deck_deal(chosen, &deck, 3, 3);
     seen[chosen[0]]++;
     for (int i = 0; i < 10; i++) CHECK(seen[i] == 1);
-    pick_questions(again, order, &other, 3, 3, 10, 42);     // asked afresh, as after a resume
+    deck_deal(again, &other, 3, 3);                          // asked afresh, as after a resume
     CHECK(!memcmp(chosen, again, sizeof again));
+    free(deck.order), free(other.order);
 }
 
 // ---- evaluation
@@ -317,7 +330,8 @@ static void pass_at_k_reference(void) {
     CHECK_NEAR(pass_at_k(200, 1, 100), 0.5, 1e-13);
     CHECK(pass_at_k(10, 9, 2) == 1.0);
     CHECK(pass_at_k(0, 0, 1) == 0.0 && pass_at_k(4, 2, 0) == 0.0);
-    CHECK(pass_at_k(4, 2, 9) == pass_at_k(4, 2, 4) && pass_at_k(4, 9, 1) == 1.0 && pass_at_k(4, -1, 1) == 0.0);
+    CHECK(pass_at_k(4, 2, 9) == pass_at_k(4, 2, 4) && pass_at_k(4, 9, 1) == 1.0 &&
+          pass_at_k(4, -1, 1) == 0.0);
 }
 
 static void pass_at_k_is_unbiased(void) {
@@ -358,17 +372,24 @@ static void votes(void) {
 }
 
 static void same_question(void) {
-    Problem x[2] = {{(char*)"Tom has 3 pens, and buys 4.", (char*)"7"}, {(char*)"Tom has 3 pens and buys 5.", (char*)"8"}};
-    Problem y[3] = {{(char*)"tom has 3 pens and  buys 4", (char*)"7"}, {(char*)"Ana has 3 pens and buys 5!", (char*)"8"}, {(char*)"Ana has 3 pens and buys 6", (char*)"9"}};
+    Problem x[2] = {{(char*)"Tom has 3 pens, and buys 4.", (char*)"7"},
+                    {(char*)"Tom has 3 pens and buys 5.", (char*)"8"}};
+    Problem y[3] = {{(char*)"tom has 3 pens and  buys 4", (char*)"7"},
+                    {(char*)"Ana has 3 pens and buys 5!", (char*)"8"},
+                    {(char*)"Ana has 3 pens and buys 6", (char*)"9"}};
     Problems a = {x, 2}, b = {y, 3};
     CHECK(count_overlap(&a, &b, 0) == 1);                   // case, space and punctuation do not matter
-    // with names reduced, Ana's 3 and 5 is Tom's; "tom" without a capital is no name any more, and 6 is another number
+    // with names reduced, Ana's 3 and 5 is Tom's; "tom" without a capital is no name any more, and 6 is
+    // another number
     CHECK(count_overlap(&a, &b, 1) == 1);
 }
 
 static void readable(void) {
     Text t = {0};
-    append_readable(&t, "He has <|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>2.\n\x1b[2J\xff<|assistant_end|>");
+    append_readable(
+        &t,
+        "He has "
+        "<|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>2.\n\x1b[2J\xff<|assistant_end|>");
     CHECK_TEXT(t.data, "He has [1+1 -> 2]2.\n\\x1B[2J\\xFF");
     text_free(&t);
 }
