@@ -55,6 +55,9 @@ lib: librl.so                      ## librl.so, the chapter functions for other 
 data: build/generate               ## write data/*.jsonl anew (the same bytes)
 	./build/generate data
 
+golden: build/test_golden          ## write tests/golden and docs/claims.md anew, to be read in the diff
+	./build/test_golden --write
+
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)
 
@@ -84,4 +87,4 @@ help:                              ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 FORCE:
-.PHONY: all run test bench lib data clean help FORCE
+.PHONY: all run test bench lib data golden clean help FORCE

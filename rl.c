@@ -1103,6 +1103,12 @@ double masked_mean(const float* x, const int* mask, int n) {
     return count ? sum / count : 0.0;
 }
 
+static int count_masked(const int* mask, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++) count += mask[i] != 0;
+    return count;
+}
+
 // The hand-made example: five tokens, the prompt "2 + 2 =", the completion "4 <end>", and logits that are
 // whole numbers. By hand, for the two tokens of the completion:
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
@@ -1184,26 +1190,31 @@ static void print_example_as_table(const float* logp, const int* shifted) {
     printf("\n\n");
 }
 
-// What the right lines and the two slips make of the same numbers.
-static void print_example_sums(const float* logp, const int* shifted) {
-    const int all[EXAMPLE_T] = {1, 1, 1, 1, 1, 1};
-    // No shift: z_t looked up at id_t. Handing token_logprobs the ids one place later undoes its shift; it
-    // then reads EXAMPLE_T rows of logits and returns EXAMPLE_T numbers, to which the unshifted mask fits.
-    int late_ids[EXAMPLE_T + 1] = {0};
-    float unshifted[EXAMPLE_T], right, everything, no_shift, late_mask;
-    memcpy(late_ids + 1, example_ids, sizeof example_ids);
-    token_logprobs(unshifted, example_logits, late_ids, 1, EXAMPLE_T + 1, EXAMPLE_V);
-    sequence_logprobs(&right, logp, shifted, 1, EXAMPLE_T - 1);
-    sequence_logprobs(&everything, logp, all, 1, EXAMPLE_T - 1);
-    sequence_logprobs(&no_shift, unshifted, example_mask, 1, EXAMPLE_T);
-    sequence_logprobs(&late_mask, logp, example_mask, 1, EXAMPLE_T - 1);
-    const char* line = "   %-36s %9.4f %9.4f  %s\n";
-    printf("Log-prob of the completion, log pi(y|x) in nats, and pi(y|x):\n");
-    printf(line, "right: shifted ids, shifted mask", right, exp(right), "as worked by hand");
-    printf(line, "without the mask, prompt included", everything, exp(everything), "prompt counted too");
-    printf(line, "slip 1: ids not shifted", no_shift, exp(no_shift), "row t asked about t");
-    printf(line, "slip 2: mask not shifted", late_mask, exp(late_mask), "first token lost");
-    printf("   mean per token, for comparing lengths %8.4f\n\n", masked_mean(logp, shifted, EXAMPLE_T - 1));
+static void print_mask_line(const char* name, const float* logp, const int* mask, int n) {
+    float sum;
+    sequence_logprobs(&sum, logp, mask, 1, n);
+    printf("   %-35s %6d %11.4f %10.4f %10.4g\n", name, count_masked(mask, n), (double)sum,
+           masked_mean(logp, mask, n), exp((double)sum));
+}
+
+// The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
+// the rollout has it, not shifted. The first `prompt` tokens are the question.
+static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
+    float *logp = allocate((size_t)T, sizeof(float)), *late = allocate((size_t)T, sizeof(float));
+    int *shifted = allocate((size_t)T, sizeof(int)), *every = allocate((size_t)T, sizeof(int)),
+        *answer = allocate((size_t)T, sizeof(int)), *late_ids = allocate((size_t)T + 1, sizeof(int));
+    for (int t = 0; t < T; t++) every[t] = 1, answer[t] = t >= prompt, late_ids[t + 1] = ids[t];
+    token_logprobs(logp, logits, ids, 1, T, V);
+    token_logprobs(late, logits, late_ids, 1, T + 1, V); // ids one place later: that undoes the shift
+    shift_mask(shifted, mask, 1, T), shift_mask(answer, answer, 1, T);
+    printf("   %-35s %6s %11s %10s %10s\n", "", "tokens", "sum, nats", "per token", "exp(sum)");
+    print_mask_line("right: ids and mask shifted", logp, shifted, T - 1);
+    print_mask_line("without the mask: prompt counted", logp, every, T - 1);
+    print_mask_line("mask not shifted: the wrong tokens", logp, mask, T - 1);
+    print_mask_line("ids not shifted: row t asks about t", late, mask, T);
+    if (count_masked(answer, T - 1) > count_masked(shifted, T - 1))
+        print_mask_line("forced tokens counted as chosen", logp, answer, T - 1);
+    free(logp), free(late), free(shifted), free(every), free(answer), free(late_ids);
 }
 
 static void print_underflow(void) {
@@ -1242,7 +1253,9 @@ static void lesson_3(void) {
     printf("LESSON 3. The language model as policy (D3 section 3)\n\n");
     print_example_as_mdp(logp);
     print_example_as_table(logp, shifted);
-    print_example_sums(logp, shifted);
+    printf("Log-prob of the completion: right, and with the usual slips:\n\n");
+    print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
+    printf("\n   The first line is the one worked by hand in the chapter.\n\n");
     printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
            entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
     print_underflow();
@@ -1986,12 +1999,6 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-static int count_masked(const int* mask, int n) {
-    int count = 0;
-    for (int i = 0; i < n; i++) count += mask[i] != 0;
-    return count;
-}
-
 // A rollout's text, special tokens by name: what the reward function reads. Lives until text_free().
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
@@ -2055,7 +2062,7 @@ static const char* token_text(char* text, int id) {
 static const char* tool_state_name(const Rollout* r, int t) {
     static const char* const names[] = {"idle", "reading", "called"};
     int from;
-    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answering";
+    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answers";
 }
 
 // A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
@@ -2083,6 +2090,51 @@ static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rol
     batch_free(&b);
 }
 
+// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
+// not the model's choice.
+static void print_nats(double x, int sampled) {
+    double size = fabs(x);
+    if (sampled) printf(" %7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    else printf("       -");
+}
+
+static void print_change(double x, int sampled) { // the same with its sign
+    double size = fabs(x);
+    if (!sampled || size < 5e-5) print_nats(0.0, sampled);
+    else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+}
+
+// A rollout as a table: one line per token, and the sums in the last line.
+//   logp (length)    log pi of each sampled token, nats
+//   other (length)   the same under a second model, or NULL; the first is then called A and this one B
+//   slope (length)   d(loss)/d(log pi) of a loss that is linear in log pi, or NULL. A token's share of such a
+//                    loss is slope * log pi. Both are printed in thousandths.
+static void print_tokens(const Rollout* r, const float* logp, const float* other, const float* slope) {
+    int width = other && slope ? 13 : 19, cut = width < 19 ? 2 : 0; // 13: special tokens without <| and |>
+    double sum = 0.0, sum_other = 0.0, share = 0.0;
+    char text[24], left[64];
+    printf("  t  id %-*s who     m%8s", width, "token", other ? "logp A" : "log pi");
+    printf("%s%s tool\n", other ? "  logp B   B - A" : "", slope ? "   share   slope" : "");
+    for (int t = 0; t < r->length; t++) {
+        const char* name = token_text(text, r->ids[t]);
+        int strip = r->ids[t] >= BOS && r->ids[t] < VOCAB_SIZE ? cut : 0, sampled = r->mask[t];
+        printf("%3d %3d %-*.*s %-7s %d", t, r->ids[t], width, (int)strlen(name) - 2 * strip, name + strip,
+               sampled ? "sampled" : "forced", sampled);
+        print_nats(logp[t], sampled);
+        if (other) print_nats(other[t], sampled), print_change((double)other[t] - logp[t], sampled);
+        if (slope) print_nats(0.0 + 1e3 * slope[t] * logp[t], 1), print_nats(0.0 + 1e3 * slope[t], 1);
+        printf(" %s\n", tool_state_name(r, t));
+        if (sampled) sum += logp[t], sum_other += other ? other[t] : 0.0f;
+        if (slope) share += 1e3 * slope[t] * logp[t];
+    }
+    snprintf(left, sizeof left, "sum over %d sampled of %d", count_masked(r->mask, r->length), r->length);
+    printf("%-*s", width + 18, left);
+    print_nats(sum, 1);
+    if (other) print_nats(sum_other, 1), print_change(sum_other - sum, 1);
+    if (slope) print_nats(0.0 + share, 1);
+    printf("\n");
+}
+
 static void lesson_6(void) {
     const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
     Tokens prompt = {0}, script = {0};
@@ -2107,16 +2159,10 @@ static void lesson_6(void) {
     printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
            "real one.\n\n",
            VOCAB_SIZE, -log(VOCAB_SIZE));
-    printf("   t   id  token              who      mask   log pi  tool\n");
-    double sum = 0.0, forced = 0.0;
-    for (int t = 0; t < r->length; t++) {
-        char text[24];
-        printf("%4d %4d  %-18s %-8s %4d %8.4f  %s\n", t, r->ids[t], token_text(text, r->ids[t]),
-               r->mask[t] ? "sampled" : "forced", r->mask[t], (double)r->logp[t], tool_state_name(r, t));
-        sum += r->logp[t], forced += !r->mask[t];
-    }
-    printf("\nlog pi(y|x) = %.4f: the sum over the %d sampled tokens. The %d forced ones are\n", sum,
-           count_masked(r->mask, r->length), (int)forced);
+    print_tokens(r, r->logp, NULL, NULL);
+    int sampled = count_masked(r->mask, r->length);
+    printf("\nThis sum over the %d sampled tokens is log pi(y|x). The %d forced ones are\n", sampled,
+           r->length - sampled);
     printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
            "get no gradient.\n");
     printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
@@ -5095,6 +5141,1388 @@ int calculate(const char* expression, char* out, int cap) {
 }
 
 // ==========================================================================================================
+// The claims ledger: ./rl claims
+// ==========================================================================================================
+//
+// The checkable statements of the three documents, in our own words, each with the function that computes it.
+// The number that a document claims may stand here; the number that is found never does: it comes out of the
+// chapters' functions, and the verdict comes out of the two. Break a chapter, and a verdict here turns over.
+//
+// A check writes what it found and returns one of three verdicts:
+//
+//     holds                      as the document says it
+//     holds with a condition     not in general, but under a condition that the found text names
+//     does not hold as printed   the computation says otherwise; the found text says what is true instead
+//
+// Statements about the history of a model, or about work that somebody else measured, are not here: nothing
+// in this file could prove them wrong.
+
+typedef enum { HOLDS, HOLDS_WITH_CONDITION, DOES_NOT_HOLD, VERDICTS } Verdict;
+
+static const char* const verdict_names[VERDICTS] = {"holds", "holds with a condition",
+                                                    "does not hold as printed"};
+
+typedef Verdict (*ClaimCheck)(Text* found);
+
+typedef struct {
+    int document;                  // 1, 2, 3 for D1, D2, D3
+    const char *place, *statement; // where in the document, and what it says, in our words
+    ClaimCheck check;
+} Claim;
+
+static Verdict decide(int as_printed, int under_condition) {
+    return as_printed ? HOLDS : under_condition ? HOLDS_WITH_CONDITION : DOES_NOT_HOLD;
+}
+
+// A printed number holds when the computed one rounds to it, at the decimals that are printed; and on the
+// condition that it was cut, not rounded, when its first decimals agree.
+static Verdict compare_printed(double computed, double claimed, int decimals) {
+    double unit = pow(10.0, -decimals), slack = 1e-9 * fmax(unit, fabs(claimed));
+    int rounded = fabs(computed - claimed) <= 0.5 * unit + slack;
+    int cut = computed >= claimed - slack && computed < claimed + unit;
+    return decide(rounded, cut);
+}
+
+// The 27-answer model of chapter 4, ready to be asked: toy_fill's logits number k at a scale, with the 0/1
+// reward.
+typedef struct {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
+    double J, value[TOY_STATES], grad[TOY_PARAMS]; // expected reward, V of each prefix, gradient of J
+} Toy;
+
+static Toy toy_new(int k, double scale) {
+    Toy toy;
+    toy_fill(toy.theta, TOY_PARAMS, k, scale);
+    toy_log_policy(toy.logp, toy.theta);
+    toy_rewards(toy.reward);
+    toy.J = toy_solve(toy.value, toy.grad, toy.logp, toy.reward);
+    return toy;
+}
+
+// ---- D1
+
+static const float sixteen_rewards[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+
+// The first c of K rewards are 1.
+static void reward_first(float* reward, int K, int c) {
+    for (int k = 0; k < K; k++) reward[k] = k < c ? 1.0f : 0.0f;
+}
+
+static Verdict claim_start_model(Text* found) {
+    double never = no_signal_odds(0.0, 16), rare = no_signal_odds(0.001, 16), often = no_signal_odds(0.2, 16);
+    text_printf(found,
+                "share of groups of 16 without any signal: %.4g when no answer is ever right, %.4f when 1 "
+                "in 1000 is, %.4f when 1 in 5 is",
+                never, rare, often);
+    return decide(never == 1.0 && rare > 0.9 && often < 0.1, 0);
+}
+
+static Verdict claim_temperature(Text* found) {
+    const double temperatures[] = {1.0, 0.3, 0.1, 0.02};
+    double last = 0.0;
+    int rises = 1;
+    text_printf(found, "27-answer model, odds that a group of 16 has no signal:");
+    for (int i = 0; i < 4; i++) {
+        double silent = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
+        text_printf(found, "%s %.4f at temperature %g", i ? "," : "", silent, temperatures[i]);
+        rises &= silent > last;
+        last = silent;
+    }
+    return decide(rises && last > 0.99, 0);
+}
+
+static Verdict claim_silent_group(Text* found) {
+    float reward[16], adv[16], logp[32], dlogp[32];
+    int mask[32], not_zero = 0;
+    for (int i = 0; i < 32; i++) logp[i] = -1.0f, mask[i] = 1;
+    for (int all_right = 0; all_right <= 1; all_right++) {
+        for (int rule = 0; rule < RULES; rule++) {
+            reward_first(reward, 16, all_right ? 16 : 0);
+            advantages_by_rule(adv, reward, 16, rule);
+            loss_policy_gradient(dlogp, logp, adv, mask, 16, 2, NORM_TOKEN_MEAN);
+            for (int k = 0; k < 16; k++) not_zero += adv[k] != 0.0f; // a NaN is not 0 either
+            for (int i = 0; i < 32; i++) not_zero += dlogp[i] != 0.0f;
+        }
+    }
+    text_printf(found,
+                "16 equal rewards, all 0 or all 1, under %d rules: %d advantages or gradients differ from 0",
+                RULES, not_zero);
+    return decide(not_zero == 0, 0);
+}
+
+// The number behind the FIRST ####: the same function, on the text up to the second mark.
+static int extract_first_hash(char* out, int cap, const char* text) {
+    char head[128];
+    const char* first = strstr(text, "####");
+    const char* second = first ? strstr(first + 4, "####") : NULL;
+    snprintf(head, sizeof head, "%.*s", second ? (int)(second - text) : (int)strlen(text), text);
+    return extract_hash_answer(head, out, cap);
+}
+
+static Verdict claim_last_hash(Text* found) {
+    const char* const texts[] = {"17+25=42. #### 42", "#### $1,000 in all", "#### 41, no, #### 42"};
+    int same[3];
+    char first[64], last[64];
+    for (int i = 0; i < 3; i++) {
+        extract_first_hash(first, sizeof first, texts[i]);
+        extract_hash_answer(texts[i], last, sizeof last);
+        same[i] = !strcmp(first, last);
+    }
+    text_printf(found,
+                "\"%s\": the last is %s, the first %s. nanochat's code searches for the first, this program "
+                "for the last. With a single mark: %s",
+                texts[2], last, first, same[0] && same[1] ? "no difference" : "a difference");
+    return decide(same[0] && same[1] && same[2], same[0] && same[1]);
+}
+
+static Verdict claim_same_number(Text* found) {
+    const char* const right[] = {"#### 42", "#### 42.", "#### 42.0", "#### $42", "#### +42", "#### 84/2"};
+    const char* const wrong[] = {"#### 41", "#### 420", "#### forty-two", "The answer is 42"};
+    int paid = 0, spelled = 0, wrongly = 0;
+    for (int i = 0; i < 6; i++) {
+        paid += reward_gsm8k(right[i], "... #### 42") == 1.0f;
+        spelled += !strcmp(right[i] + 5, "42");
+    }
+    for (int i = 0; i < 4; i++) wrongly += reward_gsm8k(wrong[i], "... #### 42") != 0.0f;
+    text_printf(found,
+                "6 spellings of 42: %d get 1 (comparing strings: %d); another number, a word, no mark: %d "
+                "of 4 get something",
+                paid, spelled, wrongly);
+    return decide(paid == 6 && wrongly == 0, 0);
+}
+
+static Verdict claim_lucky_guess(Text* found) {
+    float reward = reward_gsm8k("No idea. Let us say 6+6=13. #### 42", "6*7=<<6*7=42>>42 #### 42");
+    text_printf(found,
+                "a response without a right step that ends in #### 42 gets %g; 16 guesses from 100 numbers, "
+                "none twice, hit with probability %.4f",
+                reward, pass_at_k(100, 1, 16));
+    return decide(reward == 1.0f, 0);
+}
+
+// Follows a reward by 300 steps of exact gradient ascent; returns the chance of a right answer that this
+// leads to.
+static double toy_pass_after(const Toy* toy, const double* reward) {
+    double theta[TOY_PARAMS], nothing[TOY_PARAMS] = {0}, logp[TOY_PARAMS], value[TOY_STATES],
+                              grad[TOY_PARAMS];
+    memcpy(theta, toy->theta, sizeof theta);
+    toy_ascend(theta, nothing, reward, 0.0, 1.0, 0.0, 300);
+    toy_log_policy(logp, theta);
+    return toy_solve(value, grad, logp, toy->reward);
+}
+
+// Variance of one rollout's gradient, with the mean reward as baseline, over the square of its mean.
+static double toy_relative_noise(const double* logp, const double* reward) {
+    double value[TOY_STATES], grad[TOY_PARAMS], baseline[TOY_STATES],
+        J = toy_solve(value, grad, logp, reward);
+    for (int s = 0; s < TOY_STATES; s++) baseline[s] = J;
+    double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_WHOLE);
+    return variance / inner_product(grad, grad, TOY_PARAMS);
+}
+
+static int toy_digit_sum(int y) { return y / 9 + y / 3 % 3 + y % 3; }
+
+// A reward with steps: 1 for a digit sum of 3, less by 1/3 for each that it is off.
+static double toy_closeness(int y) { return 1.0 - abs(toy_digit_sum(y) - 3) / 3.0; }
+
+static Verdict claim_finer_reward(Text* found) {
+    Toy toy = toy_new(1, 1.0);
+    double reward[3][TOY_PARAMS] = {{0}}, noise[3], pass[3];
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        reward[0][TOY_LAST + y] = toy_verify(y);
+        reward[1][TOY_LAST + y] = toy_closeness(y);
+        reward[2][TOY_LAST + y] = toy_digit_sum(y) / 6.0;
+    }
+    for (int k = 0; k < 3; k++) {
+        noise[k] = toy_relative_noise(toy.logp, reward[k]);
+        pass[k] = toy_pass_after(&toy, reward[k]);
+    }
+    text_printf(
+        found,
+        "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, %.2f for "
+        "closeness to 3, %.2f for the size of the sum. Right after training: %.3f, %.3f, %.3f. Calmer, on "
+        "condition that it still aims at the right answer",
+        noise[0], noise[1], noise[2], pass[0], pass[1], pass[2]);
+    int close = noise[1] < noise[0] && pass[1] > 0.9, size = noise[2] < noise[0] && pass[2] > 0.9;
+    return decide(close && size, close);
+}
+
+static Verdict claim_mean(Text* found) {
+    float adv[16];
+    advantages_centered(adv, sixteen_rewards, 16);
+    double mean = (double)sixteen_rewards[0] - adv[0];
+    text_printf(found, "reward %g minus its advantage %.4f is the mean, %.4f", sixteen_rewards[0], adv[0],
+                mean);
+    return compare_printed(mean, 0.1875, 4);
+}
+
+static Verdict claim_signs(Text* found) {
+    float reward[16], adv[16];
+    int wrong = 0;
+    double largest_sum = 0.0;
+    for (int c = 1; c < 16; c++) {
+        double sum = 0.0;
+        reward_first(reward, 16, c);
+        advantages_centered(adv, reward, 16);
+        for (int k = 0; k < 16; k++) wrong += reward[k] > 0.0f ? !(adv[k] > 0.0f) : !(adv[k] < 0.0f);
+        for (int k = 0; k < 16; k++) sum += adv[k];
+        largest_sum = fmax(largest_sum, fabs(sum));
+    }
+    advantages_centered(adv, sixteen_rewards, 16);
+    text_printf(found,
+                "here %+.4f and %+.4f; in the 15 mixed groups of 16: %d wrong signs, and the advantages of "
+                "a group add up to %.2g",
+                adv[0], adv[2], wrong, largest_sum < 1e-6 ? 0.0 : largest_sum);
+    return decide(wrong == 0 && largest_sum < 1e-6, 0);
+}
+
+static Verdict claim_right_up(Text* found) {
+    Toy toy = toy_new(1, 1.0);
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
+    int up = 0, down = 0, right = 0;
+    for (int e = 0; e < TOY_PARAMS; e++) theta[e] = toy.theta[e] + 0.1 * toy.grad[e];
+    toy_log_policy(logp, theta);
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        double change = toy_sum_along(logp, y) - toy_sum_along(toy.logp, y);
+        right += toy_verify(y) > 0.0;
+        up += toy_verify(y) > 0.0 && change > 0.0;
+        down += toy_verify(y) == 0.0 && change < 0.0;
+    }
+    double J = toy_solve(value, grad, logp, toy.reward);
+    text_printf(
+        found,
+        "one exact step on the 27 answers: %d of %d right ones rise, %d of %d wrong ones fall. Answers "
+        "share prefixes and pull each other along. Taken together the right ones rise, %.4f to %.4f",
+        up, right, down, TOY_ANSWERS - right, toy.J, J);
+    return decide(up == right && down == TOY_ANSWERS - right, J > toy.J);
+}
+
+// Largest |log pi - log pi_sampler| over draws from 265 logits, one per token of this vocabulary.
+static double sampler_gap(SampleOptions options) {
+    double filled[VOCAB_SIZE], largest = 0.0;
+    float logits[VOCAB_SIZE], work[2 * VOCAB_SIZE], logp, logp_sampler;
+    Rng rng = {1};
+    toy_fill(filled, VOCAB_SIZE, 1, 3.0);
+    for (int v = 0; v < VOCAB_SIZE; v++) logits[v] = (float)filled[v];
+    for (int i = 0; i < 200; i++) {
+        sample_token(&logp, &logp_sampler, logits, VOCAB_SIZE, options, &rng, work);
+        largest = fmax(largest, fabs((double)logp - logp_sampler));
+    }
+    return largest;
+}
+
+static Verdict claim_on_policy(Text* found) {
+    double plain = sampler_gap((SampleOptions){1, 1.0f, 0, 1.0f}),
+           top_k = sampler_gap((SampleOptions){1, 1.0f, 50, 1.0f});
+    double cool = sampler_gap((SampleOptions){1, 0.8f, 0, 1.0f});
+    text_printf(found,
+                "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with "
+                "top-k 50 (D1's setting) %.3f, temperature 0.8 %.3f. Exactly on-policy at temperature 1 "
+                "without top-k",
+                VOCAB_SIZE, plain < 1e-5 ? "0" : "not 0", top_k, cool);
+    return decide(plain < 1e-5 && top_k < 1e-5, plain < 1e-5);
+}
+
+static Verdict claim_no_clip(Text* found) {
+    const float logp[4] = {-0.5f, -1.0f, -1.5f, -2.0f}, old[4] = {-1.5f, -1.0f, -1.5f, -2.0f},
+                adv[2] = {0.75f, -0.25f};
+    const int mask[4] = {1, 1, 1, 1};
+    float plain[4], clipped[4], drifted[4];
+    double gap = 0.0;
+    loss_policy_gradient(plain, logp, adv, mask, 2, 2, NORM_TOKEN_MEAN);
+    loss_clip(clipped, logp, logp, adv, mask, 2, 2, 0.2f, 0.2f, NORM_TOKEN_MEAN);
+    loss_clip(drifted, logp, old, adv, mask, 2, 2, 0.2f, 0.2f, NORM_TOKEN_MEAN);
+    for (int i = 0; i < 4; i++) gap = fmax(gap, fabs((double)plain[i] - clipped[i]));
+    text_printf(found,
+                "samples of the current policy: clipped and plain gradient differ by %.2g; on a token whose "
+                "ratio has drifted to e the clipped one is %g, the plain one %.4f",
+                gap, fabs((double)drifted[0]), plain[0]);
+    return decide(gap == 0.0 && plain[0] != 0.0f && drifted[0] == 0.0f, 0);
+}
+
+// What token mean and sequence sum give the same token: the first divided by the second, for two answers.
+static double normalization_factor(int length_1, int length_2, double* spread) {
+    enum { T1 = 40 };
+    float logp[2 * T1], mean[2 * T1], sum[2 * T1], adv[2] = {0.5f, -0.5f};
+    int mask[2 * T1];
+    for (int t = 0; t < T1; t++) {
+        logp[t] = logp[T1 + t] = -1.0f;
+        mask[t] = t < length_1, mask[T1 + t] = t < length_2;
+    }
+    loss_policy_gradient(mean, logp, adv, mask, 2, T1, NORM_TOKEN_MEAN);
+    loss_policy_gradient(sum, logp, adv, mask, 2, T1, NORM_SEQUENCE_SUM);
+    double factor = (double)mean[0] / sum[0];
+    for (int i = 0; i < 2 * T1; i++)
+        if (mask[i]) *spread = fmax(*spread, fabs((double)mean[i] / sum[i] - factor));
+    return factor;
+}
+
+static Verdict claim_equivalent_loss(Text* found) {
+    double spread = 0.0, brief = normalization_factor(3, 1, &spread),
+           lengthy = normalization_factor(30, 10, &spread);
+    text_printf(found,
+                "within one question every token's gradient is multiplied by one factor. It is %.3g for "
+                "answers of 3 and 1 tokens, %.3g for 30 and 10: between questions, long answers count less",
+                brief, lengthy);
+    return decide(spread < 1e-6 && fabs(brief - lengthy) < 1e-6, spread < 1e-6);
+}
+
+// A rollout that calls the tool: the text that was forced, and the gradient that forced and sampled tokens
+// get. The log-probabilities of forced tokens are NaN here: whoever read one would show it.
+static Verdict claim_mask(Text* found) {
+    Tokens script = {0};
+    Text forced = {0};
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "12*3", 4, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, "#### 36", 7, 1);
+    Rollout* r = play_script(script.ids, script.length);
+    float *dlogp = allocate((size_t)r->length, sizeof(float)), adv = 0.5f;
+    int moved = 0, sampled = 0;
+    for (int t = 0; t < r->length; t++) {
+        r->logp[t] = r->mask[t] ? -1.0f : NAN;
+        if (!r->mask[t]) decode_tokens(&forced, r->ids + t, 1, 1);
+    }
+    loss_policy_gradient(dlogp, r->logp, &adv, r->mask, 1, r->length, NORM_TOKEN_MEAN);
+    for (int t = 0; t < r->length; t++) {
+        moved += !r->mask[t] && dlogp[t] != 0.0f;
+        sampled += r->mask[t] && dlogp[t] != 0.0f;
+    }
+    text_printf(found,
+                "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the %d "
+                "sampled ones %d",
+                forced.data ? forced.data : "nothing", r->length - script.length, moved, script.length,
+                sampled);
+    int as_printed = forced.data && !strcmp(forced.data, "<|output_start|>36<|output_end|>") && moved == 0 &&
+                     sampled == script.length;
+    text_free(&forced), tokens_free(&script), rollouts_free(r, 1), free(dlogp);
+    return decide(as_printed, 0);
+}
+
+static Verdict claim_pass_meaning(Text* found) {
+    double once = 0.0, sixteen = 0.0, p = 0.2;
+    for (int c = 0; c <= 32; c++) {
+        once += binomial(32, c, p) * pass_at_k(32, c, 1);
+        sixteen += binomial(32, c, p) * pass_at_k(32, c, 16);
+    }
+    text_printf(found,
+                "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 "
+                "%.6f; 1-0.8^16 = %.6f",
+                once, sixteen, 1.0 - pow(1.0 - p, 16));
+    return decide(fabs(once - p) < 1e-12 && fabs(sixteen - (1.0 - pow(1.0 - p, 16))) < 1e-12, 0);
+}
+
+static Verdict claim_pass_rises(Text* found) {
+    int falls = 0, steps = 0, level = 0;
+    for (int n = 2; n <= 16; n++)
+        for (int c = 0; c <= n; c++)
+            for (int k = 1; k < n; k++, steps++) {
+                falls += pass_at_k(n, c, k + 1) < pass_at_k(n, c, k);
+                level += pass_at_k(n, c, k + 1) == pass_at_k(n, c, k);
+            }
+    text_printf(found,
+                "3 right of 16: %.4f, %.4f, %.4f, %.4f for k = 1, 2, 4, 8. All cases up to 16 samples: %d "
+                "steps from k to k+1, %d falls; %d stay level, at 0 or at 1",
+                pass_at_k(16, 3, 1), pass_at_k(16, 3, 2), pass_at_k(16, 3, 4), pass_at_k(16, 3, 8), steps,
+                falls, level);
+    return decide(falls == 0 && pass_at_k(16, 3, 8) > pass_at_k(16, 3, 1), 0);
+}
+
+static Verdict claim_pass_not_accuracy(Text* found) {
+    double rare = pass_at_k(16, 1, 16), always = pass_at_k(16, 16, 16);
+    text_printf(
+        found,
+        "1 right of 16 and 16 right of 16 have the same pass@16, %g and %g; their pass@1 is %.4f and %g",
+        rare, always, pass_at_k(16, 1, 1), pass_at_k(16, 16, 1));
+    return decide(rare == always && pass_at_k(16, 1, 1) < 0.1 && pass_at_k(16, 16, 1) == 1.0, 0);
+}
+
+// ---- D2
+
+static const char* const four_responses[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                              "The final answer is 83", "We get \\boxed{38}"};
+
+static Verdict claim_equation(Text* found) {
+    double x = solve_linear("(3x-9)/2", "x+37");
+    text_printf(found, "(3x-9)/2 = x+37 at x = %.10g", x);
+    return compare_printed(x, 83.0, 0);
+}
+
+static Verdict claim_price(Text* found) {
+    double start = 15.2 / 10.1, later = (52.0 - 15.2) / (862.6 - 10.1), vote[3];
+    for (int i = 0; i < 3; i++) {
+        Rng rng = {11};
+        vote[i] = vote_sampled(0.45, 9, i == 0 ? 1 : i == 1 ? 4 : 16, 20000, &rng);
+    }
+    double early = (vote[1] - vote[0]) / 3.0, late = (vote[2] - vote[1]) / 12.0;
+    text_printf(
+        found,
+        "%.1f times the time for %.2f times the score: %.4g points a minute at first, %.4g for each further "
+        "one. A vote of our own (one answer right with 0.45): %.3f more per vote up to 4, %.3f up to 16",
+        862.6 / 10.1, 52.0 / 15.2, start, later, early, late);
+    return decide(later < start && late < early && late > 0.0, 0);
+}
+
+static Verdict claim_comparison(Text* found) {
+    const float reward[4] = {1, 1, 0, 0}, shifted[4] = {6, 6, 5, 5};
+    float adv[4], same[4];
+    double gap = 0.0;
+    advantages_grpo(adv, reward, 4, 1e-8f);
+    advantages_grpo(same, shifted, 4, 1e-8f);
+    for (int k = 0; k < 4; k++) gap = fmax(gap, fabs((double)adv[k] - same[k]));
+    double exact = expected_gradient(0.3, 8, RULE_RLOO) / (0.3 * (1.0 - 0.3));
+    text_printf(found,
+                "5 more for every answer changes GRPO's advantages by %.2g: only the comparison counts. "
+                "Without a value model, RLOO's expected gradient is %.6f times the true one",
+                gap, exact);
+    return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
+}
+
+// Scores of four answers from nothing but the odds with which each beats each, by descent on
+// loss_reward_model.
+static Verdict claim_pairs(Text* found) {
+    const double truth[4] = {2.0, 1.0, 0.5, -1.0};
+    double score[4] = {0}, gap = 0.0;
+    for (int step = 0; step < 1000; step++) {
+        double grad[4] = {0};
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) {
+                float chosen, rejected;
+                if (i == j) continue;
+                loss_reward_model(&chosen, &rejected, (float)score[i], (float)score[j]);
+                grad[i] += sigmoid(truth[i] - truth[j]) * chosen;
+                grad[j] += sigmoid(truth[i] - truth[j]) * rejected;
+            }
+        for (int i = 0; i < 4; i++) score[i] -= 0.5 * grad[i];
+    }
+    for (int i = 1; i < 4; i++) gap = fmax(gap, fabs((score[0] - score[i]) - (truth[0] - truth[i])));
+    text_printf(
+        found,
+        "four answers, differences of score 1, 0.5, 1.5; learned from pairs alone: %.4f, %.4f, %.4f. (The "
+        "level stays free: only differences are learned)",
+        score[0] - score[1], score[1] - score[2], score[2] - score[3]);
+    return decide(gap < 1e-4, 0);
+}
+
+static Verdict claim_four(Text* found) {
+    const float claimed[4] = {1, 1, 0, 0};
+    int same = 0;
+    text_printf(found, "rewards");
+    for (int i = 0; i < 4; i++) {
+        float reward = reward_boxed(four_responses[i], "83");
+        same += reward == claimed[i];
+        text_printf(found, "%s%g", i ? ", " : " [", reward);
+    }
+    text_printf(found, "]");
+    return decide(same == 4, 0);
+}
+
+static Verdict claim_r3(Text* found) {
+    char answer[64];
+    float strict = reward_boxed(four_responses[2], "83");
+    extract_lenient(four_responses[2], answer, sizeof answer);
+    int fallback = answers_equal(answer, "83");
+    text_printf(found, "r3 without a fallback: %g; with one (the last number, %s): %d", strict, answer,
+                fallback);
+    return decide(strict == 0.0f && fallback == 1, 0);
+}
+
+static Verdict claim_format_inside(Text* found) {
+    const char* const cases[] = {"\\boxed{83}", "83", "\\boxed{38}", "38"};
+    float reward[4];
+    for (int i = 0; i < 4; i++) reward[i] = reward_boxed(cases[i], "83");
+    text_printf(found, "right and boxed %g, right only %g, boxed only %g, neither %g", reward[0], reward[1],
+                reward[2], reward[3]);
+    return decide(reward[0] == 1.0f && reward[1] == 0.0f && reward[2] == 0.0f && reward[3] == 0.0f, 0);
+}
+
+static Verdict claim_split(Text* found) {
+    Problem train[] = {{"Tom has 3 pens.", ""}, {"How far is it?", ""}},
+            exam[] = {{"tom has 3 pens", ""}, {"Why?", ""}, {"When?", ""}};
+    const Problems a = {.list = train, .count = 2}, b = {.list = exam, .count = 3};
+    int all = 12500, held_out = 500, shared = count_overlap(&a, &b, 0);
+    text_printf(
+        found,
+        "%d - %d = %d, the exam is %.1f%% of all. Kept apart is something to check: of 3 exam questions "
+        "with one leaked, respelled, count_overlap finds %d",
+        all, held_out, all - held_out, 100.0 * held_out / all, shared);
+    Verdict sum = compare_printed(all - held_out, 12000.0, 0);
+    return shared == 1 ? sum : DOES_NOT_HOLD;
+}
+
+static Verdict claim_near_miss(Text* found) {
+    float near = reward_boxed("\\boxed{83.01}", "83"), far = reward_boxed("\\boxed{a banana}", "83");
+    text_printf(found, "83.01 gets %g, \"a banana\" gets %g", near, far);
+    return decide(near == far && reward_boxed("\\boxed{83}", "83") != near, 0);
+}
+
+// ---- D3, sections 0 to 4
+
+static Verdict claim_no_dynamics(Text* found) {
+    const Trajectory tau = {
+        4, {2, 3, 2, 3, 4}, {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0, 0, 0, 1}};
+    const double slips[3] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
+    double theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, score[CHAIN_STATES], logp[3], gap = 0.0, a, b;
+    ChainPolicy pi = chain_policy_from(theta);
+    score_trajectory(score, &tau, &pi);
+    for (int i = 0; i < 3; i++) {
+        logp[i] = trajectory_logprob(&a, &b, &tau, &pi, slips[i]);
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            double side[2];
+            for (int up = 0; up < 2; up++) {
+                double moved[CHAIN_STATES];
+                memcpy(moved, theta, sizeof moved);
+                moved[s] += up ? h : -h;
+                ChainPolicy pi_moved = chain_policy_from(moved);
+                side[up] = trajectory_logprob(&a, &b, &tau, &pi_moved, slips[i]);
+            }
+            gap = fmax(gap, fabs((side[1] - side[0]) / (2 * h) - score[s]));
+        }
+    }
+    text_printf(
+        found,
+        "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient is (%.4f, %.4f, %.4f) in all three, off "
+        "by %s",
+        logp[0], logp[1], logp[2], score[1], score[2], score[3], gap < 1e-8 ? "< 1e-08" : "more");
+    return decide(gap < 1e-8 && fabs(logp[0] - logp[2]) > 0.1, 0);
+}
+
+static Verdict claim_discount_converges(Text* found) {
+    enum { LONG = 10000 };
+    double* ones = allocate(LONG, sizeof(double));
+    for (int t = 0; t < LONG; t++) ones[t] = 1.0;
+    double a = discounted_return(ones, LONG / 10, 0.99), b = discounted_return(ones, LONG, 0.99);
+    double c = discounted_return(ones, LONG / 10, 1.0), d = discounted_return(ones, LONG, 1.0);
+    free(ones);
+    text_printf(
+        found,
+        "1 on every step, %d and %d steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) = 100), %g and "
+        "%g with gamma 1",
+        LONG / 10, LONG, a, b, c, d);
+    return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
+}
+
+static Verdict claim_relative(Text* found) {
+    double V[2][CHAIN_STATES], Q[2][CHAIN_STATES][2], worst = 0.0;
+    const double right[2] = {0.5, 0.75};
+    for (int i = 0; i < 2; i++) {
+        ChainPolicy pi = {{right[i], right[i], right[i], right[i], right[i]}};
+        solve_chain(V[i], Q[i], &pi, 1.0 / 6.0, 1.0);
+        for (int s = 1; s < CHAIN_GOAL; s++)
+            worst = fmax(worst,
+                         fabs((1.0 - right[i]) * (Q[i][s][0] - V[i][s]) + right[i] * (Q[i][s][1] - V[i][s])));
+    }
+    text_printf(
+        found,
+        "middle of the chain, pi(right) 0.5 and 0.75: V %.4f and %.4f, Q(right) %.4f and %.4f, A(right) "
+        "%+.4f and %+.4f; the mean of A under pi is %s",
+        V[0][2], V[1][2], Q[0][2][1], Q[1][2][1], Q[0][2][1] - V[0][2], Q[1][2][1] - V[1][2],
+        worst < 1e-12 ? "0" : "not 0");
+    return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(Q[0][2][1] - Q[1][2][1]) > 0.1, 0);
+}
+
+static Verdict claim_thermostat(Text* found) {
+    double w[2], share[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
+    const double nothing[2] = {0.0, 0.0};
+    Rng rng = {1};
+    double before = test_thermostat(day, nothing, 100, &rng);
+    train_thermostat(w, share, 1, &thermostat_defaults);
+    double after = test_thermostat(day, w, 100, &rng);
+    text_printf(
+        found,
+        "within 2 F of 70 F: %.0f%% of the time before, %.0f%% after %d updates; pi(on) falls with the "
+        "temperature: %s",
+        100.0 * before, 100.0 * after, thermostat_defaults.updates, w[1] < 0.0 ? "yes" : "no");
+    return decide(before < 0.2 && after > 0.95 && w[1] < 0.0, 0);
+}
+
+static Verdict claim_product(Text* found) {
+    Toy toy = toy_new(1, 1.0);
+    double total = 0.0, right = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        total += exp(toy_sum_along(toy.logp, y));
+        right += exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
+    }
+    text_printf(
+        found,
+        "products over all %d answers of the small model add up to %.12f, over the right ones to %.12f; "
+        "Bellman, step by step, says %.12f",
+        TOY_ANSWERS, total, right, toy.J);
+    return decide(fabs(total - 1.0) < 1e-12 && fabs(right - toy.J) < 1e-12, 0);
+}
+
+static Verdict claim_underflow(Text* found) {
+    enum { T1 = 4000 };
+    float* logp = allocate(T1, sizeof(float));
+    int* mask = allocate(T1, sizeof(int));
+    float sum;
+    double product = 1.0;
+    int gone = 0;
+    for (int t = 0; t < T1; t++) {
+        logp[t] = (float)log(0.5), mask[t] = 1;
+        product *= 0.5;
+        if (product == 0.0 && !gone) gone = t + 1;
+    }
+    sequence_logprobs(&sum, logp, mask, 1, T1);
+    free(logp), free(mask);
+    text_printf(
+        found,
+        "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the sum of "
+        "logs is %.1f nats",
+        T1, gone, sum);
+    return decide(product == 0.0 && fabs(sum - T1 * log(0.5)) < 0.01, 0);
+}
+
+// The hand-made example of chapter 3: log pi("4 <end>" | "2 + 2 ="), rightly and after one slip.
+static void example_sums(float* right, float* no_shift, float* everything, float* late_mask) {
+    const int all[EXAMPLE_T] = {1, 1, 1, 1, 1, 1};
+    int late_ids[EXAMPLE_T + 1] = {0}, shifted[EXAMPLE_T - 1];
+    float logp[EXAMPLE_T - 1], unshifted[EXAMPLE_T];
+    memcpy(late_ids + 1, example_ids, sizeof example_ids); // undoes the shift of token_logprobs
+    token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
+    token_logprobs(unshifted, example_logits, late_ids, 1, EXAMPLE_T + 1, EXAMPLE_V);
+    shift_mask(shifted, example_mask, 1, EXAMPLE_T);
+    sequence_logprobs(right, logp, shifted, 1, EXAMPLE_T - 1);
+    sequence_logprobs(no_shift, unshifted, example_mask, 1, EXAMPLE_T);
+    sequence_logprobs(everything, logp, all, 1, EXAMPLE_T - 1);
+    sequence_logprobs(late_mask, logp, example_mask, 1, EXAMPLE_T - 1);
+}
+
+static Verdict claim_shift(Text* found) {
+    float right, no_shift, everything, late_mask;
+    example_sums(&right, &no_shift, &everything, &late_mask);
+    double hand = (3.0 - log(exp(1.0) + exp(3.0) + 3.0)) + (2.0 - log(4.0 + exp(2.0)));
+    text_printf(
+        found,
+        "\"4 <end>\" after \"2 + 2 =\": %.4f nats (by hand %.4f); ids not shifted %.4f, mask not shifted "
+        "%.4f",
+        right, hand, no_shift, late_mask);
+    return decide(fabs(right - hand) < 1e-5 && fabs(no_shift - right) > 0.1 && fabs(late_mask - right) > 0.1,
+                  0);
+}
+
+static Verdict claim_size(Text* found) {
+    double digits = 4000.0 * log10(128000.0);
+    text_printf(found, "128000^4000 = 10^%.1f; in bits %.0f chosen for 1 paid", digits,
+                4000.0 * log2(128000.0));
+    return decide(digits > 80.0, 0); // 10^80: the atoms of the visible universe
+}
+
+static Verdict claim_bandit(Text* found) {
+    Toy toy = toy_new(1, 1.0);
+    double grad[TOY_PARAMS], weight[TOY_ANSWERS];
+    char text[16];
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
+    toy_answer_gradient(grad, toy.logp, weight);
+    double gap = toy_largest_difference(grad, toy.grad, TOY_PARAMS);
+    toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
+    gap = fmax(gap, toy_largest_difference(grad, toy.grad, TOY_PARAMS));
+    text_printf(found,
+                "27 answers, gamma 1: Bellman's gradient, the sum over whole answers and the sum over "
+                "tokens differ by %s (their variances may differ)",
+                toy_difference_text(text, gap, 1e-12));
+    return decide(gap < 1e-12, 0);
+}
+
+static Verdict claim_point_six_percent(Text* found) {
+    double late[501] = {0}, credit;
+    late[500] = 1.0;
+    credit = 100.0 * discounted_return(late, 501, 0.99);
+    text_printf(
+        found,
+        "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%). Cut to one decimal it is "
+        "%.1f%%, rounded %.1f%%",
+        credit, credit / 0.99, floor(10.0 * credit) / 10.0, credit);
+    return compare_printed(credit, 0.6, 1);
+}
+
+static Verdict claim_discount_bias(Text* found) {
+    Toy toy = toy_new(1, 1.0);
+    double grad[TOY_PARAMS], angle[3];
+    const double gammas[3] = {1.0, 0.99, 0.9};
+    for (int i = 0; i < 3; i++) {
+        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, gammas[i], CREDIT_TO_GO);
+        angle[i] = toy_angle(grad, toy.grad, TOY_PARAMS);
+        if (angle[i] < 1e-9) angle[i] = 0.0;
+    }
+    text_printf(found,
+                "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f "
+                "and %.3f degrees for gamma 1, 0.99, 0.9",
+                angle[0], angle[1], angle[2]);
+    return decide(angle[0] == 0.0 && angle[1] > 1e-3 && angle[2] > angle[1], 0);
+}
+
+static Verdict claim_grpo_std(Text* found) {
+    const float reward[4] = {1, 1, 0, 0};
+    float adv[4];
+    double square = 0.0;
+    advantages_grpo(adv, reward, 4, 1e-8f);
+    for (int k = 0; k < 4; k++) square += (double)adv[k] * adv[k];
+    text_printf(
+        found,
+        "[1,1,0,0] becomes %+.4f, %+.4f. Their std is %.4f when the squares are divided by K-1, as torch "
+        "does, and %.4f when by K",
+        adv[0], adv[3], sqrt(square / 3), sqrt(square / 4));
+    return decide(fabs(sqrt(square / 4) - 1.0) < 1e-6 && fabs(sqrt(square / 3) - 1.0) < 1e-6,
+                  fabs(sqrt(square / 3) - 1.0) < 1e-6);
+}
+
+static Verdict claim_rloo(Text* found) {
+    float centered[16], rloo[16];
+    double gap = 0.0, p = 0.3, truth = p * (1.0 - p);
+    advantages_centered(centered, sixteen_rewards, 16);
+    advantages_rloo(rloo, sixteen_rewards, 16);
+    for (int k = 0; k < 16; k++) {
+        double others = 0.0; // leave-one-out, from its definition
+        for (int i = 0; i < 16; i++) others += i == k ? 0.0 : sixteen_rewards[i] / 15.0;
+        gap = fmax(gap, fabs(rloo[k] - (sixteen_rewards[k] - others)));
+        gap = fmax(gap, fabs(rloo[k] - 16.0 / 15.0 * centered[k]));
+    }
+    double exact = expected_gradient(p, 8, RULE_RLOO) / truth,
+           shrunk = expected_gradient(p, 8, RULE_CENTERED) / truth;
+    text_printf(
+        found,
+        "reward minus the mean of the others is 16/15 of centered for all 16: %s. Expected gradient over "
+        "the true one, K = 8: RLOO %.4f, centered %.4f",
+        gap < 1e-6 ? "yes" : "no", exact, shrunk);
+    return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6 && fabs(shrunk - 7.0 / 8.0) < 1e-6, 0);
+}
+
+// The variance of one rollout's gradient minus the mean reward or minus V(prefix), for 18 policies.
+static Verdict claim_value_function(Text* found) {
+    double by_mean[2] = {INFINITY, 0.0}, by_value[2] = {INFINITY, 0.0}, mean[TOY_STATES], grad[TOY_PARAMS];
+    for (int i = 0; i < 18; i++) {
+        Toy toy = toy_new(1 + i / 3, 1.0 + i % 3);
+        for (int s = 0; s < TOY_STATES; s++) mean[s] = toy.J;
+        double none = toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
+        double first = toy_rollout_gradient(grad, toy.logp, toy.reward, mean, 1.0, CREDIT_TO_GO) / none;
+        double second =
+            toy_rollout_gradient(grad, toy.logp, toy.reward, toy.value, 1.0, CREDIT_TO_GO) / none / first;
+        by_mean[0] = fmin(by_mean[0], first), by_mean[1] = fmax(by_mean[1], first);
+        by_value[0] = fmin(by_value[0], second), by_value[1] = fmax(by_value[1], second);
+    }
+    text_printf(
+        found,
+        "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's variance; "
+        "V of the prefix instead, exact here, %.2f to %.2f times that",
+        by_mean[0], by_mean[1], by_value[0], by_value[1]);
+    return decide(by_mean[1] < 0.9 && by_value[0] > 0.9, 0);
+}
+
+static Verdict claim_cartpole(Text* found) {
+    int solved[BASELINES];
+    for (int b = 0; b < BASELINES; b++) {
+        CartPoleOptions options = cartpole_defaults;
+        options.baseline = b;
+        solved[b] = summarize_seeds(1, &options).solved;
+    }
+    text_printf(found,
+                "of %d seeds with %d steps each, the group mean solves %d, a value function %d. What a "
+                "value function saves is steps: ./rl cartpole counts them",
+                CARTPOLE_SEEDS, cartpole_defaults.budget, solved[BASELINE_GROUP_MEAN],
+                solved[BASELINE_VALUE]);
+    return decide(2 * solved[BASELINE_GROUP_MEAN] < CARTPOLE_SEEDS, 0);
+}
+
+// ---- D3, section 5: KL
+
+// A judge with a hole: it pays 2 for the wrong answer "222". What the judge and the truth say of the best
+// policy.
+static Verdict claim_hole(Text* found) {
+    const double betas[] = {4.0, 0.5, 0.25, 0.1};
+    Toy ref = toy_new(2, 1.0);
+    double p[TOY_ANSWERS], judged[4] = {0}, right[4] = {0};
+    ref.reward[TOY_PARAMS - 1] = 2.0;
+    text_printf(
+        found,
+        "a judge pays 2 for one wrong answer. At the optimum, what the judge gives and the share of right "
+        "answers:");
+    for (int i = 0; i < 4; i++) {
+        toy_optimum(p, ref.logp, ref.reward, betas[i]);
+        for (int y = 0; y < TOY_ANSWERS; y++) {
+            judged[i] += p[y] * toy_sum_along(ref.reward, y);
+            right[i] += p[y] * toy_verify(y);
+        }
+        text_printf(found, "%s beta %g: %.3f, %.3f", i ? ";" : "", betas[i], judged[i], right[i]);
+    }
+    int exploited =
+        judged[3] > judged[2] && judged[2] > judged[1] && right[3] < right[2] && right[2] < right[1];
+    return decide(exploited && right[3] < 0.01 && right[1] > right[0], 0);
+}
+
+static double kl_between_drifts(double from, double to) { // KL of the five-way policy at two drifts
+    double p[5], q[5], reference[5];
+    five_way(p, reference, from);
+    five_way(q, reference, to);
+    return exact_kl(p, q, 5);
+}
+
+static Verdict claim_kl_properties(Text* found) {
+    double there = kl_between_drifts(1, 0), back = kl_between_drifts(0, 1), far = kl_between_drifts(2, 0);
+    double detour = kl_between_drifts(2, 1) + there, least = INFINITY, same = 0.0;
+    for (double drift = -3.0; drift <= 3.0; drift += 0.5) {
+        if (drift != 0.0) least = fmin(least, kl_between_drifts(drift, 0));
+        same = fmax(same, fabs(kl_between_drifts(drift, drift)));
+    }
+    text_printf(
+        found,
+        "KL(P||Q) %.4f, KL(Q||P) %.4f; of a distribution with itself %.2g, least of 12 others %.4f; direct "
+        "%.4f, by way of a third %.4f: longer than its detour",
+        there, back, same, least, far, detour);
+    return decide(fabs(there - back) > 0.01 && same == 0.0 && least > 0.0 && far > detour, 0);
+}
+
+static Verdict claim_k1(Text* found) {
+    double logp[5], logp_ref[5], variance, negative, variance_3, none;
+    five_way(logp, logp_ref, 1.0);
+    double exact = exact_kl(logp, logp_ref, 5),
+           mean = kl_moments(&variance, &negative, logp, logp_ref, 5, 1.0, 1);
+    kl_moments(&variance_3, &none, logp, logp_ref, 5, 1.0, 3);
+    text_printf(
+        found,
+        "five answers, exact KL %.4f: log(pi/pi_ref) averages %.4f, with variance %.4f (k3: %.4f), and is "
+        "negative for %.0f%% of the samples",
+        exact, mean, variance, variance_3, 100.0 * negative);
+    return decide(fabs(mean - exact) < 1e-12 && variance > 2.0 * variance_3 && negative > 0.0, 0);
+}
+
+// A line of code as D3 prints it (sign -1) and with the sign that fits samples from the policy.
+static Verdict claim_printed_estimator(Text* found, int estimator) {
+    double logp[5], logp_ref[5], v, n;
+    five_way(logp, logp_ref, 1.0);
+    double exact = exact_kl(logp, logp_ref, 5),
+           printed = kl_moments(&v, &n, logp, logp_ref, 5, -1.0, estimator);
+    text_printf(
+        found,
+        "samples from pi, exact KL %.4f: as printed it averages %.4f, with log_ratio = log pi_ref - log pi "
+        "it averages %.4f",
+        exact, printed, kl_moments(&v, &n, logp, logp_ref, 5, 1.0, estimator));
+    return decide(fabs(printed - exact) < 1e-9, 0);
+}
+
+static double kl_use_error(const char* use, double drift) { // |gradient - exact| / |exact|, five answers
+    double logp[5], logp_ref[5], exact[5], other[5], weight[5], grad[5];
+    int row = 0;
+    while (row < KL_USES - 1 && strcmp(kl_uses[row].name, use)) row++;
+    five_way(logp, logp_ref, drift);
+    exact_kl_gradient(exact, other, logp, logp_ref, 5);
+    for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], row);
+    softmax_score_sum(grad, logp, weight, 5);
+    return toy_relative_error(grad, exact, 5);
+}
+
+static Verdict claim_printed_k1(Text* found) {
+    Verdict verdict = claim_printed_estimator(found, 1);
+    text_printf(
+        found,
+        ". As a penalty the printed line pays for drift (its gradient is off by %.2f times the exact one)",
+        kl_use_error("D3 k1, reward", 1.0));
+    return verdict;
+}
+
+static Verdict claim_printed_k3(Text* found) {
+    Verdict verdict = claim_printed_estimator(found, 3);
+    double logp[5], logp_ref[5], v, n;
+    five_way(logp, logp_ref, 1.0);
+    text_printf(found, ". As printed it fits samples from pi_ref: %.4f, and KL(pi_ref||pi) is %.4f",
+                kl_moments(&v, &n, logp_ref, logp, 5, 1.0, 3), exact_kl(logp_ref, logp, 5));
+    return verdict;
+}
+
+// Variance of k1 over that of k3, with the sign that fits samples from the policy; or over samples from
+// pi_ref.
+static double variance_ratio(double drift, int from_ref) {
+    double logp[5], logp_ref[5], v1, v3, n;
+    five_way(logp, logp_ref, drift);
+    kl_moments(&v1, &n, from_ref ? logp_ref : logp, from_ref ? logp : logp_ref, 5, 1.0, 1);
+    kl_moments(&v3, &n, from_ref ? logp_ref : logp, from_ref ? logp : logp_ref, 5, 1.0, 3);
+    return v1 / v3;
+}
+
+static Verdict claim_k3_variance(Text* found) {
+    double half = variance_ratio(0.5, 0), one = variance_ratio(1.0, 0), three = variance_ratio(3.0, 0);
+    text_printf(
+        found,
+        "k3 with the right sign: the variance of k1 is %.3g times that of k3 at drift 0.5, %.3g times at 1, "
+        "%.2g times at 3. For moderate drift, yes; far away k3 is the wilder one",
+        half, one, three);
+    return decide(half > 1.0 && one > 1.0 && three > 1.0, half > 1.0 && one > 1.0);
+}
+
+static Verdict claim_k3_positive(Text* found) {
+    enum { N = 1601 };
+    float *logp = allocate(N, sizeof(float)), *logp_ref = allocate(N, sizeof(float)),
+          *kl = allocate(N, sizeof(float));
+    float least = INFINITY, at_zero = NAN;
+    for (int i = 0; i < N; i++) logp[i] = (float)(i - 800) / 10.0f; // log-ratios from -80 to 80: either sign
+    kl_k3(kl, logp, logp_ref, N);
+    for (int i = 0; i < N; i++) {
+        if (logp[i] == 0.0f) at_zero = kl[i];
+        else if (!(kl[i] >= least)) least = kl[i]; // a NaN ends up here and stays
+    }
+    text_printf(found, "%d log-ratios from -80 to 80: k3 is %g at 0 and at least %.3g elsewhere", N, at_zero,
+                least);
+    free(logp), free(logp_ref), free(kl);
+    return decide(at_zero == 0.0f && least > 0.0f, 0);
+}
+
+static Verdict claim_kl_in_reward(Text* found) {
+    double with_k1 = fmax(kl_use_error("k1 in the reward", 1.0), kl_use_error("k1 in the reward", 0.1));
+    double near = kl_use_error("k3 in the reward", 0.1), away = kl_use_error("k3 in the reward", 1.0);
+    text_printf(found,
+                "relative error of the expected gradient: k1 in the reward %s; k3 in the reward, which D3 "
+                "recommends, %.2f at drift 0.1 and %.2f at 1. Only with k1",
+                with_k1 < 1e-9 ? "0" : "not 0", near, away);
+    return decide(with_k1 < 1e-9 && near < 1e-9 && away < 1e-9, with_k1 < 1e-9);
+}
+
+static Verdict claim_sum_or_mean(Text* found) {
+    enum { LONGEST = 100 };
+    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST];
+    int mask[LONGEST];
+    double ratio[3];
+    const int lengths[3] = {1, 10, 100};
+    for (int t = 0; t < LONGEST; t++) logp[t] = -1.0f, logp_ref[t] = -1.3f, mask[t] = 1;
+    for (int i = 0; i < 3; i++)
+        ratio[i] = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 1) /
+                   loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 1);
+    text_printf(
+        found,
+        "the formula has the log-ratio of the answer, the sum. For answers of 1, 10, 100 tokens the sum is "
+        "%.4g, %.4g, %.4g times the mean: no single beta makes up for it, long answers drift almost for free",
+        ratio[0], ratio[1], ratio[2]);
+    int equal = 1, constant = 1;
+    for (int i = 0; i < 3; i++) {
+        equal &= fabs(ratio[i] - 1.0) < 1e-6;
+        constant &= fabs(ratio[i] - ratio[0]) < 1e-6;
+    }
+    return decide(equal, constant);
+}
+
+// ---- D3, sections 6 to 8, and the experiments
+
+static Verdict claim_no_negative(Text* found) {
+    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, blame = -1.0f;
+    const int mask[4] = {0, 1, 1, 1};
+    float sft[4], policy[4];
+    int pushed_down = 0, blamed = 0;
+    loss_sft(sft, logp, mask, 1, 4);
+    loss_policy_gradient(policy, logp, &blame, mask, 1, 4, NORM_TOKEN_MEAN);
+    for (int t = 0; t < 4; t++) pushed_down += sft[t] > 0.0f, blamed += policy[t] > 0.0f;
+    text_printf(found,
+                "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a "
+                "negative advantage %d of 3",
+                pushed_down, blamed);
+    return decide(pushed_down == 0 && blamed == 3, 0);
+}
+
+static Verdict claim_same_form(Text* found) {
+    double gap = 0.0;
+    int pairs = 0;
+    for (int i = -4; i <= 4; i++)
+        for (int j = -4; j <= 4; j++, pairs++) {
+            float chosen = -12.0f + i, rejected = -15.0f + j, a, b, c, d, beta = 0.5f;
+            double dpo = loss_dpo(&a, &b, chosen, rejected, -12.0f, -15.0f, beta);
+            double model = loss_reward_model(&c, &d, beta * i, beta * j);
+            gap = fmax(gap, fmax(fabs(dpo - model), fabs((double)a - beta * c)));
+        }
+    text_printf(found,
+                "%d pairs: the DPO loss differs from the reward model's loss on beta log(pi/pi_ref) by %.2g",
+                pairs, gap < 1e-7 ? 0.0 : gap);
+    return decide(gap < 1e-7, 0);
+}
+
+// How far from pi_ref exp(r/beta)/Z does training with the DPO loss end?
+static double toy_dpo_distance(const double* logp_ref, const double* theta, double beta) {
+    double trained[TOY_PARAMS], logp[TOY_PARAMS], verdict[TOY_ANSWERS], reward[TOY_PARAMS], p[TOY_ANSWERS],
+        best[TOY_ANSWERS];
+    memcpy(trained, theta, sizeof trained);
+    toy_rewards(reward);
+    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
+    toy_train_dpo(trained, logp_ref, verdict, beta, 400);
+    toy_log_policy(logp, trained);
+    toy_probabilities(p, logp);
+    toy_optimum(best, logp_ref, reward, beta);
+    return toy_largest_difference(p, best, TOY_ANSWERS);
+}
+
+static Verdict claim_dpo_optimum(Text* found) {
+    Toy ref = toy_new(2, 1.0);
+    double one = toy_dpo_distance(ref.logp, ref.theta, 1.0),
+           tenth = toy_dpo_distance(ref.logp, ref.theta, 0.1);
+    char a[16], b[16];
+    text_printf(
+        found,
+        "trained on preferences between 27 answers, largest distance from pi_ref exp(r/beta)/Z: %s at beta "
+        "1, %s at 0.1",
+        toy_difference_text(a, one, 1e-6), toy_difference_text(b, tenth, 1e-6));
+    return decide(one < 1e-6 && tenth < 1e-6, 0);
+}
+
+// The distance of best-of-N from the nearest KL-regularized optimum, over all beta (a fine grid).
+static double best_of_n_distance(const double* logp_ref, const double* entry_reward, int N) {
+    double reward[TOY_ANSWERS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS], least = 1.0, at = 0.0;
+    toy_probabilities(p_ref, logp_ref);
+    for (int y = 0; y < TOY_ANSWERS; y++) reward[y] = entry_reward[TOY_LAST + y];
+    toy_best_of_n(p, p_ref, reward, N);
+    for (double step = 0.1, low = log(0.02), high = log(20.0); step > 1e-12; step *= 0.1) {
+        for (double x = low; x <= high; x += step) {
+            toy_optimum(best, logp_ref, entry_reward, exp(x));
+            double distance = toy_largest_difference(p, best, TOY_ANSWERS);
+            if (distance < least) least = distance, at = x;
+        }
+        low = at - step, high = at + step; // look closer around the best one
+    }
+    return least;
+}
+
+static Verdict claim_three_routes(Text* found) {
+    Toy ref = toy_new(2, 1.0);
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS] = {0}, p[TOY_ANSWERS], best[TOY_ANSWERS],
+                                                beta = 0.5;
+    memcpy(theta, ref.theta, sizeof theta);
+    for (int y = 0; y < TOY_ANSWERS; y++) graded[TOY_LAST + y] = toy_closeness(y);
+    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+    toy_log_policy(logp, theta);
+    toy_probabilities(p, logp);
+    toy_optimum(best, ref.logp, ref.reward, beta);
+    double rl = toy_largest_difference(p, best, TOY_ANSWERS),
+           dpo = toy_dpo_distance(ref.logp, ref.theta, beta);
+    double two = best_of_n_distance(ref.logp, ref.reward, 4), more = best_of_n_distance(ref.logp, graded, 4);
+    text_printf(
+        found,
+        "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any beta: %s for a "
+        "0/1 reward, %.4f for a graded one. The three meet when the reward has two values",
+        rl < 1e-6 ? "0" : "not 0", dpo < 1e-6 ? "0" : "not 0", two < 1e-6 ? "0" : "not 0", more);
+    int meet = rl < 1e-6 && dpo < 1e-6 && two < 1e-6;
+    return decide(meet && more < 1e-6, meet);
+}
+
+static Verdict claim_cheating(Text* found) {
+    const char* const cheats[] = {"\\boxed{}", "\\boxed{38}", "\\boxed{38, 83}", "\\boxed{83",
+                                  "\\boxed{the answer}"};
+    int strict = 0, format = 0;
+    for (int i = 0; i < 5; i++) {
+        strict += reward_boxed(cheats[i], "83") != 0.0f;
+        format += reward_format_only(cheats[i], "83") != 0.0f;
+    }
+    float guess = reward_boxed("Perhaps 9*9 = 83? \\boxed{83}", "83");
+    text_printf(
+        found,
+        "of 5 empty or wrong answers the verifier pays %d, one that only looks for a box pays %d, and a "
+        "lucky guess gets %g. As hard to cheat as the verifier is correct",
+        strict, format, guess);
+    return decide(strict == 0 && format == 0 && guess == 0.0f, strict == 0);
+}
+
+// Equal gains per doubling of the number of samples? One question (p = 1/4), and twelve with p = 1/2, 1/4,
+// 1/8 ...
+static Verdict claim_log_linear(Text* found) {
+    enum { N = 4096, DOUBLINGS = 4 };
+    double gain[2][DOUBLINGS], spread[2];
+    for (int many = 0; many <= 1; many++) {
+        double last = 0.0, low = 1.0, high = 0.0;
+        for (int d = 0; d <= DOUBLINGS; d++) {
+            double score = 0.0;
+            for (int j = 1; j <= 12; j++) score += pass_at_k(N, many ? N >> j : N / 4, 4 << d) / 12.0;
+            if (d) gain[many][d - 1] = score - last;
+            last = score;
+        }
+        for (int d = 0; d < DOUBLINGS; d++) low = fmin(low, gain[many][d]), high = fmax(high, gain[many][d]);
+        spread[many] = high / low;
+    }
+    text_printf(
+        found,
+        "pass@k, gain of each doubling from k = 4 to 64: %.3f, %.3f, %.3f, %.3f over questions of every "
+        "difficulty; %.3f, %.3f, %.3f, %.3f on one question. Across a wide mix, yes",
+        gain[1][0], gain[1][1], gain[1][2], gain[1][3], gain[0][0], gain[0][1], gain[0][2], gain[0][3]);
+    return decide(spread[0] < 1.2 && spread[1] < 1.2, spread[1] < 1.2);
+}
+
+// The first number of a text such as "about 1M examples" or "100k+ samples"; 0 when there is none.
+static double read_size(const char* text) {
+    char* end;
+    while (*text && !is_digit(*text)) text++;
+    double size = strtod(text, &end);
+    return *end == 'k' ? size * 1e3 : *end == 'M' ? size * 1e6 : size;
+}
+
+static Verdict claim_two_orders(Text* found) {
+    double size[3] = {0};
+    for (size_t i = 0; i + 2 < sizeof recipe_stages / sizeof *recipe_stages; i++)
+        if (!strncmp(recipe_stages[i].recipe, "Tulu", 4))
+            for (int s = 0; s < 3; s++) size[s] = read_size(recipe_stages[i + s].size);
+    text_printf(found, "sizes %.0f, %.0f, %.0f: stage 3 is smaller by %.1f and %.1f powers of ten", size[0],
+                size[1], size[2], log10(size[0] / size[2]), log10(size[1] / size[2]));
+    Verdict first = compare_printed(log10(size[0] / size[2]), 2.0, 0);
+    return first == compare_printed(log10(size[1] / size[2]), 2.0, 0) ? first : DOES_NOT_HOLD;
+}
+
+static Verdict claim_prompt_in_sum(Text* found) {
+    float right, no_shift, everything, late_mask;
+    example_sums(&right, &no_shift, &everything, &late_mask);
+    text_printf(found, "\"4 <end>\" after \"2 + 2 =\": %.4f nats; with the prompt's tokens in the sum %.4f",
+                right, everything);
+    return decide(everything < right - 1.0, 0);
+}
+
+// DPO without a reference is DPO with a uniform one: a constant log pi_ref cancels in the pair.
+static Verdict claim_why_ratio(Text* found) {
+    enum { T1 = 100 };
+    float logp[T1], sum;
+    int mask[T1];
+    Toy ref = toy_new(2, 1.0), uniform = toy_new(1, 0.0);
+    double p[TOY_ANSWERS], q[TOY_ANSWERS];
+    for (int t = 0; t < T1; t++) logp[t] = (float)log(0.5), mask[t] = 1;
+    sequence_logprobs(&sum, logp, mask, 1, T1);
+    double trained = toy_dpo_distance(uniform.logp, ref.theta, 0.5);
+    toy_optimum(p, ref.logp, ref.reward, 0.5);
+    toy_optimum(q, uniform.logp, ref.reward, 0.5);
+    double missed = toy_largest_difference(p, q, TOY_ANSWERS);
+    text_printf(
+        found,
+        "large, yes: %.1f nats for %d tokens of probability 1/2. But DPO trains without ratios too: it "
+        "arrives at exp(r/beta)/Z (distance %s), which differs by up to %.3f from pi_ref exp(r/beta)/Z. The "
+        "ratio is there to keep pi_ref",
+        sum, T1, trained < 1e-6 ? "0" : "not 0", missed);
+    int large = sum < -50.0f, fails_without = !(trained < 1e-6);
+    return decide(large && fails_without, large && missed > 0.01);
+}
+
+// Experiment 2 does not sample its tokens: the text is given. So the printed lines are tried on both.
+static Verdict claim_small_drift(Text* found) {
+    double logp[5], logp_ref[5], v, n, from_pi[2], from_ref[2];
+    five_way(logp, logp_ref, 0.1);
+    for (int i = 0; i < 2; i++) {
+        from_pi[i] = kl_moments(&v, &n, logp, logp_ref, 5, -1.0, i ? 3 : 1);
+        from_ref[i] = kl_moments(&v, &n, logp_ref, logp, 5, 1.0, i ? 3 : 1);
+    }
+    text_printf(
+        found,
+        "drift 0.1, printed k1 and k3: %+.5f and %+.5f on average over samples from pi, %+.5f and %+.5f "
+        "over samples from pi_ref. They agree when pi_ref wrote the text",
+        from_pi[0], from_pi[1], from_ref[0], from_ref[1]);
+    int pi_agrees = fabs(from_pi[0] - from_pi[1]) < 0.1 * fabs(from_pi[1]);
+    int ref_agrees = fabs(from_ref[0] - from_ref[1]) < 0.1 * fabs(from_ref[1]);
+    return decide(pi_agrees && ref_agrees, ref_agrees);
+}
+
+static Verdict claim_large_drift(Text* found) {
+    const double drifts[4] = {0.1, 0.5, 1.0, 2.0};
+    int rises[2] = {1, 1};
+    for (int from_ref = 0; from_ref <= 1; from_ref++) {
+        double last = 0.0;
+        text_printf(found, from_ref ? "; over samples from pi_ref"
+                                    : "variance of k1 over that of k3, samples from pi");
+        for (int i = 0; i < 4; i++) {
+            double ratio = variance_ratio(drifts[i], from_ref);
+            text_printf(found, "%s %.3g", i ? "," : "", ratio);
+            rises[from_ref] &= ratio > last;
+            last = ratio;
+        }
+    }
+    text_printf(found, ", at drift 0.1, 0.5, 1, 2. It falls: the more drift, the worse for k3");
+    return decide(rises[0] && rises[1], rises[0] || rises[1]);
+}
+
+static Verdict claim_six_of_eight(Text* found) {
+    float reward[8], adv[8], equal[8];
+    reward_first(reward, 8, 8);
+    advantages_grpo(equal, reward, 8, 1e-8f);
+    reward_first(reward, 8, 2);
+    advantages_grpo(adv, reward, 8, 1e-8f);
+    text_printf(found,
+                "two rewards 1, six rewards 0: advantages %+.2f and %+.2f. Only eight equal ones give %g",
+                adv[0], adv[7], equal[0]);
+    double largest = 0.0;
+    for (int k = 0; k < 8; k++) largest = fmax(largest, fabs((double)adv[k]));
+    return decide(largest < 0.1, 0);
+}
+
+static const Claim claims[] = {
+    {1, "before training", "A start model that cannot do the task learns nothing from RL.",
+     claim_start_model},
+    {1, "a rollout",
+     "If the temperature is too low the answers are nearly the same and there is nothing to learn.",
+     claim_temperature},
+    {1, "a rollout", "A group that is all right or all wrong teaches nothing.", claim_silent_group},
+    {1, "the reward", "The reward reads the number behind the last ####.", claim_last_hash},
+    {1, "the reward", "The same number gets 1; another number, or none that can be read, gets 0.",
+     claim_same_number},
+    {1, "the reward", "A lucky guess can be rewarded.", claim_lucky_guess},
+    {1, "the reward", "The finer the reward, the steadier the training.", claim_finer_reward},
+    {1, "the advantage", "Three right answers of sixteen: the mean reward is 3/16 = 0.1875.", claim_mean},
+    {1, "the advantage", "Right answers then have a positive advantage, wrong ones a negative one.",
+     claim_signs},
+    {1, "the advantage", "So the log-probability of right answers goes up and that of wrong ones goes down.",
+     claim_right_up},
+    {1, "the advantage", "Samples of the current model, at temperature 1 with top-k 50, are on-policy.",
+     claim_on_policy},
+    {1, "the advantage", "On-policy, PPO's clipping of the ratio is not needed.", claim_no_clip},
+    {1, "the loss",
+     "Maximizing advantage x sum of log-probs is the same as minimizing minus that, divided by the number "
+     "of valid tokens.",
+     claim_equivalent_loss},
+    {1, "the tool",
+     "The tool's output, 36 for 12*3, is inserted with mask 0 and moves no parameter by itself.", claim_mask},
+    {1, "pass@k", "pass@1 is the chance of one try, pass@16 that of at least one success in sixteen.",
+     claim_pass_meaning},
+    {1, "pass@k", "pass@k usually rises with k.", claim_pass_rises},
+    {1, "pass@k", "pass@k does not tell the accuracy of a single answer.", claim_pass_not_accuracy},
+
+    {2, "overview", "Half of 3x-9 equals x+37: the answer is 83.", claim_equation},
+    {2, "section 1",
+     "From 15.2% in 10.1 minutes to 52.0% in 862.6: without touching the weights, each point costs more and "
+     "more.",
+     claim_price},
+    {2, "section 1",
+     "GRPO takes its signal from comparing the samples with each other, without a value model.",
+     claim_comparison},
+    {2, "section 2", "Comparisons of pairs can be turned into scores.", claim_pairs},
+    {2, "sections 3, 4", "The four rollouts get [1,1,0,0].", claim_four},
+    {2, "section 4",
+     "r3 is right and gets 0, because the fallback for answers without a box is switched off.", claim_r3},
+    {2, "section 4", "Only right and in the box pays, so the format needs no rule of its own.",
+     claim_format_inside},
+    {2, "section 6", "12,500 problems less 500 for the exam leave 12,000 to train on.", claim_split},
+    {2, "limits", "A near miss and utter nonsense get the same reward.", claim_near_miss},
+
+    {3, "section 1", "The gradient of log p(tau) contains no term of the dynamics.", claim_no_dynamics},
+    {3, "section 1", "Without an end, only gamma < 1 makes the sum of rewards converge.",
+     claim_discount_converges},
+    {3, "section 1", "The advantage is relative, and V, Q and A are out of date once the policy moves.",
+     claim_relative},
+    {3, "section 2", "The thermostat starts at random and learns to heat when cold and to stop when warm.",
+     claim_thermostat},
+    {3, "section 3",
+     "With deterministic transitions the probability of an answer is exactly the product of its tokens' "
+     "probabilities.",
+     claim_product},
+    {3, "section 3", "Thousands of factors below 1 underflow; sums of logs do not.", claim_underflow},
+    {3, "section 3", "Logits at t belong to token t+1; without the shift one trains on nonsense.",
+     claim_shift},
+    {3, "section 3",
+     "128,000 tokens and 4,000 steps make astronomically many trajectories, for one bit of reward.",
+     claim_size},
+    {3, "section 4",
+     "Token as action and whole answer as action are equivalent (gamma 1, one reward at the end).",
+     claim_bandit},
+    {3, "section 4", "0.99^500 is about 0.6%.", claim_point_six_percent},
+    {3, "section 4", "Discounting the tokens of an answer is a bias that one makes oneself.",
+     claim_discount_bias},
+    {3, "section 4", "Dividing by the group's standard deviation standardizes the advantages.",
+     claim_grpo_std},
+    {3, "section 4", "RLOO is the centered advantage times K/(K-1), which makes it unbiased.", claim_rloo},
+    {3, "section 4", "The finer credit of a value function adds little.", claim_value_function},
+    {3, "sections 0, 4", "A group mean as baseline does not work on CartPole.", claim_cartpole},
+    {3, "section 5", "Without the KL term the optimizer finds the holes of the reward model.", claim_hole},
+    {3, "section 5",
+     "KL is asymmetric, never negative, 0 only between equals, and breaks the triangle inequality.",
+     claim_kl_properties},
+    {3, "section 5", "k1 = log(pi/pi_ref) is unbiased, noisy, and may be negative.", claim_k1},
+    {3, "section 5", "The printed line of code for k1, -log_ratio, is unbiased.", claim_printed_k1},
+    {3, "section 5", "The printed line of code for k3, exp(log_ratio)-1-log_ratio, is unbiased.",
+     claim_printed_k3},
+    {3, "section 5", "k3 has a lower variance than k1.", claim_k3_variance},
+    {3, "section 5, experiment 2", "k3 is never negative, sample by sample.", claim_k3_positive},
+    {3, "section 5",
+     "The KL estimate (k3 by preference) can be subtracted from the reward to get the objective.",
+     claim_kl_in_reward},
+    {3, "section 5", "Reward minus beta times the mean KL per token is the objective, literally.",
+     claim_sum_or_mean},
+    {3, "section 6", "SFT has no negative examples: it can teach what to do, not what to avoid.",
+     claim_no_negative},
+    {3, "section 6", "The DPO loss has the form of the reward model's loss.", claim_same_form},
+    {3, "section 6", "DPO leads to the optimum of the KL-regularized objective.", claim_dpo_optimum},
+    {3, "section 6", "RL, rejection sampling and DPO optimize the same objective.", claim_three_routes},
+    {3, "section 6", "A verifiable 0/1 reward cannot be cheated.", claim_cheating},
+    {3, "section 6", "More samples in parallel raise the score in proportion to the log of the compute.",
+     claim_log_linear},
+    {3, "section 8", "Tulu 3's third stage has two orders of magnitude less data than the first two.",
+     claim_two_orders},
+    {3, "experiment 1", "Leave the mask out and the log-probability is far off.", claim_prompt_in_sum},
+    {3, "experiment 1", "DPO uses ratios because log-probabilities of answers are large negative numbers.",
+     claim_why_ratio},
+    {3, "experiment 2", "Under small drift the printed k1 and k3 are close to each other.",
+     claim_small_drift},
+    {3, "experiment 2", "The larger the drift, the wilder is k1 beside k3.", claim_large_drift},
+    {3, "experiment 3", "Six of eight scores are equal, and the standardized advantages are near 0.",
+     claim_six_of_eight},
+};
+enum { CLAIMS = sizeof claims / sizeof *claims };
+
+// A label, then a text in lines of at most `width` characters, broken at spaces where there is one.
+static void append_wrapped(Text* out, const char* label, const char* text, int width) {
+    while (*text) {
+        int n = (int)strlen(text), cut = n > width ? width : n;
+        while (n > width && cut > 0 && text[cut] != ' ') cut--;
+        if (cut == 0) cut = width;
+        text_printf(out, "    %-9s%.*s\n", label, cut, text);
+        for (text += cut, label = ""; *text == ' ';) text++;
+    }
+}
+
+// Text for a cell of a Markdown table: what Markdown would read as a mark of its own gets a backslash.
+static void append_markdown(Text* out, const char* text) {
+    for (; *text; text++) {
+        if (strchr("\\|*_<>$[]", *text)) text_append(out, "\\", 1);
+        text_append(out, text, 1);
+    }
+}
+
+static void append_claim(Text* out, int number, const Claim* claim, const char* found, Verdict verdict) {
+    char left[64];
+    snprintf(left, sizeof left, "%2d  D%d, %s", number, claim->document, claim->place);
+    text_printf(out, "%s%*s\n", left, 80 - (int)strlen(left), verdict_names[verdict]);
+    append_wrapped(out, "says", claim->statement, 67);
+    append_wrapped(out, "computed", found, 67);
+    text_printf(out, "\n");
+}
+
+static void append_claim_row(Text* out, int number, const Claim* claim, const char* found, Verdict verdict) {
+    text_printf(out, "| %d | D%d, %s | ", number, claim->document, claim->place);
+    append_markdown(out, claim->statement);
+    text_printf(out, " | ");
+    append_markdown(out, found);
+    text_printf(out, " | %s |\n", verdict_names[verdict]);
+}
+
+// Computes every claim and writes the ledger, for a terminal or as a Markdown table.
+static void write_claims(Text* out, int markdown) {
+    int count[VERDICTS] = {0};
+    text_printf(out,
+                "%s\n\nWhat the three documents say, in our words, and what the functions of the\n"
+                "chapters compute. The verdict follows from the numbers.\n\n",
+                markdown ? "# The claims ledger" : "THE CLAIMS LEDGER");
+    if (markdown)
+        text_printf(out, "| No. | Where | It says | Computed | Verdict |\n|---:|---|---|---|---|\n");
+    for (int i = 0; i < CLAIMS; i++) {
+        Text found = {0};
+        Verdict verdict = claims[i].check(&found);
+        (markdown ? append_claim_row : append_claim)(out, i + 1, &claims[i], found.data, verdict);
+        count[verdict]++;
+        text_free(&found);
+    }
+    text_printf(out, "%s%d statements: %d hold, %d hold with a condition, %d do not hold as printed.\n",
+                markdown ? "\n" : "", CLAIMS, count[HOLDS], count[HOLDS_WITH_CONDITION],
+                count[DOES_NOT_HOLD]);
+}
+
+static int command_claims(int argc, char** argv) {
+    int markdown = 0;
+    Text out = {0};
+    Option options[] = {{"markdown", OPTION_FLAG, &markdown, 0, 0, "print a table in Markdown", 0, 0}, {0}};
+    if (asked_for_help(argc, argv, "claims - the statements of the three documents, each computed",
+                       "./rl claims [--markdown]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    write_claims(&out, markdown);
+    printf("%s", out.data);
+    text_free(&out);
+    return 0;
+}
+
+// ==========================================================================================================
 // The command line
 // ==========================================================================================================
 //
@@ -5513,6 +6941,761 @@ static int command_run(int argc, char** argv) {
     return 0;
 }
 
+// ---- text in a narrow place
+
+// A labelled text, wrapped at 80 columns.
+static void print_wrapped(const char* label, const char* text) {
+    Text shown = {0};
+    append_printable(&shown, text, strlen(text));
+    const char* s = shown.data;
+    do {
+        printf("%-10s", label);
+        print_cell(&s, min_int(68, (int)strcspn(s, "\n")));
+        printf("\n");
+        label = "";
+    } while (*s);
+    text_free(&shown);
+}
+
+// A text in one line; of one that is longer than `width` characters, the end.
+static void print_ending(const char* text, int width) {
+    const char *s = text + strlen(text), *cut = s;
+    for (int count = 0; s > text && count < width;) {
+        int begins = (*--s & 0xC0) != 0x80; // 10xxxxxx goes on with a character
+        count += begins;
+        if (begins && count <= width - 2) cut = s;
+    }
+    if (s > text) printf(".."), s = cut;
+    for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
+}
+
+static void print_rollout_ending(const Rollout* r, int width) {
+    Text raw = rollout_text(r), text = {0};
+    append_readable(&text, raw.data);
+    print_ending(text.data, width);
+    text_free(&raw), text_free(&text);
+}
+
+// ---- ./rl trace
+
+// The rollouts of one question with everything that the loss sees. Arrays are (K,T1), 0 behind the end.
+typedef struct {
+    int K, T1, judged, compared;
+    Rollout* rollouts;         // (K)
+    float *reward, *advantage; // (K), when judged
+    float *logp, *other;       // under the model that sampled; under a second one, when compared
+    float* slope;              // d(loss)/d(logp), when judged
+    int* mask;
+    double loss; // -(sum of advantage x logp) / valid tokens: chapter 9, as in chapter 10
+} Trace;
+
+// Takes over the rollouts. truth may be NULL (no rewards then), other may be NULL (no comparison).
+static Trace trace_group(Model* m, Model* other, const Tokens* prompt, Rollout* rollouts, int K,
+                         const char* truth, const RewardKind* kind) {
+    int T1 = longest_rollout(rollouts, K);
+    size_t n = (size_t)K * T1;
+    Trace s = {.K = K, .T1 = T1, .judged = truth != NULL, .compared = other != NULL, .rollouts = rollouts};
+    s.reward = allocate((size_t)K, sizeof(float)), s.advantage = allocate((size_t)K, sizeof(float));
+    s.logp = allocate(n, sizeof(float)), s.other = allocate(n, sizeof(float));
+    s.slope = allocate(n, sizeof(float)), s.mask = allocate(n, sizeof(int));
+    for (int k = 0; k < K; k++) {
+        score_rollout(s.logp + (size_t)k * T1, m, prompt, &rollouts[k]);
+        if (other) score_rollout(s.other + (size_t)k * T1, other, prompt, &rollouts[k]);
+        memcpy(s.mask + (size_t)k * T1, rollouts[k].mask, (size_t)rollouts[k].length * sizeof(int));
+    }
+    if (truth) {
+        judge_group(s.reward, s.advantage, rollouts, K, truth, kind);
+        s.loss = loss_policy_gradient(s.slope, s.logp, s.advantage, s.mask, K, T1, NORM_TOKEN_MEAN);
+    }
+    return s;
+}
+
+static void trace_free(Trace* s) {
+    rollouts_free(s->rollouts, s->K);
+    free(s->reward), free(s->advantage), free(s->logp), free(s->other), free(s->slope), free(s->mask);
+    *s = (Trace){0};
+}
+
+// What rollout k adds to the loss: the sum of its tokens' shares.
+static double rollout_share(const Trace* s, int k) {
+    double share = 0.0;
+    for (size_t i = (size_t)k * s->T1; i < (size_t)(k + 1) * s->T1; i++)
+        share += (double)s->slope[i] * s->logp[i];
+    return share;
+}
+
+static int first_rewarded(const Trace* s) {
+    for (int k = 0; k < s->K && s->judged; k++)
+        if (s->reward[k] > 0.5f) return k;
+    return 0;
+}
+
+// One line per rollout; the one that is shown token by token below has the mark.
+static void print_trace_group(const Trace* s, int chosen) {
+    float *sum = allocate((size_t)s->K, sizeof(float)), *other = allocate((size_t)s->K, sizeof(float));
+    int valid = count_masked(s->mask, s->K * s->T1), room = 80 - 19 - 8 - 2;
+    sequence_logprobs(sum, s->logp, s->mask, s->K, s->T1);
+    sequence_logprobs(other, s->other, s->mask, s->K, s->T1);
+    room -= (s->judged ? 23 : 0) + (s->compared ? 16 : 0);
+    printf("   k%s tokens sampled%8s", s->judged ? " reward     adv" : "", s->compared ? "logp A" : "log pi");
+    printf("%s%s  answer ends\n", s->compared ? "  logp B   B - A" : "", s->judged ? "   share" : "");
+    for (int k = 0; k < s->K; k++) {
+        const Rollout* r = &s->rollouts[k];
+        printf("%c%3d", k == chosen ? '>' : ' ', k);
+        if (s->judged) printf(" %6g %7.4f", (double)s->reward[k], (double)s->advantage[k]);
+        printf(" %6d %7d", r->length, count_masked(r->mask, r->length));
+        print_nats(sum[k], 1);
+        if (s->compared) print_nats(other[k], 1), print_change((double)other[k] - sum[k], 1);
+        if (s->judged) print_nats(0.0 + 1e3 * rollout_share(s, k), 1);
+        printf("  ");
+        print_rollout_ending(r, room);
+        printf("\n");
+    }
+    if (s->judged)
+        printf("\nThe shares (in thousandths) add up to the loss of the group:\n"
+               "-(sum of adv x log pi) / %d sampled tokens = %.6f.\n",
+               valid, s->loss);
+    free(sum), free(other);
+}
+
+// Did the second model move as the advantages of the first one's rollouts ask? Means per rollout.
+static void print_trace_change(const Trace* s) {
+    double change[2] = {0.0, 0.0};
+    int count[2] = {0, 0};
+    for (int k = 0; k < s->K; k++) {
+        int right = s->reward[k] > 0.5f;
+        count[right]++;
+        for (int t = 0; t < s->T1; t++)
+            change[right] += (double)s->other[k * s->T1 + t] - s->logp[k * s->T1 + t];
+    }
+    printf("\nFrom A to B the log-probability of a rollout changed on average by\n\n");
+    if (count[1]) printf("   %+10.4f nats for the %d that were rewarded\n", change[1] / count[1], count[1]);
+    if (count[0]) printf("   %+10.4f nats for the %d that were not\n", change[0] / count[0], count[0]);
+    if (count[1] && change[1] < 0.0)
+        printf("\nA rewarded rollout may become less likely too, when it is right here by a way of\n"
+               "answering that mostly fails: training saw more than this question.\n");
+}
+
+// The tokens that learn the most. What reaches the logit of a chosen token is slope * (1 - p), chapter 3, and
+// the slope is the same for all of them.
+static void print_decisions(const Rollout* r, const float* logp) {
+    int done[3];
+    double sum = 0.0;
+    for (int t = 0; t < r->length; t++) sum += r->mask[t] ? 1.0 - exp((double)logp[t]) : 0.0;
+    printf("\nWhat reaches the logit of a chosen token is slope x (1 - p). Of all of it");
+    for (int i = 0; i < 3 && i < count_masked(r->mask, r->length); i++) {
+        int best = -1;
+        char text[24];
+        for (int t = 0; t < r->length; t++) {
+            int used = !r->mask[t] || (i > 0 && t == done[0]) || (i > 1 && t == done[1]);
+            if (!used && (best < 0 || logp[t] < logp[best])) best = t;
+        }
+        done[i] = best;
+        printf("%s\n   %5.1f%% goes to t = %d, %s", i ? "," : "",
+               100.0 * (1.0 - exp((double)logp[best])) / fmax(sum, 1e-300), best,
+               token_text(text, r->ids[best]));
+    }
+    printf(".\n");
+}
+
+static void print_trace(const Trace* s, int chosen) {
+    size_t at = (size_t)chosen * s->T1;
+    print_trace_group(s, chosen);
+    if (s->judged && s->compared) print_trace_change(s);
+    if (s->judged && !has_signal(s->advantage, s->K))
+        printf("\nAll rewards are equal, so all advantages are 0 and nothing is learned from\n"
+               "these. More samples (--num-samples) or another question may bring a difference.\n");
+    printf("\nRollout %d, token by token.%s\n\n", chosen,
+           s->judged ? " slope = d loss / d log pi = -adv / sampled tokens of\nthe "
+                       "group; share = slope x log pi; both in thousandths. m is the mask."
+                     : "");
+    print_tokens(&s->rollouts[chosen], s->logp + at, s->compared ? s->other + at : NULL,
+                 s->judged ? s->slope + at : NULL);
+    if (s->advantage[chosen] != 0.0f) print_decisions(&s->rollouts[chosen], s->logp + at);
+    printf("\nTake away: %s\n",
+           s->judged ? "every sampled token has the same slope, every forced one has 0.\n"
+                       "A token that was certain has nothing to learn; the open decisions learn."
+                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
+                       "With --answer N come reward, advantage and each token's share of the loss.");
+}
+
+// The prompt of a question that came from the command line.
+static Tokens question_prompt(const char* question, const Model* m) {
+    Tokens prompt = {0};
+    render_prompt(&prompt, question);
+    int frame = prompt.length - (int)strlen(question);
+    if (prompt.length + 1 > m->config.context)
+        fail(2,
+             "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into the "
+             "model's context of %d",
+             prompt.length - frame, frame, max_int(0, m->config.context - frame - 1), m->config.context);
+    return prompt;
+}
+
+static int command_trace(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char *question = NULL, *compare = NULL;
+    int chosen = -1;
+    o.model = "out/run/rl", o.num_samples = 8;
+    Option more[] = {
+        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, advantage, loss", 0, 0},
+        {"compare", OPTION_TEXT, &compare, 0, 0, "a second model that looks at the same rollouts", 0, 0},
+        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0,
+         0}};
+    memcpy(options + sampling_options(options, &o), more, sizeof more);
+    if (asked_for_help(argc, argv, "trace - the rollouts of one question, and one of them token by token",
+                       "./rl trace \"QUESTION\" [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &question, 1) || !*question)
+        fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens has "
+                "Tom?\" --answer 7");
+    if (chosen >= o.num_samples)
+        fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
+             o.num_samples, o.num_samples - 1);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model), other = {0};
+    if (compare) other = load_tagged_model(compare);
+    Tokens prompt = question_prompt(question, &m);
+    if (compare && other.config.context < min_int(m.config.context, prompt.length + o.sample.max_new_tokens))
+        fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", compare,
+             other.config.context, o.sample.max_new_tokens);
+    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
+    Trace s = trace_group(&m, compare ? &other : NULL, &prompt, rollouts, o.num_samples, o.answer,
+                          find_reward(o.reward));
+    print_wrapped("Question", question);
+    if (o.answer) printf("Answer    %s, reward %s\n", o.answer, o.reward);
+    printf("Model     %s%s\n", compare ? "A = " : "", o.model);
+    if (compare) printf("          B = %s\n", compare);
+    printf("\n%d rollouts%s, seed %llu:\n\n", o.num_samples, compare ? ", sampled by A" : "",
+           (unsigned long long)o.seed);
+    print_trace(&s, chosen < 0 ? first_rewarded(&s) : chosen);
+    trace_free(&s), tokens_free(&prompt), model_free(&m);
+    if (compare) model_free(&other);
+    return 0;
+}
+
+// ---- ./rl experiment: the three experiments at the end of D3
+
+typedef struct {
+    RlOptions rl;
+    const char *question, *completion;
+    int shortest, longest, groups;
+} ExperimentOptions;
+
+// A question and an answer to it as one sequence: ids, and the mask as the rollout has it. *prompt is the
+// length of the question's part. The answer is the given one, or else one that the model samples.
+static Tokens experiment_text(int* prompt, const char* title, Model* m, const ExperimentOptions* e) {
+    const RlOptions* o = &e->rl;
+    Problems file = {0};
+    if (!e->question) file = load_problems(o->eval_data);
+    const char* question = e->question ? e->question : file.list[0].question;
+    Tokens text = question_prompt(question, m);
+    *prompt = text.length;
+    if (e->completion) {
+        tokens_free(&text);
+        render_conversation(&text, question, e->completion);
+    } else {
+        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
+        for (int t = 0; t < r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
+        rollouts_free(r, 1);
+    }
+    if (text.length > m->config.context)
+        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
+             m->config.context);
+    Text raw = {0}, answer = {0};
+    decode_tokens(&raw, text.ids + *prompt, text.length - *prompt, 1);
+    append_readable(&answer, raw.data);
+    printf("%s (D3, hands-on experiments)\n\nModel     %s\n", title, o->model);
+    print_wrapped("Question", question);
+    print_wrapped("Answer", answer.data);
+    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
+           e->completion ? "given" : "sampled by the model");
+    text_free(&raw), text_free(&answer), problems_free(&file);
+    return text;
+}
+
+// The logits of every position, (T,V), as D3's first lines compute them. free() them.
+static float* all_logits(Model* m, const int* ids, int T) {
+    Batch b = {0};
+    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
+    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    batch_add(&b, ids, targets, T, -1);
+    model_forward(m, &b);
+    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    batch_free(&b), free(targets);
+    return logits;
+}
+
+// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
+static float one_factor(Model* m, const int* ids, int t) {
+    Batch b = {0};
+    int* targets = allocate((size_t)t, sizeof(int));
+    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
+    batch_add(&b, ids, targets, t, -1);
+    model_forward(m, &b);
+    float logp = m->acts.logp[0];
+    batch_free(&b), free(targets);
+    return logp;
+}
+
+// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
+// the largest difference.
+static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
+                        int first) {
+    double largest = 0.0;
+    float* logp = allocate((size_t)text->length, sizeof(float));
+    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
+    for (int t = first; t < text->length; t++) {
+        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
+        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
+        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
+    }
+    free(logp);
+    return largest;
+}
+
+// The product of the factors, instead of the sum of their logs.
+static void print_products(const char* name, const float* logp, int n) {
+    float product_float = 1.0f;
+    double product = 1.0, sum = 0.0;
+    for (int t = 0; t < n; t++) {
+        product_float *= (float)exp((double)logp[t]);
+        product *= exp((double)logp[t]), sum += logp[t];
+    }
+    printf("   %-30s %6d %12.4f %12.4g %12.4g\n", name, n, sum, (double)product_float, product);
+}
+
+static void print_underflow_of(const float* chosen, int n, const float* every, int T1) {
+    double mean = 0.0;
+    for (int t = 0; t < n; t++) mean += (double)chosen[t] / n;
+    printf("3. Product or sum. The factors multiplied, in float and in double:\n\n");
+    printf("   %-30s %6s %12s %12s %12s\n", "", "tokens", "sum of logs", "float", "double");
+    print_products("the answer's sampled tokens", chosen, n);
+    print_products("all tokens, prompt included", every, T1);
+    printf("\n   Normal floats end at 2^-126 = exp(%.2f), doubles at 2^-1022 = exp(%.2f).\n"
+           "   With %.4g nats per token that is after ",
+           log(0x1p-126), log(0x1p-1022), mean);
+    if (mean < 0.0) printf("%.0f and %.0f tokens.\n\n", log(0x1p-126) / mean, log(0x1p-1022) / mean);
+    else printf("no number of tokens.\n\n");
+}
+
+static void experiment_1(Model* m, const ExperimentOptions* e) {
+    int prompt, n = 0, V = m->config.vocab_size;
+    Tokens text = experiment_text(&prompt, "EXPERIMENT 1. The decomposition and the mask", m, e);
+    int T = text.length, length = T - prompt;
+    float* logits = all_logits(m, text.ids, T);
+    float *at_once = allocate((size_t)length, sizeof(float)),
+          *one_by_one = allocate((size_t)length, sizeof(float)),
+          *chosen = allocate((size_t)length, sizeof(float)), *every = allocate((size_t)T, sizeof(float));
+    double difference = decompose(at_once, one_by_one, m, logits, &text, prompt);
+    Rollout answer = {.length = length, .ids = text.ids + prompt, .mask = text.mask + prompt};
+    for (int t = 0; t < length; t++)
+        if (answer.mask[t]) chosen[n++] = at_once[t];
+    token_logprobs(every, logits, text.ids, 1, T, V);
+
+    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per sampled token:\n\n"
+           "   A: one pass over the whole text, logits shifted against the ids (chapter 3).\n"
+           "   B: a pass of its own for each token, over nothing but what came before it.\n\n");
+    print_tokens(&answer, at_once, one_by_one, NULL);
+    printf("\n   Largest difference of a term: %.1e nats. One pass is enough because\n"
+           "   attention is causal: no token sees what comes after it.\n\n",
+           difference);
+
+    printf("2. The mask. %d tokens of prompt, %d of answer, %d of them sampled:\n\n", prompt, length, n);
+    print_mask_slips(logits, text.ids, text.mask, prompt, T, V);
+    printf("\n   Nothing crashes: every line has a number, and one of them is right. The\n"
+           "   prompt weighs so much because it is long, and because models are trained to\n"
+           "   write answers, not questions. Answers of different length are compared by the\n"
+           "   mean per token.\n\n");
+
+    print_underflow_of(chosen, n, every, T - 1);
+    printf("Take away: the log-probability of an answer is a sum over the tokens that the\n"
+           "model chose. Neither the question nor the tool's words belong to it.\n");
+    free(logits), free(at_once), free(one_by_one), free(chosen), free(every);
+    tokens_free(&text);
+}
+
+// ---- experiment 2: KL by hand
+
+// The n positions of an answer where the model chose a token. The reference is the model; the policy is the
+// model with drift * noise added to its logits, the same noise for every drift.
+typedef struct {
+    int n;
+    float *logits, *noise; // (n,V)
+    int* id;               // (n) the token that the text has there
+} States;
+
+static States states_new(const float* logits, const Tokens* text, int prompt, uint64_t seed) {
+    States s = {0};
+    int V = VOCAB_SIZE, most = text->length - prompt;
+    s.logits = allocate((size_t)most * V, sizeof(float)), s.noise = allocate((size_t)most * V, sizeof(float));
+    s.id = allocate((size_t)most, sizeof(int));
+    for (int t = prompt; t < text->length; t++) {
+        if (!text->mask[t]) continue;
+        Rng rng = random_stream(seed, 4, (uint64_t)t);
+        memcpy(s.logits + (size_t)s.n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
+        for (int v = 0; v < V; v++) s.noise[(size_t)s.n * V + v] = (float)random_normal(&rng);
+        s.id[s.n++] = text->ids[t];
+    }
+    return s;
+}
+
+static void states_free(States* s) {
+    free(s->logits), free(s->noise), free(s->id);
+    *s = (States){0};
+}
+
+static void policy_at(double* logp, const States* s, int i, double drift) { // drift 0: the reference
+    double z[VOCAB_SIZE];
+    for (int v = 0; v < VOCAB_SIZE; v++)
+        z[v] = s->logits[(size_t)i * VOCAB_SIZE + v] + drift * s->noise[(size_t)i * VOCAB_SIZE + v];
+    toy_log_softmax(logp, z, VOCAB_SIZE);
+}
+
+static int draw_token(const double* logp, Rng* rng) {
+    double u = random_uniform(rng), below = 0.0;
+    int last = 0;
+    for (int v = 0; v < VOCAB_SIZE; v++) {
+        double p = exp(logp[v]);
+        below += p;
+        if (u < below) return v;
+        if (p > 0.0) last = v;
+    }
+    return last; // rounding: the probabilities added up to a little less than 1
+}
+
+enum { ESTIMATES = 5 };
+static const struct {
+    const char* name;
+    int estimator;
+    double sign;
+} kl_estimators[ESTIMATES] = {
+    {"k1", 1, 1.0}, {"k2", 2, 1.0}, {"k3", 3, 1.0}, {"D3 k1", 1, -1.0}, {"D3 k3", 3, -1.0}};
+
+enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE }; // where the tokens come from
+
+typedef struct {                // means per token over the states
+    double exact, reverse;      // KL(pi||ref) and KL(ref||pi), by the sum over the vocabulary
+    double mean[ESTIMATES];     // the estimators on the tokens of the source
+    double expected[ESTIMATES]; // the same with every token of the vocabulary, weighted by the policy
+    double spread[ESTIMATES], below[ESTIMATES]; // of one draw from the policy: deviation, chance of < 0
+} KlMeasure;
+
+static KlMeasure measure_kl(const States* s, double drift, int source, int draws, Rng* rng) {
+    KlMeasure k = {0};
+    double logp[VOCAB_SIZE], logp_ref[VOCAB_SIZE], variance, below, slope, n = s->n;
+    if (source == FROM_TEXT) draws = 1;
+    for (int i = 0; i < s->n; i++) {
+        policy_at(logp, s, i, drift), policy_at(logp_ref, s, i, 0.0);
+        k.exact += exact_kl(logp, logp_ref, VOCAB_SIZE) / n,
+            k.reverse += exact_kl(logp_ref, logp, VOCAB_SIZE) / n;
+        for (int e = 0; e < ESTIMATES; e++) {
+            k.expected[e] += kl_moments(&variance, &below, logp, logp_ref, VOCAB_SIZE, kl_estimators[e].sign,
+                                        kl_estimators[e].estimator) /
+                             n;
+            k.spread[e] += variance / n, k.below[e] += below / n;
+        }
+        for (int d = 0; d < draws; d++) {
+            int v = source == FROM_TEXT ? s->id[i] : draw_token(source == FROM_POLICY ? logp : logp_ref, rng);
+            for (int e = 0; e < ESTIMATES; e++)
+                k.mean[e] += kl_estimate(&slope, kl_estimators[e].sign * (logp[v] - logp_ref[v]),
+                                         kl_estimators[e].estimator) /
+                             (n * draws);
+        }
+    }
+    for (int e = 0; e < ESTIMATES; e++) k.spread[e] = sqrt(fmax(0.0, k.spread[e]));
+    return k;
+}
+
+enum { DRIFTS = 6, KL_DRAWS = 2000 };
+static const double drifts[DRIFTS] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
+
+static void print_kl_table(const States* s, int source, uint64_t seed) {
+    Rng rng = random_stream(seed, 5, (uint64_t)source);
+    printf("   noise  %s", source == FROM_REFERENCE ? "KL(ref||pi)" : "KL(pi||ref)");
+    for (int e = 0; e < ESTIMATES; e++) printf("%11s", kl_estimators[e].name);
+    printf("\n");
+    for (int i = 0; i < DRIFTS; i++) {
+        KlMeasure k = measure_kl(s, drifts[i], source, KL_DRAWS, &rng);
+        printf("   %5.1f %12.4g", drifts[i], source == FROM_REFERENCE ? k.reverse : k.exact);
+        for (int e = 0; e < ESTIMATES; e++) printf("%11.4g", k.mean[e]);
+        printf("\n");
+    }
+    printf("\n");
+}
+
+static void print_kl_spread(const States* s) {
+    int calmer = 0;
+    printf("4. Without sampling: means over all %d tokens of the vocabulary, weighted by\n"
+           "   the policy, and the standard deviation (dev) of one draw.\n\n",
+           VOCAB_SIZE);
+    printf("   noise  KL(pi||ref)   mean k2   mean k3 mean D3 k3    dev k1    dev k3  k1 < 0\n");
+    for (int i = 0; i < DRIFTS; i++) {
+        KlMeasure k = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL);
+        printf("   %5.1f %12.4g%10.4g%10.4g%11.4g%10.4g%10.4g%7.1f%%\n", drifts[i], k.exact, k.expected[1],
+               k.expected[2], k.expected[4], k.spread[0], k.spread[2], 100.0 * k.below[0]);
+        calmer += k.spread[2] < k.spread[0];
+    }
+    printf("\n   k3 is never below 0. It is calmer than k1 in %d of %d rows; far from the\n"
+           "   reference it can be the wilder one (chapter 8). The mean of N draws is off by\n"
+           "   about dev / sqrt(N); above N = %d.\n\n",
+           calmer, DRIFTS, KL_DRAWS * s->n);
+}
+
+// r - beta KL for a right answer, r = 1, with the KL of the whole answer or its mean per token.
+static void print_kl_budget(const States* s) {
+    static const double betas[] = {0.001, 0.003, 0.01, 0.03, 0.1};
+    double kl[DRIFTS];
+    for (int i = 0; i < DRIFTS; i++) kl[i] = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL).exact;
+    for (int whole = 1; whole >= 0; whole--) {
+        int dominated = 0;
+        printf("   %s\n   beta  noise",
+               whole ? "with the sum over the tokens" : "with the mean per token, as D3's code has it");
+        for (int i = 0; i < DRIFTS; i++) printf(i ? "%10.1f" : "%9.1f", drifts[i]);
+        printf("\n   KL, nats  ");
+        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", (whole ? s->n : 1) * kl[i]);
+        printf("\n");
+        for (size_t b = 0; b < sizeof betas / sizeof *betas; b++) {
+            printf("   %-10.3g", betas[b]);
+            for (int i = 0; i < DRIFTS; i++) {
+                double cost = betas[b] * (whole ? s->n : 1) * kl[i];
+                printf(" %c%8.4f", cost > 1.0 ? '*' : ' ', 1.0 - cost);
+                dominated += cost > 1.0;
+            }
+            printf("\n");
+        }
+        printf("   1/KL      ");
+        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", 1.0 / ((whole ? s->n : 1) * kl[i]));
+        printf("\n");
+        printf("   The KL term is larger than the reward in %d of %d cells (marked *).\n\n", dominated,
+               (int)(sizeof betas / sizeof *betas) * DRIFTS);
+    }
+}
+
+static void experiment_2(Model* m, const ExperimentOptions* e) {
+    int prompt;
+    Tokens text = experiment_text(&prompt, "EXPERIMENT 2. KL by hand", m, e);
+    float* logits = all_logits(m, text.ids, text.length);
+    States s = states_new(logits, &text, prompt, e->rl.seed);
+    printf("The reference is the model. The policy is the model with noise on its logits:\n"
+           "normal numbers times the size in the first column, as if it had been trained\n"
+           "away. L = log pi - log pi_ref of a token, in nats; means over %d positions.\n\n"
+           "   k1 = L      k2 = L^2/2      k3 = exp(-L) - 1 + L         (chapter 8)\n"
+           "   D3 k1 = -L                  D3 k3 = exp(L) - 1 - L       (as D3 prints them)\n\n",
+           s.n);
+    printf("1. On the fixed text above, as in D3's experiment:\n\n");
+    print_kl_table(&s, FROM_TEXT, e->rl.seed);
+    printf("   No column promises anything here: the policy did not write this text. That k3\n"
+           "   and D3's k3 are never negative does not make them KL(pi||ref).\n\n");
+    printf("2. %d tokens drawn FROM THE POLICY at each of these positions:\n\n", KL_DRAWS);
+    print_kl_table(&s, FROM_POLICY, e->rl.seed);
+    printf("   Here the promise holds: k1 and k3 meet KL(pi||ref), and near the reference so\n"
+           "   does k2. D3's k1 is the negative of it, and D3's k3 goes its own way.\n\n");
+    printf("3. %d tokens drawn FROM THE REFERENCE at each of these positions:\n\n", KL_DRAWS);
+    print_kl_table(&s, FROM_REFERENCE, e->rl.seed);
+    printf("   These are the samples that D3's signs belong to: D3's k1 and k3 estimate the\n"
+           "   other KL, KL(ref||pi), from them.\n\n");
+    print_kl_spread(&s);
+    printf("5. The KL budget: total reward r - beta KL of a right answer, r = 1. At a beta\n"
+           "   of 1/KL nothing is left of it.\n\n");
+    print_kl_budget(&s);
+    printf("   (KL at the positions of this one text; for the policy's own answers it would\n"
+           "   be averaged over the texts that the policy writes.)\n\n"
+           "Take away: an estimator belongs to the distribution that drew the samples. And\n"
+           "beta means nothing before one has said sum or mean: the two differ %d-fold here.\n",
+           s.n);
+    states_free(&s), free(logits), tokens_free(&text);
+}
+
+// ---- experiment 3: how sparse a 0/1 reward is
+
+// Characters of a reply, for D3's rule: 1 when it has between --shortest and --longest of them.
+static int count_characters(const Rollout* r) {
+    Text reply = {0};
+    int characters = 0;
+    decode_tokens(&reply, r->ids, r->length, 0);
+    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
+    text_free(&reply);
+    return characters;
+}
+
+typedef struct {           // groups of K rewards of 0 or 1, counted
+    int K, groups, silent; // silent: no advantage differs from 0
+    int* with;             // (K+1) groups in which c rollouts were rewarded
+    double rate, own;      // sums over the groups of c/K, and of the formula at p = c/K
+} GroupCounts;
+
+static void count_group(GroupCounts* g, const float* reward) {
+    float* advantage = allocate((size_t)g->K, sizeof(float));
+    int c = 0;
+    for (int k = 0; k < g->K; k++) c += reward[k] > 0.5f;
+    advantages_grpo(advantage, reward, g->K, 1e-8f);
+    g->groups++, g->with[c]++, g->silent += !has_signal(advantage, g->K);
+    g->rate += (double)c / g->K, g->own += no_signal_odds((double)c / g->K, g->K);
+    free(advantage);
+}
+
+// Rewards of the K rollouts of one question under both rules, (K) each.
+static void reward_both(float* verified, float* by_length, const Rollout* r, int K, const char* truth,
+                        const ExperimentOptions* e) {
+    float* unused = allocate((size_t)K, sizeof(float));
+    judge_group(verified, unused, r, K, truth, find_reward(e->rl.reward));
+    for (int k = 0; k < K; k++) {
+        int characters = count_characters(&r[k]);
+        by_length[k] = characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
+    }
+    free(unused);
+}
+
+static void print_one_group(const Rollout* r, const float* reward[2], int K) {
+    static const char* const names[2] = {"verifier", "length rule"};
+    float* advantage[2] = {allocate((size_t)K, sizeof(float)), allocate((size_t)K, sizeof(float))};
+    for (int rule = 0; rule < 2; rule++) advantages_grpo(advantage[rule], reward[rule], K, 1e-8f);
+    printf("        verifier           length rule\n   k  reward       A  characters  reward       A  answer "
+           "ends\n");
+    for (int k = 0; k < K; k++) {
+        printf("%4d %7g %7.4f %11d", k, (double)reward[0][k], (double)advantage[0][k],
+               count_characters(&r[k]));
+        printf(" %7g %7.4f  ", (double)reward[1][k], (double)advantage[1][k]);
+        print_rollout_ending(&r[k], 30);
+        printf("\n");
+    }
+    printf("\n");
+    for (int rule = 0; rule < 2; rule++) {
+        int right = 0, small = 0;
+        for (int k = 0; k < K; k++) right += reward[rule][k] > 0.5f, small += fabs(advantage[rule][k]) < 0.1f;
+        printf("   %-12s %d of %d have the same score; %d of %d advantages are below 0.1\n", names[rule],
+               max_int(right, K - right), K, small, K);
+    }
+    free(advantage[0]), free(advantage[1]);
+}
+
+static void print_group_counts(const GroupCounts* g) { // g[0] verifier, g[1] length rule
+    int K = g->K;
+    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
+    printf("   rewarded   same    verifier         length rule      advantage (GRPO) of\n"
+           "   of %-5d  score    groups  share    groups  share    rewarded  the others\n",
+           K);
+    for (int c = 0; c <= K; c++) {
+        if (K > 16 && !g[0].with[c] && !g[1].with[c]) continue;
+        for (int k = 0; k < K; k++) reward[k] = k < c ? 1.0f : 0.0f;
+        advantages_grpo(advantage, reward, K, 1e-8f);
+        printf("   %8d %6d", c, max_int(c, K - c));
+        for (int rule = 0; rule < 2; rule++)
+            printf("%10d %6.3f", g[rule].with[c], (double)g[rule].with[c] / g[rule].groups);
+        if (c) printf(" %11.4f", (double)advantage[0]);
+        else printf(" %11s", "-");
+        if (c < K) printf(" %11.4f\n", (double)advantage[K - 1]);
+        else printf(" %11s\n", "-");
+    }
+    free(reward), free(advantage);
+}
+
+static void print_signal(const GroupCounts* g) {
+    int K = g->K, n = g->groups;
+    const char* line = "   %-48s %12.4f %14.4f\n";
+    char formula[64];
+    snprintf(formula, sizeof formula, "p^%d + (1-p)^%d, one p for all questions", K, K);
+    printf("\n   %-48s %12s %14s\n", "", "verifier", "length rule");
+    printf(line, "p, the share of rewarded rollouts", g[0].rate / n, g[1].rate / n);
+    printf(line, formula, no_signal_odds(g[0].rate / n, K), no_signal_odds(g[1].rate / n, K));
+    printf(line, "groups without signal, counted", (double)g[0].silent / n, (double)g[1].silent / n);
+    printf(line, "the formula at each question's own c/K, averaged", g[0].own / n, g[1].own / n);
+}
+
+static void experiment_3(Model* m, const ExperimentOptions* e) {
+    const RlOptions* o = &e->rl;
+    int K = o->num_samples;
+    if (e->question && !o->answer) fail(2, "--question needs --answer, which the verifier compares with");
+    Questions q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
+    int groups = min_int(e->groups, q.count);
+    const char *question = e->question ? e->question : q.list[0].question,
+               *truth = e->question ? o->answer : q.list[0].truth;
+    float *verified = allocate((size_t)K, sizeof(float)), *by_length = allocate((size_t)K, sizeof(float));
+    Tokens prompt = question_prompt(question, m);
+    Rollout* r = generate(m, &prompt, 1, K, o->sample, tool_calculator, o->seed + 2, 0);
+    reward_both(verified, by_length, r, K, truth, e);
+    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
+    printf("Model     %s\n", o->model);
+    print_wrapped("Question", question);
+    printf("Answer    %s\n\n", truth);
+    printf("1. %d samples at temperature %g, rewarded by the verifier (%s) and by D3's\n"
+           "   length rule: 1 for a reply of %d to %d characters. A is GRPO's advantage.\n\n",
+           K, (double)o->sample.temperature, o->reward, e->shortest, e->longest);
+    print_one_group(r, (const float*[]){verified, by_length}, K);
+    rollouts_free(r, K);
+
+    GroupCounts g[2] = {{.K = K}, {.K = K}};
+    for (int i = 0; i < 2; i++) g[i].with = allocate((size_t)K + 1, sizeof(int));
+    for (int i = 0; i < groups; i++) {
+        r = generate(m, &q.list[i].prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)i);
+        reward_both(verified, by_length, r, K, q.list[i].truth, e);
+        count_group(&g[0], verified), count_group(&g[1], by_length);
+        rollouts_free(r, K);
+    }
+    printf("\n2. The first %d questions of %s, %d samples each:\n\n", groups, o->eval_data, K);
+    print_group_counts(g);
+    print_signal(g);
+    printf("\n   The curve p^K + (1-p)^K bends upwards. So, on average over many runs, one p\n"
+           "   for all questions, easy and hard, says too little, and each question's own\n"
+           "   c/K, known from %d samples only, says too much.\n\n",
+           K);
+    printf("Take away: a group is lost when ALL its scores are equal, not when most are. An\n"
+           "update of 16 questions of this kind has about %.1f that teach something.\n",
+           16.0 * (groups - g[0].silent) / groups);
+    free(g[0].with), free(g[1].with), free(verified), free(by_length);
+    tokens_free(&prompt), questions_free(&q);
+}
+
+static const struct {
+    const char* title;
+    void (*run)(Model* m, const ExperimentOptions* e);
+} experiments[] = {
+    {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", experiment_1},
+    {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", experiment_2},
+    {"eight samples of one question, and how many advantages are 0", experiment_3},
+};
+enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
+
+static int command_experiment(int argc, char** argv) {
+    ExperimentOptions e = {.rl = rl_defaults(), .shortest = 50, .longest = 100, .groups = 64};
+    Option options[RL_OPTIONS] = {{0}};
+    const char* which = NULL;
+    e.rl.model = "out/run/rl", e.rl.num_samples = 8, e.rl.sample.top_k = 0;
+    Option more[] = {
+        {"question", OPTION_TEXT, &e.question, 0, 0, "instead of the first one of the data", 0, 0},
+        {"answer", OPTION_TEXT, &e.rl.answer, 0, 0, "its right answer (experiment 3)", 0, 0},
+        {"completion", OPTION_TEXT, &e.completion, 0, 0, "a reply to it; else one is sampled (1, 2)", 0, 0},
+        {"data", OPTION_TEXT, &e.rl.eval_data, 0, 0, "questions", 0, 0},
+        {"groups", OPTION_INT, &e.groups, 1, 1e6, "how many of them, from the top (3)", 0, 0},
+        {"shortest", OPTION_INT, &e.shortest, 0, 1e6, "the length rule: rewarded from here, characters (3)",
+         0, 0},
+        {"longest", OPTION_INT, &e.longest, 0, 1e6, "to here (3)", 0, 0}};
+    memcpy(options + sampling_options(options, &e.rl), more, sizeof more);
+    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
+                       "./rl experiment 1|2|3 [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &which, 1)) {
+        for (int i = 0; i < EXPERIMENTS; i++) printf("  %d  %s\n", i + 1, experiments[i].title);
+        printf("\n./rl experiment N runs one on %s; --model-tag names another model\n"
+               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
+               e.rl.model);
+        return 0;
+    }
+    if (strlen(which) != 1 || *which < '1' || *which > '0' + EXPERIMENTS)
+        fail(2, "there is no experiment '%s'; there are 1 to %d", which, EXPERIMENTS);
+    if (e.shortest > e.longest)
+        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", e.shortest, e.longest);
+    check_sampling(&e.rl);
+    set_threads(e.rl.threads);
+    Model m = load_tagged_model(e.rl.model);
+    experiments[*which - '1'].run(&m, &e);
+    model_free(&m);
+    return 0;
+}
+
 // ---- lessons and warm-ups
 
 static const struct { const char* title; void (*run)(void); } lessons[] = {
@@ -5582,7 +7765,10 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
     {"sample", "answers to your own question", command_sample},
+    {"trace", "one question: its rollouts, and one of them token by token", command_trace},
+    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
+    {"claims", "what the three documents say, checked statement by statement", command_claims},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };

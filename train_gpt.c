@@ -262,9 +262,28 @@ static void make_folder(const char* folder) {
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", folder);
 }
 
-// A set of files that appears whole or not at all: each is written to NAME.tmp and flushed to the
-// disk; only when all of them are there are they renamed. A full disk leaves the old files as they were.
+// A set of files that appears whole or not at all. Each is written to NAME.tmp and flushed to the disk; a full
+// disk leaves the old files as they were. When all are there, a file `complete` appears that lists their names:
+// from now on the set counts. The files are renamed, and `complete` is removed. Should the process be killed in
+// between, whoever reads or writes in the folder next finishes the renaming.
 typedef struct { char folder[PATH_SIZE]; char name[8][64]; int count; } FileSet;
+
+static void files_finish(const char* folder) {
+    char list[PATH_SIZE], from[PATH_SIZE + 8], to[PATH_SIZE];
+    join_path(list, folder, "complete");
+    if (!file_exists(list)) return;
+    Text names = read_file(list);
+    for (char *name = names.data, *end; (end = strchr(name, '\n')) != NULL; name = end + 1) {
+        *end = 0;
+        if (strchr(name, '/')) fail(2, "%s is damaged: it names files in other directories", list);
+        join_path(to, folder, name);
+        snprintf(from, sizeof from, "%s.tmp", to);
+        if (file_exists(from) && rename(from, to) != 0)
+            fail(1, "cannot rename %s to %s: %s", from, to, strerror(errno));
+    }
+    remove(list);
+    text_free(&names);
+}
 
 static void files_discard(FileSet* files) {
     char path[PATH_SIZE];
@@ -277,6 +296,7 @@ static void files_discard(FileSet* files) {
 
 static void files_add(FileSet* files, const char* name, const void* data, size_t size) {
     char path[PATH_SIZE];
+    if (!files->count) files_finish(files->folder);
     join_path(path, files->folder, name);
     if (strlen(path) + 5 > sizeof path) fail(2, "the path %s is too long", path);
     strcat(path, ".tmp");
@@ -293,15 +313,17 @@ static void files_add(FileSet* files, const char* name, const void* data, size_t
 
 static void files_commit(FileSet* files) {
     char from[PATH_SIZE], to[PATH_SIZE];
-    for (int i = 0; i < files->count; i++) {
-        join_path(to, files->folder, files->name[i]);
-        strcat(strcpy(from, to), ".tmp");
-        if (rename(from, to) != 0) {
-            int reason = errno;
-            files_discard(files);
-            fail(1, "cannot rename %s to %s: %s", from, to, strerror(reason));
-        }
+    Text names = {0};
+    for (int i = 0; i < files->count; i++) text_printf(&names, "%s\n", files->name[i]);
+    files_add(files, "complete", names.data, names.length);
+    text_free(&names);
+    join_path(from, files->folder, "complete.tmp"), join_path(to, files->folder, "complete");
+    if (rename(from, to) != 0) {
+        int reason = errno;
+        files_discard(files);
+        fail(1, "cannot rename %s to %s: %s", from, to, strerror(reason));
     }
+    files_finish(files->folder);
 }
 
 // one file, whole or not at all
@@ -2319,6 +2341,7 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
 static Model load_model(const char* folder) {
     char path[PATH_SIZE];
     if (!file_exists(folder)) fail(2, "there is no checkpoint directory %s", folder);
+    files_finish(folder);
     join_path(path, folder, "config.json");
     Config config = config_from_json(path);
     join_path(path, folder, "model.safetensors");
@@ -2374,7 +2397,13 @@ typedef struct {
 static void option_set(Option* o, const char* text, const char* where) {
     char* end;
     errno = 0;
-    if (o->type == OPTION_TEXT) { *(const char**)o->value = text; return; }
+    if (o->type == OPTION_TEXT) {
+        // a saved text goes into trainer_state.json, and JSON is UTF-8
+        for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
+            if (!utf8_length(p, stop)) fail(2, "%s--%s must be valid UTF-8", where, o->name);
+        *(const char**)o->value = text;
+        return;
+    }
     if (o->type == OPTION_FLAG) { *(int*)o->value = strcmp(text, "0") != 0; return; }
     if (o->type == OPTION_SEED) {
         unsigned long long seed = strtoull(text, &end, 10);
@@ -2477,6 +2506,7 @@ static void state_to_json(Text* out, const char* kind, long step, const Option* 
 static long state_from_json(const char* folder, const char* kind, Option* options) {
     static Json* kept;
     char path[PATH_SIZE];
+    files_finish(folder);
     join_path(path, folder, "trainer_state.json");
     if (!file_exists(path))
         fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);

@@ -309,12 +309,13 @@ static void check_attention(int heads, int kv_heads, int head_dim, const int* le
 }
 
 static void test_attention(void) {
-    // three segments on their own, one of them longer than a block of 48 queries; heads 1:1, 2:1 and 4:1
-    static const int length[] = {2, 53, 7}, alone[] = {-1, -1, -1};
-    CHECK(length[1] > QUERY_BLOCK);
+    // three segments on their own; 1, 2 and 4 query heads for each key/value head. Then one segment that is
+    // longer than a block of queries.
+    static const int length[] = {2, 9, 5}, longer[] = {2, QUERY_BLOCK + 5, 7}, alone[] = {-1, -1, -1};
     check_attention(2, 2, 2, length, alone, 3);
     check_attention(4, 2, 2, length, alone, 3);
     check_attention(4, 1, 4, length, alone, 3);
+    check_attention(2, 1, 2, longer, alone, 3);
 }
 
 static void test_attention_shared_prefix(void) {
@@ -325,7 +326,7 @@ static void test_attention_shared_prefix(void) {
     check_attention(4, 2, 2, length, prefix, 7);
     check_attention(3, 1, 4, length, prefix, 7);
     // prefix and continuation both longer than a block
-    static const int long_length[] = {49, 50, 2}, long_prefix[] = {-1, 0, 0};
+    static const int long_length[] = {QUERY_BLOCK + 1, QUERY_BLOCK + 2, 2}, long_prefix[] = {-1, 0, 0};
     check_attention(2, 1, 2, long_length, long_prefix, 3);
 }
 

@@ -1166,7 +1166,7 @@ static void load_killed(const char* folder) {
 }
 
 // A process that is killed while it gives the files their names leaves files of two saves behind. What is
-// loaded then must be all of one of them, or nothing.
+// loaded then is all of one of them: of the old one until `complete` is there, and of the new one afterwards.
 static void a_killed_save_is_never_mixed(void) {
     renames = 0;
     save_later(in_root("killed"));
@@ -1179,8 +1179,8 @@ static void a_killed_save_is_never_mixed(void) {
         kill_at = 0;
         CHECK(save.status == (at <= last ? 137 : 0));
         Ending load = ending_of(load_killed, in_root("killed"));
-        CHECK(load.status == 0 || (load.status == 2 && strstr(load.said, "a save was interrupted")));
-        if (at == 1 || at > last) CHECK(load.status == 0);   // nothing was renamed, or everything
+        CHECK(load.status == 0);
+        if (load.status) printf("    killed at %d of %d: %s", at, last, load.said);
     }
     make_checkpoint(in_root("killed"), &smallest, 3, 5);
     kill_at = 3, renames = 0;
@@ -1269,6 +1269,7 @@ static void options_that_are_wrong(void) {
         {"--seed=18446744073709551616", "--seed must be a whole number"},
         {"--seed=1.5", "--seed must be a whole number"},
         {"--seed=+1", "--seed must be a whole number"},
+        {"--text=caf\xE9", "--text must be valid UTF-8"},   // trainer_state.json could not be read again
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ENDS(parse, bad[i].line, 2, bad[i].words);
     // what strtod() would take or half take, but nobody means
