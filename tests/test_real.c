@@ -146,7 +146,7 @@ static void test_math500_pairs(void) {
 
 // Verdicts by hand on the predictions whose text is disputable, with the reason. Any other prediction is
 // right.
-static const struct { int index, verdict; const char* reason; } VERDICTS[] = {
+static const struct { int index, verdict; const char* reason; } HAND_VERDICTS[] = {
     {73, 0, "\\frac3*sqrt(3)4 lost its braces: 3 sqrt(3) / 4, or 4 * 3 / sqrt(3)?"},
     {74, 1, "\\cotx can only be cot x"},
     {96, 1, "1\\pm*sqrt(19): the stray * changes nothing"},
@@ -178,8 +178,8 @@ static void test_gpt_answers(void) {
         char box[600], *answer = next_string(&p, "answer"), *prediction = NULL;
         if (!answer || !(prediction = next_string(&p, "prediction"))) break;
         int expected = 1, verdict = reward_boxed(prediction, answer) == 1;
-        for (size_t k = 0; k < sizeof VERDICTS / sizeof *VERDICTS; k++)
-            if (VERDICTS[k].index == n) expected = VERDICTS[k].verdict;
+        for (size_t k = 0; k < sizeof HAND_VERDICTS / sizeof *HAND_VERDICTS; k++)
+            if (HAND_VERDICTS[k].index == n) expected = HAND_VERDICTS[k].verdict;
         if (verdict != expected) broken(verdict ? "accepted" : "refused", prediction);
         accepted += verdict;
         same_text += extract_boxed(prediction, box, sizeof box) && !strcmp(box, answer);
