@@ -6550,8 +6550,9 @@ static void append_readable(Text* out, const char* text) {
     }
 }
 
-// One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
-static void print_cell(const char** s, int width) {
+// One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it. With
+// `fill` the rest of the width is filled with spaces.
+static void print_cell(const char** s, int width, int fill) {
     int used = 0, space = -1, count = 0;
     const char *p = *s, *at_space = NULL;
     while (*p && *p != '\n' && used < width) {
@@ -6561,18 +6562,32 @@ static void print_cell(const char** s, int width) {
     }
     if (*p && *p != '\n' && *p != ' ' && space > 0) used = space, p = at_space;
     count = (int)(p - *s);
-    printf("%.*s%*s", count, *s, width - used, "");
+    printf("%.*s%*s", count, *s, fill ? width - used : 0, "");
     *s = p + (*p == ' ' || *p == '\n');
 }
 
 static void print_side_by_side(const char* left, const char* right) {
     while (*left || *right) {
         printf("  ");
-        print_cell(&left, 37);
-        printf(" | ");
-        print_cell(&right, 37);
+        print_cell(&left, 37, 1);
+        printf(*right ? " | " : " |");
+        print_cell(&right, 37, 0);
         printf("\n");
     }
+}
+
+// A labelled text, wrapped at 80 columns.
+static void print_wrapped(const char* label, const char* text) {
+    Text shown = {0};
+    append_printable(&shown, text, strlen(text));
+    const char* s = shown.data;
+    int indent = *label ? 10 : 2;
+    do {
+        printf("%-*s", indent, s == shown.data ? label : "");
+        print_cell(&s, 78 - indent, 0);
+        printf("\n");
+    } while (*s);
+    text_free(&shown);
 }
 
 // ---- options of all commands that use a model
@@ -6857,7 +6872,9 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
     printf("\nThe same questions before and after ([17+26 -> 43] is a call of the calculator):\n");
     for (int i = 0; i < count; i++) {
         Text raw[2] = {rollout_text(&before[i]), rollout_text(&after[i])}, text[2] = {{0}, {0}};
-        printf("\n  %s  (%s)\n", q->list[i].question, q->list[i].truth);
+        printf("\n");
+        print_wrapped("", q->list[i].question);
+        printf("  right: %s\n", q->list[i].truth);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
             text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
@@ -6942,20 +6959,6 @@ static int command_run(int argc, char** argv) {
 }
 
 // ---- text in a narrow place
-
-// A labelled text, wrapped at 80 columns.
-static void print_wrapped(const char* label, const char* text) {
-    Text shown = {0};
-    append_printable(&shown, text, strlen(text));
-    const char* s = shown.data;
-    do {
-        printf("%-10s", label);
-        print_cell(&s, min_int(68, (int)strcspn(s, "\n")));
-        printf("\n");
-        label = "";
-    } while (*s);
-    text_free(&shown);
-}
 
 // A text in one line; of one that is longer than `width` characters, the end.
 static void print_ending(const char* text, int width) {

@@ -2606,7 +2606,7 @@ static TrainOptions train_defaults(void) {
     return (TrainOptions){
         .data = "data/demos.jsonl",
         .out = "out/sft",
-        .steps = 1100,
+        .steps = 1000,
         .batch_size = 32,
         .warmup_steps = 20,
         .log_every = 50,

@@ -825,21 +825,21 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
 }
 
 static void test_rollouts_do_not_depend_on_threads(void) {
+    // forty rollouts of each prompt: more rows than one batch takes, so that there is something to share out
+    enum { K = 40 };
+    CHECK(SOME * K > DECODE_ROWS);
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* first = NULL;
     for (int i = 0; i < THREAD_COUNTS; i++) {
         set_threads(thread_counts[i]);
-        Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
-        if (i == 0) {
-            first = r;
-            continue;
-        }
-        for (int k = 0; k < SOME * EACH; k++) CHECK(same_rollout(&r[k], &first[k]));
-        rollouts_free(r, SOME * EACH);
+        Rollout* r = generate(&m, prompts, SOME, K, (SampleOptions){12, 1.0f, 0, 1.0f}, digit_tool, 3, 0);
+        for (int k = 0; k < SOME * K && i > 0; k++) CHECK(same_rollout(&r[k], &first[k]));
+        if (i == 0) first = r;
+        else rollouts_free(r, SOME * K);
     }
     set_threads(2);
-    rollouts_free(first, SOME * EACH), free_prompts(prompts, SOME);
+    rollouts_free(first, SOME * K), free_prompts(prompts, SOME);
     model_free(&m);
 }
 
@@ -1054,10 +1054,13 @@ static void test_training_learns(void) {
 }
 
 static void test_training_does_not_depend_on_threads(void) {
-    // losses, norms and all weights after three updates, bit for bit
+    // Losses, norms and all weights after three updates, bit for bit. 60 conversations are several tasks.
     Tokens set[TOY];
-    const Tokens* list[TOY];
+    const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
+    int tokens = 0;
+    for (int i = 0; i < 60; i++) many[i] = list[i * i % TOY], tokens += many[i]->length;
+    CHECK(tokens > 2 * BATCH_TOKENS);
     float* weights = NULL;
     double loss[3] = {0}, norm[3] = {0};
     for (int t = 0; t < THREAD_COUNTS; t++) {
@@ -1066,7 +1069,7 @@ static void test_training_does_not_depend_on_threads(void) {
         model_init(&m, 1);
         Optimizer o = optimizer_new(&m.config);
         for (int step = 0; step < 3; step++) {
-            double n, l = train_step(&m, &o, list, TOY, 0.01f, 1.0f, adam, &n);
+            double n, l = train_step(&m, &o, many, 60, 0.01f, 1.0f, adam, &n);
             if (t == 0) loss[step] = l, norm[step] = n;
             CHECK(l == loss[step] && n == norm[step]);
         }
