@@ -235,7 +235,7 @@ static void learns_what_is_rewarded(void) {
     // always.
     Model m = tiny_model(8);
     Optimizer o = optimizer_new(&m.config);
-    for (long s = 0; s < 60; s++) one_update(&m, &o, s);
+    for (long s = 0; s < 110; s++) one_update(&m, &o, s);
     Tokens prompt = {0};
     render_prompt(&prompt, "question 0 of 99");
     Rollout* r = generate(&m, &prompt, 1, 200, (SampleOptions){1, 1.0f, 50, 1.0f}, NULL, 9, 0);
