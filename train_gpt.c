@@ -262,10 +262,10 @@ static void make_folder(const char* folder) {
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", folder);
 }
 
-// A set of files that appears whole or not at all. Each is written to NAME.tmp and flushed to the disk; a full
-// disk leaves the old files as they were. When all are there, a file `complete` appears that lists their names:
-// from now on the set counts. The files are renamed, and `complete` is removed. Should the process be killed in
-// between, whoever reads or writes in the folder next finishes the renaming.
+// A set of files that appears whole or not at all. Each is written to NAME.tmp and flushed to the disk; a
+// full disk leaves the old files as they were. When all are there, a file `complete` appears that lists their
+// names: from now on the set counts. The files are renamed, and `complete` is removed. Should the process be
+// killed in between, whoever reads or writes in the folder next finishes the renaming.
 typedef struct { char folder[PATH_SIZE]; char name[8][64]; int count; } FileSet;
 
 static void files_finish(const char* folder) {
@@ -1275,7 +1275,9 @@ static void run_tasks(Model* m, int tasks, int with_grads, Task task, void* cont
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
-// The decay is decoupled: it does not pass through the moments. Embedding and norms are not decayed.
+// Written with one product in each sum (m += (1 - beta1)(g - m)), so that the compiler has no choice which of
+// two products to fuse with the addition, and all builds get the same bits. The decay is decoupled: it does
+// not pass through the moments. Embedding and norms are not decayed.
 
 typedef struct { float beta1, beta2, eps, weight_decay; } AdamOptions;
 typedef struct { Weights first, second; long step; } Optimizer;   // the moments m and v, updates done
