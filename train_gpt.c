@@ -1296,8 +1296,8 @@ static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
 #pragma omp parallel for schedule(static)
     for (long i = 0; i < count; i++) {
         float g = grad[i], decay = i < undecayed ? 0.0f : s.weight_decay;
-        m[i] = s.beta1 * m[i] + (1.0f - s.beta1) * g;
-        v[i] = s.beta2 * v[i] + (1.0f - s.beta2) * g * g;
+        m[i] += (1.0f - s.beta1) * (g - m[i]);
+        v[i] += (1.0f - s.beta2) * (g * g - v[i]);
         w[i] -= lr * (m[i] * correct1 / ((float)sqrt((double)(v[i] * correct2)) + s.eps) + decay * w[i]);
     }
 }
@@ -1779,6 +1779,9 @@ static void generate_some(Model* m, int index, void* context) {
 enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
 static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
                          uint64_t seed, uint64_t first) {
+    for (int q = 0; q < B; q++)
+        if (prompts[q].length < 2)
+            fail(2, "a prompt must have at least 2 tokens, this one has %d", prompts[q].length);
     for (int q = 0; q < B; q++)
         if (prompts[q].length + 1 > m->config.context)
             fail(2, "a prompt of %d tokens leaves no room in the model's context of %d tokens",
@@ -2732,7 +2735,7 @@ static double conversations_loss(Model* m, const Tokens* const* list, int count,
         if (tokens && tokens + list[i]->length > BATCH_TOKENS) c.from[++tasks] = i, tokens = 0;
         tokens += list[i]->length;
     }
-    c.from[++tasks] = count;
+    if (count) c.from[++tasks] = count;
     run_tasks(m, tasks, dlogp != 0.0f, conversations_some, &c);
     double sum = 0.0;
     for (int i = 0; i < tasks; i++) sum += c.loss[i];
