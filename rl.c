@@ -1,7 +1,7 @@
 /*
 rl.c - reinforcement learning for language models, as a book that computes.
 
-Three documents are followed here, chapter by chapter (README.md says where they come from):
+Three documents are followed here, chapter by chapter:
 
     D1  nanochat's reinforcement learning on GSM8K: rollouts, the tool, reward, advantage, loss, pass@k
     D2  where rewards come from: the verifier, and why a right answer can get 0
@@ -17,11 +17,19 @@ and run it again.
      4  Why it is a bandit                        10  The training loop
      5  Rewards: the verifier                     11  Evaluation
      6  Rollouts and the tool                     12  Recipes
-                                                      The command line
+     Appendix: when are two answers the same?         The claims ledger; the command line
 
 The model, its gradients, sampling and files are in train_gpt.c, which is included here as a whole. Sizes:
 B sequences, T tokens, T1 = T - 1, V vocabulary, K rollouts of one question. Arrays are row-major. A mask is 1
-where the model itself chose the token. Log-probabilities, entropies and KL are in nats.
+where the model itself chose the token. Log-probabilities, entropies and KL are in nats, the unit of natural
+logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the documents, D is the set of prompts.
+
+    SFT   supervised fine-tuning                        PPO    proximal policy optimization
+    RLHF  RL from human feedback: people rank answers   GRPO   group relative policy optimization
+    RLVR  RL with verifiable rewards: a program checks  RLOO   REINFORCE, leave one out
+    MDP   Markov decision process                       DAPO   a later form of GRPO
+    GAE   generalized advantage estimation              DPO    direct preference optimization
+    KL    Kullback-Leibler divergence                   GSM8K  8,500 word problems; MATH: 12,500 harder ones
 */
 #define TRAIN_GPT_NO_MAIN
 #include "train_gpt.c"
@@ -52,7 +60,7 @@ where the model itself chose the token. Log-probabilities, entropies and KL are 
  * The mean is over trajectories that pi itself produces: change pi and the data changes too. That is what
  * "on-policy" means, and what supervised learning does not have.
  *
- * Three averages cut the return into steps. All three belong to one policy and are wrong for the next one:
+ * Three averages judge a single state or action. They belong to one policy and are wrong for the next one:
  *
  *     V(s)    = E[ G | start in s, follow pi ]                     how good is it to be here
  *     Q(s, a) = E[ G | start in s, do a once, then follow pi ]     how good is it to do a here
@@ -63,13 +71,16 @@ where the model itself chose the token. Log-probabilities, entropies and KL are 
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
+ * The lesson prints the last sum as pi.A. In a final state V = 0: nothing more is paid.
+ *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
  *
  *     d log p(tau) / d theta = sum over t of  d log pi(a_t | s_t) / d theta
  *
- * and with d p = p d log p ("log-derivative trick") the gradient of the objective is an average which can be
- * sampled without knowing the world at all. This is REINFORCE (Williams 1992):
+ * J is the sum over all tau of p(tau) G(tau), so dJ is the sum of G(tau) dp(tau). With d p = p d log p (the
+ * "log-derivative trick") that is an average over trajectories again, which can be sampled without knowing
+ * the world at all. This is REINFORCE (Williams 1992):
  *
  *     dJ / d theta = E[ G * d log p(tau) / d theta ]
  *
@@ -83,8 +94,8 @@ where the model itself chose the token. Log-probabilities, entropies and KL are 
  *
  * Solved by hand for gamma = 1. Let u be the probability that a step really goes right, d = 1 - u, x = d / u.
  * Bellman says V(s) = u V(s+1) + d V(s-1), which is the same as V(s+1) - V(s) = x (V(s) - V(s-1)): each gap
- * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it) the gaps are g, gx,
- * gx^2, gx^3 and add up to 1:
+ * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it; the code has V[4] = 0
+ * and pays 1 for the step, which comes to the same) the gaps are g, gx, gx^2, gx^3 and add up to 1:
  *
  *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
  *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
@@ -372,8 +383,10 @@ static void lesson_1(void) {
  * step is five minutes, an episode one day of 288 steps.
  *
  * CartPole. A pole stands on a cart, hinged at its foot; every 0.02 s the agent pushes the cart to the left
- * or to the right. State (x, x_dot, theta, theta_dot), theta = 0 upright. Dynamics (Barto, Sutton and
- * Anderson 1983, without friction), with the mass-normalized intermediate value alpha, an acceleration:
+ * or to the right. State (x, x_dot, theta, theta_dot): place and speed of the cart, angle of the pole (0 is
+ * upright) and its speed. F = +-10 N is the push, g = 9.8 m/s^2 gravity, m_c = 1 kg the cart, m_p = 0.1 kg
+ * the pole, l = 0.5 m half its length, dt = 0.02 s. Dynamics (Barto, Sutton and Anderson 1983, without
+ * friction), with the mass-normalized intermediate value alpha, an acceleration:
  *
  *     alpha     = (F + m_p l theta_dot^2 sin(theta)) / (m_c + m_p)
  *     theta_acc = (g sin(theta) - cos(theta) alpha) / (l (4/3 - m_p cos^2(theta) / (m_c + m_p)))
@@ -393,7 +406,8 @@ static void lesson_1(void) {
  * Each step pays 1, also the one on which the pole falls (12 degrees) or the cart leaves (2.4 m), as in the
  * usual Gym version. An episode is cut off after 500 steps. The return is the length of the episode.
  *
- * Where does A_t come from? Two answers, and the reason why this chapter belongs into this book:
+ * Where does A_t come from? The thermostat takes the return from step t on, minus the mean of all of these.
+ * For CartPole there are two answers, and they are the reason why this chapter belongs in this book:
  *
  *   (1) Group mean, what GRPO does to language models: the K episodes of a group start in the same state (the
  *       same "prompt"); every step of episode i gets the one number G_i - mean(G). Good steps of a short
@@ -403,8 +417,9 @@ static void lesson_1(void) {
  *
  * D3 says that (1) works for language models and does not work on CartPole. `cartpole` runs both and prints
  * what happens. The theory to read it with: the group mean is a constant as far as one step is concerned, and
- * a baseline that does not look at the action leaves the mean of the gradient as it is. (Strictly, the mean
- * that includes G_i itself shrinks it by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
+ * a baseline (what is subtracted from the return) that does not look at the action leaves the mean of the
+ * gradient as it is; chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the
+ * gradient by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
  * function can change is the noise, and with it the number of episodes needed. (The comparison is of two
  * whole recipes: GAE also discounts, and gives a step no credit for what happened before it.)
  *
@@ -491,8 +506,9 @@ static double simulate_day(double* temperature, int* action, double* reward, con
     return share;
 }
 
-// REINFORCE with returns-to-go G_t and one baseline, the mean of all G_t of the group. w (2) starts at 0,
-// random switching. share (updates) receives the part of time in the band during each update's episodes.
+// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t
+// of the group. w (2) starts at 0, random switching. share (updates) receives the part of time in the band
+// during each update's episodes.
 static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
     enum { N = THERMOSTAT_GROUP * THERMOSTAT_STEPS };
     Rng rng = {seed};
@@ -990,8 +1006,9 @@ static void lesson_2(void) {
  * Question: where are the states, actions and probabilities of chapter 1 in a language model?
  *
  *     state s_t        the prompt x and the tokens written so far, (x, y_<t)
- *     action a_t       the next token y_t, one of V
- *     policy           the model: softmax of its logits is pi(. | s_t)
+ *     action a_t       the next token y_t, one of the V in the vocabulary (in this program mostly a byte)
+ *     policy           the model. It gives a number z_i for every token i, its logit, and the softmax of
+ *                      these is the policy: pi(i | s_t) = exp(z_i) / sum over j of exp(z_j)
  *     transition       append the token: s_{t+1} = (s_t, a_t). No chance in it, p(s_{t+1} | s_t, a_t) = 1
  *     termination      an end token, or the longest length allowed
  *     reward           0 on the way, one number at the end (chapter 5)
@@ -1109,8 +1126,8 @@ static int count_masked(const int* mask, int n) {
     return count;
 }
 
-// The hand-made example: five tokens, the prompt "2 + 2 =", the completion "4 <end>", and logits that are
-// whole numbers. By hand, for the two tokens of the completion:
+// The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
+// all, and logits that are whole numbers. By hand, for the two tokens of the completion:
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
@@ -1272,9 +1289,10 @@ static void lesson_3(void) {
  * The idea. Three things that make reinforcement learning hard are missing here.
  *   1. The reward is a function that we bring along: a learned judge r_phi(x, y) in RLHF, a checking
  *      program in RLVR (chapter 5). It is no longer a fixed property of the world.
- *   2. There is no world that answers back. x is drawn from a data set, y is written, the episode is over,
+ *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
  *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
- *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen.
+ *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
+ *      calculator of chapter 6 does answer, but always the same: still no chance in it.)
  *   3. The reward is one number for the whole answer, and it is not discounted: gamma = 1.
  * One situation, one choice, one payment: that is a slot machine with very many arms, a bandit. Because the
  * situation x differs from round to round it is called a contextual bandit. The objective shrinks to
@@ -1283,7 +1301,8 @@ static void lesson_3(void) {
  *
  * where E[...] is the average over everything random, weighted by its probability.
  *
- * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so
+ * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so (grad is the vector
+ * of the derivatives by all parameters)
  *
  *     grad J = sum_y grad pi(y|x) r(x,y) = E[ r(x,y) grad log pi(y|x) ]                     (answer view)
  *
@@ -1297,9 +1316,9 @@ static void lesson_3(void) {
  *   minus a baseline  R - b(s_t): better or worse than expected here? b must not look at the token itself
  * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
- * change is the variance, the amount by which one rollout's gradient misses the average.
+ * change is the variance, the mean square of the distance between one rollout's gradient and the average.
  *
- * How the one number is shared out over the tokens is called credit assignment (the table that D3 lost here):
+ * How the one number is shared out over the tokens is called credit assignment (advantages: chapter 7):
  *   GRPO, RLOO, nanochat   every token of an answer gets the answer's advantage     no second model
  *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
  *
@@ -1549,7 +1568,7 @@ static void lesson_4_views(const double* logp, const double* reward) {
     toy_solve(value, exact, logp, reward);
     printf("3. One gradient, written in several ways, each by exact summation\n\n");
     printf("   39 numbers each; \"off by\" is the largest difference from the first line;\n"
-           "   \"variance\" is that of the gradient from one rollout.\n\n");
+           "   \"variance\" is that of the gradient from one rollout, summed over the 39.\n\n");
     printf("   %-49s %10s  %9s\n", "", "off by", "variance");
     lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
@@ -1653,7 +1672,7 @@ static void lesson_4(void) {
  *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
  *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
  *      for two things at once, be right and write it where I look, and no second rule is needed for
- *      the format (D2 section 4: r3 is right, and gets 0).
+ *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
  *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A judge that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
@@ -1668,9 +1687,10 @@ static void lesson_4(void) {
  *
  * Why evaluating is sound. If two polynomials differ, then their difference is a polynomial that isn't zero.
  * It has at most as many zeros as its degree (with several variables: a set of measure 0), and a point that
- * was chosen without looking at it isn't one of them. The same holds for + - * / powers, roots, exp, log, sin
- * and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions: 1/3 is not
- * 0.333333. Where it is NOT sound:
+ * was chosen without looking at it is almost surely none of them. The same holds for + - * / powers, roots,
+ * exp, log, sin and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions:
+ * 1/3 is not 0.333333. Where it is NOT sound:
+ *   - The points are always the same: who knows them can build a wrong expression that fits.
  *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1. (Each value carries a
  *     bound on its rounding error, so we know how close that is.)
  *   - Variables stand for real numbers of both signs. sqrt(x^2) is |x|, not x, and what holds for whole
@@ -1963,9 +1983,8 @@ static void lesson_5(void) {
 
 enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not evaluated
 
-// The tool itself (written out in the appendix): + - * / and parentheses on numbers, exact inside. 1 =
-// evaluated,
-// 0 = no output.
+// The tool itself (written out in the appendix): + - * / and parentheses on numbers, exact inside.
+// 1 = evaluated, 0 = no output.
 int calculate(const char* expression, char* out, int cap);
 
 // The tool's state after `length` tokens of an answer, for people who want to watch it.
@@ -2031,8 +2050,8 @@ static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollo
     }
 }
 
-// The model's log-probabilities of a group, in the (K,T1) layout of the losses: 0 where the mask is 0 or the
-// rollout has ended.
+// The model's log-probabilities of a group, in the (K,T1) layout of the losses, where T1 is now the length of
+// the longest rollout: 0 where the mask is 0 or the rollout has ended.
 static void scatter_logp(float* logp, int* mask, const float* scored, const Rollout* rollouts, int K,
                          int T1) {
     for (int k = 0; k < K; k++)
@@ -2104,7 +2123,8 @@ static void print_change(double x, int sampled) { // the same with its sign
     else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line.
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
+// the state of the tool behind the token.
 //   logp (length)    log pi of each sampled token, nats
 //   other (length)   the same under a second model, or NULL; the first is then called A and this one B
 //   slope (length)   d(loss)/d(log pi) of a loss that is linear in log pi, or NULL. A token's share of such a
@@ -2193,15 +2213,16 @@ static void lesson_6(void) {
  *     GRPO        A_i = (r_i - mean(r)) / (std(r) + eps)               DeepSeekMath 2024
  *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}     per step, needs a V: chapter 2
  *
- * RLOO is centered, stretched: the mean of the others is (K mean - r_i) / (K - 1), so
+ * std is the standard deviation, the root of the mean square of r_i - mean(r); eps is a tiny number, against
+ * 0/0. RLOO is centered, stretched: the mean of the others is (K mean - r_i) / (K - 1), so
  *
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
  * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
  * answer's own signal away. Its expected gradient is (K - 1) / K times the true one: right direction,
  * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
- * so its expected gradient is not a multiple of the true one that is the same for all questions: it is larger
- * for questions that are nearly always or nearly never solved. The lesson computes all three expectations
+ * so its expected gradient is the true one times a factor that differs from question to question: the factor
+ * is larger where answers are nearly always or nearly never right. The lesson computes all three expectations
  * exactly.
  *
  * Which standard deviation? torch.std divides the squares by K - 1 ("sample"), numpy.std by K ("population").
@@ -2216,8 +2237,8 @@ static void lesson_6(void) {
  * Traps. (1) 0/0 in an all-equal group: the result here is exactly 0. (2) "Most rewards equal" is not "no
  * signal". D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
  * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
- * tokens get the same advantage. (4) The baseline must come from the same question, never from the whole
- * batch.
+ * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
+ * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
  * ======================================================================================================== */
 
 // A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
@@ -2258,7 +2279,7 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// Odds that K answers with a chance p each carry no signal: all right or all wrong.
+// Probability that K answers with a chance p each carry no signal: all right or all wrong.
 static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // The same by playing it: share of groups in which the largest absolute centered advantage is 0.
@@ -2381,14 +2402,14 @@ static void print_expected_gradients(void) {
         printf("\n");
     }
     printf("RLOO is exact. Centered is short by (K-1)/K = %.4f, for every p alike. GRPO\n", (K - 1.0) / K);
-    printf("gives nearly solved and nearly hopeless questions more weight than the middle.\n\n");
+    printf("stretches the gradient of nearly solved and nearly hopeless questions the most.\n\n");
 }
 
 static void print_no_signal(void) {
     const double chances[] = {0.01, 0.1, 0.1875, 0.5, 0.9, 0.99};
     const int sizes[] = {2, 4, 8, 16};
     Rng rng = {7};
-    printf("Odds that a group carries no signal: p^K + (1-p)^K | 20000 groups played.\n");
+    printf("Chance that a group carries no signal: p^K + (1-p)^K | 20000 groups played.\n");
     printf("   chance p");
     for (int j = 0; j < 4; j++) printf("          K = %-2d%s", sizes[j], j < 3 ? " " : "");
     printf("\n");
@@ -2464,17 +2485,18 @@ static void lesson_7(void) {
  * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
  * and the rollouts are such answers:
  *
- *     KL(pi || pi_ref) = E over y ~ pi of [ log pi(y|x) - log pi_ref(y|x) ]  ~  (1/N) sum_i log_ratio(y_i)
+ *     KL(pi || pi_ref) = E over y ~ pi of [ log_ratio(y) ],     about (1/N) sum_i log_ratio(y_i)
+ *     log_ratio(y)     = log pi(y|x) - log pi_ref(y|x),         in the code logp - logp_ref
  *
- * With log_ratio = logp - logp_ref and samples FROM THE POLICY, three estimators are in use (Schulman 2020):
+ * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
  *
  *     k1 = log_ratio                         right on average, noisy, negative for many samples
  *     k2 = log_ratio^2 / 2                   never negative, wrong on average unless the drift is small
  *     k3 = exp(-log_ratio) - 1 + log_ratio   right on average, never negative
  *
  * k3 is k1 plus exp(-log_ratio) - 1. That extra is pi_ref/pi - 1, and its average under pi is
- * sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no average, it only cancels noise. And e^u >= 1 + u for every
- * u, so k3 >= 0.
+ * sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And
+ * e^u >= 1 + u for every u, so k3 >= 0.
  *
  * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
  * number, and the policy gradient multiplies it with the score. In the LOSS it is differentiated. The
@@ -2488,6 +2510,8 @@ static void lesson_7(void) {
  *     k3 in the loss (GRPO paper)  E[ (1 - pi_ref/pi) * score ]           grad KL(pi_ref || pi), the other KL
  *     k3 in the reward             E[ k3 * score ]                        grad of one KL minus the other
  *     k3 * pi/pi_sample in the loss                                       exact again
+ *
+ * score is grad log pi; pi_sample is the policy that drew the samples, equal to pi but a constant.
  *
  * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
  * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
@@ -2574,7 +2598,7 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
 //     NORM_SEQUENCE_SUM    1 / B                               log pi(y) = sum over tokens     REINFORCE
 //
 // The third is the gradient of the objective. The second gives a token of a long answer less weight than a
-// token of a short one. The first does so only through the total of the batch.
+// token of a short one. The first weighs all tokens of a batch alike, and less the more of them there are.
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
 
 typedef struct {                  // what a loss may look at for one token
@@ -2786,7 +2810,8 @@ static void lesson_8_estimators(void) {
 
 static void lesson_8_drift(void) {
     const double drifts[] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
-    printf("2. The same five answers at different distances from the reference\n\n");
+    printf("2. The same five answers at different distances from the reference: drift times\n"
+           "   the difference of the logits of part 1\n\n");
     printf("   drift   exact KL     mean k2   mean D3 k3   variance k1   variance k3\n");
     for (int i = 0; i < 6; i++) {
         double logp[5], logp_ref[5], v1, v2, v3, negative;
@@ -3006,6 +3031,7 @@ static void lesson_8(void) {
  *   somebody else's answer, and never a reproach. We average over tokens, as everyone does.
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
+ *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
  *     P(y_w beats y_l | x) = exp(r_w) / (exp(r_w) + exp(r_l)) = sigma( r(x,y_w) - r(x,y_l) ),
  *     sigma(z) = 1 / (1 + exp(-z))
  *     L_RM(phi) = - E[ log sigma( r_phi(x,y_w) - r_phi(x,y_l) ) ]      d/dr_w = -(1 - P),  d/dr_l = +(1 - P)
@@ -3028,8 +3054,10 @@ static void lesson_8(void) {
  * Traps.
  *   - Three ways to average make three different trainings (chapter 8, average_tokens). The lesson shows it.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
- *     27 answers. DPO reaches pi* from preferences alone. Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the
- *     reward has two values, with a beta that N decides; with more values it is another family of policies.
+ *     27 answers. DPO reaches pi* from preferences alone, given all pairs and a judge as in Bradley-Terry.
+ *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
+ *     and on how often pi_ref passes: another one for every question. With more values it is another family
+ *     of policies.
  *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
  *     log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
@@ -3279,7 +3307,7 @@ static void lesson_9_rejection(const double* logp_ref, const double* reward) {
     printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
     for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
     printf("\n\n   The best of N on the 27 answers, exactly. \"same beta\" is 1/log of the factor\n"
-           "   by which N multiplies the odds of a pass; pi* is chapter 8's optimum for it.\n\n");
+           "   by which N multiplies the odds p/(1-p) of a pass; pi* is chapter 8's optimum.\n\n");
     printf("        N     E[r]   KL to ref   same beta   max |pi_N - pi*|\n");
     double p_ref[TOY_ANSWERS], verdict[TOY_ANSWERS], p[TOY_ANSWERS], optimum[TOY_ANSWERS];
     toy_probabilities(p_ref, logp_ref);
@@ -3402,7 +3430,7 @@ static void lesson_9(void) {
  *     2  sample 16 rollouts of each                              num_samples, chapter 6
  *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
  *     4  advantage = reward - mean reward of the question        chapter 7
- *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; the mean over the questions
+ *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; questions averaged
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
@@ -3418,10 +3446,10 @@ static void lesson_9(void) {
  * is not even computed.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
- * never draws the 51st token. The log-probabilities that count are the model's own. (2) The entropy that is
- * logged is the mean of -log pi over the sampled tokens: an estimate, unbiased at temperature 1 without
- * top-k. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
- * were never trained on.
+ * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
+ * nanochat does: a small bias. (2) The entropy that is logged is the mean of -log pi over the sampled tokens:
+ * an estimate, unbiased at temperature 1 without top-k. (3) A reward that rises is no proof that the task is
+ * learned; chapter 11 looks at questions that were never trained on.
  * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
@@ -3640,9 +3668,9 @@ static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const
     return s;
 }
 
-// One update, every quantity printed once, in the order in which rl_step() computes it. The model is
-// untrained and can do no sums, so that the reward is a simpler one: 1 when the first byte of the answer is
-// below 128.
+// One update, every quantity printed once, in the order in which rl_step() computes it (the lesson counts for
+// itself: its 1 is step 2 of the list above). The model is untrained and can do no sums, so that the reward
+// is a simpler one: 1 when the first byte of the answer is below 128.
 static void lesson_10(void) {
     enum { K = 4, NEW = 3 };
     Config small = train_defaults().config;
@@ -3708,7 +3736,8 @@ static void lesson_10(void) {
         for (int t = 0; t < r[k].length; t++) old += logp[k * T1 + t], new += after[k][t];
         printf("%4d %10.4f %15.4f %8.4f %+8.4f\n", k, (double)advantage[k], old, new, new - old);
     }
-    printf("\nTake away: the sign of the change is the sign of the advantage.\n");
+    printf("\nTake away: here each change has the sign of its advantage. Answers that begin\n"
+           "alike pull each other along, so that need not be so for every one of them.\n");
     batch_free(&b), rollouts_free(r, K), tokens_free(&prompt), optimizer_free(&optimizer), model_free(&m);
 }
 
@@ -3906,7 +3935,7 @@ static void lesson_11(void) {
     }
     printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact "
            "expectation over c (17 cases, binomial) of two estimators:\n\n");
-    printf("     k     truth   C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
+    printf("     k     truth 1-C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
     double worst = 0.0;
     for (int i = 0; i < 5; i++) {
         double truth = 1 - pow(0.8, ks[i]), good = 0.0, naive = 0.0;
@@ -3970,9 +3999,9 @@ static const Stage recipe_stages[] = {
     {"", "2", "reward model", "about 100k pairs (paper: 33k prompts)", "people rank answers"},
     {"", "3", "RLHF (PPO)", "about 100k prompts (paper: 31k)", "the reward model"},
     {"Tulu 3 (2024)", "1", "instruction tuning (SFT)", "about 1M examples", "mostly synthetic"},
-    {"", "2", "preference tuning (DPO)", "about 1M on-policy pairs", "chosen / rejected"},
-    {"", "3", "RLVR", "about 10k prompts", "verifier, 0 or 1"},
-    {"DeepSeek R1 (2025)", "1", "cold start (SFT)", "100k+ reasoning samples", "from R1-Zero, filtered"},
+    {"", "2", "preference tuning (DPO)", "about 1M pairs (paper, 8B: 271k)", "chosen / rejected"},
+    {"", "3", "RLVR", "about 10k prompts (paper: 30k)", "verifier, 0 or 1"},
+    {"DeepSeek R1 (2025)", "1", "cold start (SFT)", "100k+ samples (paper: thousands)", "from R1-Zero, filtered"},
     {"", "2", "large-scale RLVR", "until convergence", "verifier, 0 or 1"},
     {"", "3", "rejection sampling + SFT", "about 800k, 3/4 reasoning", "verifier and filters"},
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},

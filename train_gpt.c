@@ -14,8 +14,8 @@ its size. The file reads top to bottom, and nothing is used long before it is ex
     8  decoding              many rollouts at once with a key/value cache
     9  JSON                  reading and writing the little that is needed
    10  checkpoints           a Hugging Face model directory, and what a resumed run needs
-   11  supervised training   the loop
-   12  the command line
+   11  options               the command line, the log, the signal that says stop
+   12  supervised training   the loop
 
 Letters for sizes, everywhere:
     N tokens in a batch     S segments (sequences)   V vocabulary     C width of the residual stream
@@ -409,10 +409,10 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
 // A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
-// both factors for every product runs at a third of its speed. The remedy is to keep a tile of c in
-// registers: TILE_M x TILE_N sums. Each step of k then loads one row of b (TILE_N numbers) and TILE_M numbers
-// of a, and does TILE_M * TILE_N multiply-adds with them. With 512-bit registers 12 x 32 is 24 registers of
-// sums, 2 for b, and 26 loads' worth of work for 14 loads.
+// both factors and the sum for every product runs at a third of its speed. The remedy is to keep a tile of c
+// in registers: TILE_M x TILE_N sums. Each step of k then loads one row of b (TILE_N numbers) and TILE_M
+// numbers of a, and does TILE_M * TILE_N multiply-adds with them. With 512-bit registers 12 x 32 is 24
+// registers of sums and 2 for b; a step does 24 vector multiply-adds for 14 loads, 2 of b and 12 of a.
 //
 // The strip of b that a tile walks down is first copied into a `panel`: contiguous, padded with zeros to
 // TILE_N, whatever the strides of b. So one kernel serves x W, dy W^T and x^T dy; only strides differ.
@@ -542,9 +542,10 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
 // 4  Layers: forward and backward side by side
 // =============================================================================================
 //
-// A backward function receives dy = d(loss)/dy and ADDS to the gradient of the weights, because a step may
-// consist of several batches. What it does to dx (store or add) is said at each one. No layer knows about
-// threads.
+// A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
+// dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
+// step may consist of several batches. What it does to dx (store or add) is said at each one. No layer knows
+// about threads.
 
 typedef struct {
     int vocab_size;      // V
@@ -717,6 +718,9 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 
 // ---- attention: out_i = sum_j p_ij v_j over the keys j that token i may see,
 //      p_ij = exp(q_i k_j / sqrt(D)) / sum_j exp(q_i k_j / sqrt(D))
+//
+// In each head a token has a query q (what it looks for), a key k (what it is found by) and a value v (what
+// it passes on), all three computed from its x; H / G query heads share one head's keys and values.
 //
 // A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
 // taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
@@ -909,6 +913,11 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 // =============================================================================================
 // 5  The model
 // =============================================================================================
+//
+// Each token becomes a vector x of C numbers, a row of the table `embedding`. Each layer corrects x twice:
+// attention brings in what earlier tokens have to say, the MLP (SwiGLU between two matrices) works on each
+// token alone. What is passed on from layer to layer in this way is the residual stream. In the end x is
+// multiplied with one vector per token of the vocabulary, the unembedding: V logits, one for each next token.
 //
 //     x = embedding[ids]
 //     for each layer:   x += attention(qk(RMSNorm(x) Wqkv)) Wout
@@ -1275,6 +1284,8 @@ static void run_tasks(Model* m, int tasks, int with_grads, Task task, void* cont
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
+// g is the gradient of w, t = 1, 2, ... counts the updates. m and v, the moments, are running means of g and
+// g^2; the divisions by 1 - beta^t make up for their start at 0.
 // Written with one product in each sum (m += (1 - beta1)(g - m)), so that the compiler has no choice which of
 // two products to fuse with the addition, and all builds get the same bits. The decay is decoupled: it does
 // not pass through the moments. Embedding and norms are not decayed.
@@ -1320,7 +1331,7 @@ static double clip_gradient(Model* m, double max_norm) {
 }
 
 // The factor on the learning rate at update `step` = 0 .. steps-1: it rises in `warmup` updates, then falls
-// in a straight line to `final`.
+// in a straight line towards `final`, which it would reach at `step` = steps.
 static double lr_schedule(long step, long steps, long warmup, double final) {
     if (step < warmup) return (double)(step + 1) / (double)warmup;
     if (steps <= warmup) return 1.0;
@@ -1449,9 +1460,10 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
 // =============================================================================================
 //
 // K answers to each of B questions are sampled together. The prompt but for its last token is computed once
-// per question, by model_hidden_forward; its keys and values are shared by the K rows. From then on each step
-// feeds one token to every row that is not finished. All rows have fed the same number of own tokens, but
-// each has its own position, because the prompts differ in length.
+// per question, by model_hidden_forward; its keys and values are shared by the K rows. The keys and values of
+// a token do not change when others follow, so they are kept (the cache), and from then on each step feeds
+// only one token to every row that is not finished. All rows have fed the same number of own tokens, but each
+// has its own position, because the prompts differ in length.
 //
 // Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes
 // them one by one.

@@ -189,6 +189,7 @@ static void test_gpt_answers(void) {
     printf("  %d of %d accepted (%d have the same text)\n", accepted, n, same_text);
     CHECK(n == 500);
     CHECK(accepted == 493);
+    CHECK(same_text == 354);
 }
 
 static void test_gsm8k_annotations(void) {
