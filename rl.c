@@ -717,9 +717,10 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
 }
 
 // gradient (5) = mean over the group's steps of A_t d log pi(a_t | s_t) / d w, with A divided by its root
-// mean square: that changes the length of the step only, and makes one learning rate mean the same for both
-// rules. The root mean square counts as at least 1, the reward of one step: near the cap A is little more
-// than the error of the value function, and blown up to full size it would undo what was learned.
+// mean square. Within a group that changes the length of the step only (between groups it changes their
+// weights, as GRPO's division does), and it makes one learning rate mean the same for both rules. The root
+// mean square counts as at least 1, the reward of one step: near the cap A is little more than the error of
+// the value function, and blown up to full size it would undo what was learned.
 static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
     int N = group->first[CARTPOLE_GROUP];
     double square = 0.0;
@@ -4001,7 +4002,8 @@ static const Stage recipe_stages[] = {
     {"Tulu 3 (2024)", "1", "instruction tuning (SFT)", "about 1M examples", "mostly synthetic"},
     {"", "2", "preference tuning (DPO)", "about 1M pairs (paper, 8B: 271k)", "chosen / rejected"},
     {"", "3", "RLVR", "about 10k prompts (paper: 30k)", "verifier, 0 or 1"},
-    {"DeepSeek R1 (2025)", "1", "cold start (SFT)", "100k+ samples (paper: thousands)", "from R1-Zero, filtered"},
+    {"DeepSeek R1 (2025)", "1", "cold start (SFT)", "100k+ samples (paper: thousands)",
+     "from R1-Zero, filtered"},
     {"", "2", "large-scale RLVR", "until convergence", "verifier, 0 or 1"},
     {"", "3", "rejection sampling + SFT", "about 800k, 3/4 reasoning", "verifier and filters"},
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
@@ -6579,8 +6581,8 @@ static void append_readable(Text* out, const char* text) {
     }
 }
 
-// One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it. With
-// `fill` the rest of the width is filled with spaces.
+// One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
+// With `fill` the rest of the width is filled with spaces.
 static void print_cell(const char** s, int width, int fill) {
     int used = 0, space = -1, count = 0;
     const char *p = *s, *at_space = NULL;
