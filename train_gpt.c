@@ -660,7 +660,8 @@ static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float*
         rmsnorm_row_backward(dx + (size_t)n * C, dw, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
 }
 
-// ---- rotary positions: each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
+// ---- rotary positions
+// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
 // the product of a query and a key depends on how far apart they are (Su et al. 2021; the "rotate half"
 // pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its
 // inverse.
@@ -684,7 +685,8 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
     }
 }
 
-// ---- query and key: per head RMSNorm, then RoPE; the value is copied.      y, qkv (N,Q): H queries, G keys, G values
+// ---- query and key: per head RMSNorm, then RoPE; the value is copied.
+// y, qkv (N,Q): H queries, G keys, G values
 
 static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                           const float* sine, const Config* c) {
@@ -787,7 +789,8 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
 }
 
 // Backward for the queries of one segment and one head; a.dk, a.dv are added to, dq is stored.
-//     dp_ij = dout_i v_j      ds_ij = p_ij (dp_ij - sum_j p_ij dp_ij) / sqrt(D)      sum_j p_ij dp_ij = dout_i out_i
+//     dp_ij = dout_i v_j      ds_ij = p_ij (dp_ij - sum_j p_ij dp_ij) / sqrt(D)
+//     sum_j p_ij dp_ij = dout_i out_i
 //     dv_j = sum_i p_ij dout_i      dk_j = sum_i ds_ij q_i      dq_i = sum_j ds_ij k_j
 static void attention_head_backward(float* dqkv, const float* dout, const float* out, const float* lse,
                                     const float* qkv, AttentionScratch a, int first, int length, int P, int h,
@@ -857,7 +860,8 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
     }
 }
 
-// ---- SwiGLU: y = silu(gate) up, silu(z) = z sigmoid(z)      gu (N,2F): gate and up side by side; y (N,F)   (Shazeer 2020)
+// ---- SwiGLU: y = silu(gate) up, silu(z) = z sigmoid(z)                                     (Shazeer 2020)
+// gu (N,2F): gate and up side by side; y (N,F)
 
 static void swiglu_forward(float* y, const float* gu, int N, int F) {
     for (int n = 0; n < N; n++) {

@@ -1,33 +1,29 @@
 #!/bin/sh
-# Runs the test programs named on the command line, then the shell tests, and adds their lines up: `ok   name` and
-# `FAIL name`. A program that ends in another way (a crash, a sanitizer's report) counts as one more failure.
-# The closing line is `N passed, N failed`.
+# Runs the test programs named on the command line, then the shell tests, and adds their lines up: `ok   name`,
+# `FAIL name` and `skip name`. A program that ends in another way (a crash, a sanitizer's report) counts as one more
+# failure. The closing line is `N passed, N failed`.
 dir=$(dirname "$0")
 log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.one"' EXIT
+
+run() {  # run NAME COMMAND...
+    name=$1
+    shift
+    echo "# $name"
+    "$@" > "$log.one" 2>&1
+    status=$?
+    if [ $status -ne 0 ] && ! grep -q '^FAIL' "$log.one"; then
+        echo "FAIL $name: ended with status $status" >> "$log.one"
+    fi
+    cat "$log.one"
+    cat "$log.one" >> "$log"
+}
 
 for program in "$@"; do
-    echo "# ${program##*/}"
-    "./$program" > "$log.one" 2>&1
-    status=$?
-    cat "$log.one"
-    cat "$log.one" >> "$log"
-    if [ $status -ne 0 ] && ! grep -q '^FAIL' "$log.one"; then
-        echo "FAIL ${program##*/}: ended with status $status" | tee -a "$log"
-    fi
-    rm -f "$log.one"
+    run "${program##*/}" "./$program"
 done
 for script in "$dir"/*.sh; do
-    [ "$script" = "$dir/run.sh" ] && continue
-    echo "# ${script##*/}"
-    sh "$script" ./train_gpt ./rl > "$log.one" 2>&1
-    status=$?
-    cat "$log.one"
-    cat "$log.one" >> "$log"
-    if [ $status -ne 0 ] && ! grep -q '^FAIL' "$log.one"; then
-        echo "FAIL ${script##*/}: ended with status $status" | tee -a "$log"
-    fi
-    rm -f "$log.one"
+    [ "$script" = "$dir/run.sh" ] || run "${script##*/}" sh "$script" ./train_gpt ./rl
 done
 
 passed=$(grep -c '^ok ' "$log")
