@@ -94,7 +94,7 @@ clean:                             ## remove what was built (out/ stays: it hold
 	rm -rf build train_gpt rl librl.so
 
 help:                              ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
 .PHONY: all run test bench lib data golden clean help FORCE

@@ -3524,7 +3524,7 @@ typedef struct {
 
 static RlOptions rl_defaults(void) {
     return (RlOptions){
-        .model = "sft",
+        .model = "out/run/sft",
         .data = "data/train.jsonl",
         .eval_data = "data/test.jsonl",
         .reward = "gsm8k",
@@ -6570,7 +6570,8 @@ static void append_readable(Text* out, const char* text) {
         const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
         if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
             s += strlen(start), o += strlen(from);
-            text_printf(out, "[%.*s -> %.*s]", (int)(e - s), s, (int)(t - o), o);
+            text_append(out, "[", 1), append_printable(out, s, (size_t)(e - s));
+            text_append(out, " -> ", 4), append_printable(out, o, (size_t)(t - o)), text_append(out, "]", 1);
             s = t + strlen(to);
             continue;
         }
@@ -6618,6 +6619,17 @@ static void print_wrapped(const char* label, const char* text) {
         print_cell(&s, 78 - indent, 0);
         printf("\n");
     } while (*s);
+    text_free(&shown);
+}
+
+// A text that is mostly short, in one line: of a longer one the first 78 columns.
+static void print_short(const char* label, const char* text) {
+    Text shown = {0};
+    append_printable(&shown, text, strlen(text));
+    const char* s = shown.data;
+    printf("%s", label);
+    print_cell(&s, 78 - (int)strlen(label), 0);
+    printf(*s ? "..\n" : "\n");
     text_free(&shown);
 }
 
@@ -6687,13 +6699,8 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// out/TAG, or the tag itself when it is a directory
-static Model load_tagged_model(const char* tag) {
-    char path[PATH_SIZE], config[PATH_SIZE];
-    join_path(config, tag, "config.json");
-    if (file_exists(config) || strchr(tag, '/')) snprintf(path, sizeof path, "%s", tag);
-    else join_path(path, "out", tag);
-    if (!file_exists(path)) fail(2, "there is no model %s; `make run` or ./train_gpt makes one", path);
+// A model whose tokens are those of this tokenizer.
+static Model load_fitting_model(const char* path) {
     Model m = load_model(path);
     if (m.config.vocab_size != VOCAB_SIZE)
         fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path,
@@ -6701,16 +6708,28 @@ static Model load_tagged_model(const char* tag) {
     return m;
 }
 
+// out/TAG, or the tag itself when it is a directory
+static Model load_tagged_model(const char* tag) {
+    char path[PATH_SIZE], config[PATH_SIZE];
+    join_path(config, tag, "config.json");
+    if (file_exists(config) || strchr(tag, '/')) snprintf(path, sizeof path, "%s", tag);
+    else join_path(path, "out", tag);
+    if (!file_exists(path))
+        fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl",
+             path);
+    return load_fitting_model(path);
+}
+
 // ---- ./rl train
 
 static void print_metrics_head(int with_eval) {
-    printf("%7s %7s %7s %6s %7s %7s %7s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format",
+    printf("%6s %6s %6s %6s %7s %6s %6s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format",
            "silent", "length", "entropy", "|grad|", "s", with_eval ? "   test" : "");
 }
 
 // One line for the updates since the last one: means over them.
 static void print_metrics(long step, const Metrics* sum, int n, double test) {
-    printf("%7ld %7.3f %7.3f %6.3f %7.3f %7.1f %7.1f %8.4f %7.3f %6.2f", step, sum->reward / n,
+    printf("%6ld %6.3f %6.3f %6.3f %7.3f %6.1f %6.1f %8.4f %7.3f %6.2f", step, sum->reward / n,
            sum->pass_rate / n, sum->tool_rate / n, sum->format_rate / n, (double)sum->silent / n,
            sum->length / n, sum->entropy / n, sum->grad_norm / n, sum->seconds / n);
     if (test >= 0) printf("  %5.3f", test);
@@ -6746,8 +6765,8 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
         fail(2, "the run in %s is finished: %ld of %ld updates are done; --num-steps N asks for more",
              o->resume, step, steps);
     FILE* metrics = open_metrics(o->out, METRICS_HEADER, step);
-    printf("reinforcement learning: %d questions x %d rollouts per update, %ld updates, reward %s\n",
-           o->examples_per_step, o->num_samples, steps, o->reward);
+    printf("reinforcement learning: %ld updates of %d questions x %d rollouts, reward %s\n", steps,
+           o->examples_per_step, o->num_samples, o->reward);
     print_metrics_head(o->eval_every > 0);
     watch_for_stop();
     double started = seconds_now();
@@ -6758,6 +6777,8 @@ static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option*
         double lr = (double)o->lr * o->init_lr_frac * lr_schedule(step, steps, 0, 0.0), score = -1.0;
         deck_deal(chosen, &deck, step, o->examples_per_step);
         Metrics s = rl_step(m, optimizer, &q, chosen, o, step, lr);
+        if (!isfinite(s.loss) || !isfinite(s.entropy) || !isfinite(s.grad_norm))
+            fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
         write_metrics(metrics, step, &s);
         add_metrics(&sum, &s), n++, step++;
         if (o->eval_every && step % o->eval_every == 0) {
@@ -6795,7 +6816,7 @@ static int command_train(int argc, char** argv) {
     if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
     check_sampling(&o);
     set_threads(o.threads);
-    Model m = o.resume ? load_model(o.resume) : load_tagged_model(o.model);
+    Model m = o.resume ? load_fitting_model(o.resume) : load_tagged_model(o.model);
     Optimizer optimizer = o.resume ? load_optimizer(o.resume, &m.config, step) : optimizer_new(&m.config);
     step = rl_train(&m, &optimizer, &o, options, step);
     if (stop_asked)
@@ -6818,6 +6839,7 @@ static void print_evaluation(const Evaluation* e, const char* reward) {
 
 static int command_eval(int argc, char** argv) {
     RlOptions o = rl_defaults();
+    o.model = "out/run/rl";
     Option options[RL_OPTIONS] = {{0}};
     o.eval_examples = 256;
     evaluation_options(options + sampling_options(options, &o), &o);
@@ -6840,6 +6862,7 @@ static int command_eval(int argc, char** argv) {
 
 static int command_sample(int argc, char** argv) {
     RlOptions o = rl_defaults();
+    o.model = "out/run/rl";
     Option options[RL_OPTIONS] = {{0}};
     const char* question = NULL;
     o.num_samples = 4;
@@ -6850,8 +6873,8 @@ static int command_sample(int argc, char** argv) {
                        "./rl sample \"QUESTION\" [--option=value ...]", options))
         return 0;
     if (!parse_options(options, argc, argv, &question, 1) || !*question)
-        fail(2,
-             "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens has Tom?\"");
+        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
+                "have now?\"");
     check_sampling(&o);
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
@@ -6905,7 +6928,7 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         Text raw[2] = {rollout_text(&before[i]), rollout_text(&after[i])}, text[2] = {{0}, {0}};
         printf("\n");
         print_wrapped("", q->list[i].question);
-        printf("  right: %s\n", q->list[i].truth);
+        print_short("  right: ", q->list[i].truth);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
             text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
@@ -6928,7 +6951,8 @@ static int command_run(int argc, char** argv) {
     for (Option* t = options; t->name; t++) {
         if (!strcmp(t->name, "out")) t->value = &folder;
         if (!strcmp(t->name, "model-tag")) t->help = "start from this model instead of training one";
-        if (!strcmp(t->name, "resume")) t->name = "(none)", t->help = "";
+        if (!strcmp(t->name, "resume"))      // taken out of the table: a whole story is not resumed
+            memmove(t, t + 1, (size_t)(options + RL_OPTIONS - 1 - t) * sizeof *t), t--;
     }
     if (asked_for_help(argc, argv,
                        "run - supervised training, then reinforcement learning, then before and after",
@@ -6944,7 +6968,10 @@ static int command_run(int argc, char** argv) {
     if (o.model) m = load_tagged_model(o.model);
     else {
         int status = train(&s, sft_options, &m);
-        if (status) return status;
+        if (status) {
+            printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
+            return status;
+        }
         sft_seconds = seconds_now() - started;
         printf("\n");
     }
@@ -6953,8 +6980,9 @@ static int command_run(int argc, char** argv) {
     int three = min_int(3, test.count);
     Evaluation before = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
     Rollout* first = answer_three(&m, &test, &o, three);
-    printf("before RL, on %d held-out questions: pass@1 %.3f, calculator used %.3f, rewarded format %.3f\n\n",
-           before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    printf(
+        "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
+        before.questions, before.pass[0], before.tool_rate, before.format_rate);
     Optimizer optimizer = optimizer_new(&m.config);
     double rl_started = seconds_now();
     rl_train(&m, &optimizer, &o, options, 0);
@@ -6980,7 +7008,7 @@ static int command_run(int argc, char** argv) {
     text_printf(&out, "\n}\n");
     write_file(folder, "result.json", &out);
     printf(
-        "\n%.0f s in all: %.0f s supervised, %.0f s reinforcement learning; %.0f MB; %d threads, seed %llu\n",
+        "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
         total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model ? o.model : sft_folder, rl_folder);
     text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
@@ -7182,8 +7210,8 @@ static int command_trace(int argc, char** argv) {
                        "./rl trace \"QUESTION\" [--option=value ...]", options))
         return 0;
     if (!parse_options(options, argc, argv, &question, 1) || !*question)
-        fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens has "
-                "Tom?\" --answer 7");
+        fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
+                "Tom have now?\" --answer 7");
     if (chosen >= o.num_samples)
         fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
              o.num_samples, o.num_samples - 1);
@@ -7654,7 +7682,7 @@ static void experiment_3(Model* m, const ExperimentOptions* e) {
     printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
     printf("Model     %s\n", o->model);
     print_wrapped("Question", question);
-    printf("Answer    %s\n\n", truth);
+    print_short("Answer    ", truth), printf("\n");
     printf("1. %d samples at temperature %g, rewarded by the verifier (%s) and by D3's\n"
            "   length rule: 1 for a reply of %d to %d characters. A is GRPO's advantage.\n\n",
            K, (double)o->sample.temperature, o->reward, e->shortest, e->longest);
@@ -7749,7 +7777,7 @@ static const struct { const char* title; void (*run)(void); } lessons[] = {
 enum { LESSONS = sizeof lessons / sizeof *lessons };
 
 static int command_lesson(int argc, char** argv) {
-    if (argc == 0) {
+    if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
         printf("\n./rl lesson N prints one, ./rl lesson all prints all.\n");
         return 0;
@@ -7775,7 +7803,7 @@ static uint64_t seed_argument(int argc, char** argv, const char* name, const cha
     Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
     char usage[64];
     snprintf(usage, sizeof usage, "./rl %s [--seed N]", name);
-    if (asked_for_help(argc, argv, what, usage, options)) exit(0);
+    if (asked_for_help(argc, argv, what, usage, options)) exit(end_of_output(0));
     parse_options(options, argc, argv, NULL, 0);
     return seed;
 }
@@ -7808,15 +7836,16 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
 };
 
 int main(int argc, char** argv) {
+    open_standard_streams();
     size_t count = sizeof commands / sizeof *commands;
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
                "[--option=value ...]\n\n");
         for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].what);
-        return argc < 2 ? 2 : 0;
+        return end_of_output(argc < 2 ? 2 : 0);
     }
     for (size_t i = 0; i < count; i++)
-        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
+        if (!strcmp(argv[1], commands[i].name)) return end_of_output(commands[i].run(argc - 2, argv + 2));
     fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
 }
 #endif

@@ -40,6 +40,7 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 #define _DARWIN_C_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -67,14 +68,29 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 __attribute__((format(printf, 2, 3), noreturn))
 #endif
 static void fail(int status, const char* format, ...) {
+    char line[10000];   // room for two paths; one line, whatever bytes a name or a file contributes to it
     va_list args;
     va_start(args, format);
-    fflush(stdout);
-    fputs("error: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    for (char* p = line; *p; p++) if ((unsigned char)*p < 0x20 || *p == 0x7F) *p = '?';
+    fflush(stdout);
+    fprintf(stderr, "error: %s\n", line);
     exit(status);
+}
+
+// A program that is started with a closed stdin, stdout or stderr would open its files in that place, and
+// what it prints would end up in them.
+static void open_standard_streams(void) {
+    int file;
+    while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= 2) {}
+    if (file > 2) close(file);
+}
+
+// The last thing of main(): a full disk behind stdout is an error too.
+static int end_of_output(int status) {
+    if (fflush(stdout) != 0 || ferror(stdout)) fail(1, "the output could not be written");
+    return status;
 }
 
 // count x size bytes, all zero; never NULL, never an overflow
@@ -263,14 +279,15 @@ static void make_folder(const char* folder) {
 }
 
 // A set of files that appears whole or not at all. Each is written to NAME.tmp and flushed to the disk; a
-// full disk leaves the old files as they were. When all are there, a file `complete` appears that lists their
-// names: from now on the set counts. The files are renamed, and `complete` is removed. Should the process be
-// killed in between, whoever reads or writes in the folder next finishes the renaming.
+// full disk leaves the old files as they were. When all are there, a file `.save-complete` appears that lists
+// their names: from now on the set counts. The files are renamed, and `.save-complete` is removed. Should the
+// process be killed in between, whoever reads or writes in the folder next finishes the renaming.
+#define FILES_COMPLETE ".save-complete"   // a name that nobody else gives to a file: it is removed
 typedef struct { char folder[PATH_SIZE]; char name[8][64]; int count; } FileSet;
 
 static void files_finish(const char* folder) {
     char list[PATH_SIZE], from[PATH_SIZE + 8], to[PATH_SIZE];
-    join_path(list, folder, "complete");
+    join_path(list, folder, FILES_COMPLETE);
     if (!file_exists(list)) return;
     Text names = read_file(list);
     for (char *name = names.data, *end; (end = strchr(name, '\n')) != NULL; name = end + 1) {
@@ -315,9 +332,9 @@ static void files_commit(FileSet* files) {
     char from[PATH_SIZE], to[PATH_SIZE];
     Text names = {0};
     for (int i = 0; i < files->count; i++) text_printf(&names, "%s\n", files->name[i]);
-    files_add(files, "complete", names.data, names.length);
+    files_add(files, FILES_COMPLETE, names.data, names.length);
     text_free(&names);
-    join_path(from, files->folder, "complete.tmp"), join_path(to, files->folder, "complete");
+    join_path(from, files->folder, FILES_COMPLETE ".tmp"), join_path(to, files->folder, FILES_COMPLETE);
     if (rename(from, to) != 0) {
         int reason = errno;
         files_discard(files);
@@ -1746,7 +1763,7 @@ static void generate_some(Model* m, int index, void* context) {
     const GenerateTask* g = context;
     const Config* c = &m->config;
     int q0 = index * g->together, B = min_int(g->together, g->B - q0), K = g->K, n = B * K, V = c->vocab_size,
-        R = g->o.max_new_tokens;
+        R = min_int(g->o.max_new_tokens, c->context);
     Decoder d = decoder_new(c, g->prompts + q0, B, K, R);
     Rollout* rollouts = g->rollouts + (size_t)q0 * K;
     Rng* rng = allocate((size_t)n, sizeof(Rng));
@@ -2240,6 +2257,7 @@ static void read_tensor(const Tensor* t, const char* prefix, const Json* header,
         for (int j = 0; j < max_int(t->cols, 1); j++, p += each) {
             union { float f; uint32_t u; } number = {.u = 0};
             for (size_t b = 0; b < each; b++) number.u |= (uint32_t)p[b] << (8 * (b + 4 - each));
+            if (!isfinite(number.f)) fail(2, "%s: the tensor %s has numbers that are not finite", path, name);
             t->data[(size_t)i * t->row + (size_t)j * t->col] = number.f;
         }
 }
@@ -2568,7 +2586,7 @@ static void watch_for_stop(void) {
 static void progress(long done, long total, double started) {
     if (!isatty(2)) return;
     double left = done ? (seconds_now() - started) / (double)done * (double)(total - done) : 0.0;
-    fprintf(stderr, "\r  update %ld of %ld, %.0f s left \033[K", done, total, left);
+    fprintf(stderr, "\r  update %ld of %ld, %.0f s left \033[K\r", done, total, left);
     if (done == total || stop_asked) fprintf(stderr, "\r\033[K");
     fflush(stderr);
 }
@@ -2781,17 +2799,18 @@ static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int 
 // What the model answers now. There is no tool here: the model has to write the calculator's output itself.
 static void print_sample(Model* m, const char* question, uint64_t seed) {
     Tokens prompt = {0};
-    Text text = {0}, shown = {0};
+    Text text = {0}, shown = {0}, asked = {0};
     render_prompt(&prompt, question);
     if (prompt.length < m->config.context) {
         SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
         Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
         decode_tokens(&text, r->ids, r->length, 1);
         append_printable(&shown, text.data, text.length);
-        printf("\n%s\n%s\n\n", question, shown.data);
+        append_printable(&asked, question, strlen(question));
+        printf("\n%s\n%s\n\n", asked.data, shown.data);
         rollouts_free(r, 1);
     }
-    text_free(&text), text_free(&shown), tokens_free(&prompt);
+    text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
 }
 
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
@@ -2888,12 +2907,13 @@ static int train(TrainOptions* o, Option* options, Model* result) {
 int main(int argc, char** argv) {
     TrainOptions o = train_defaults();
     Option options[TRAIN_OPTIONS] = {{0}};
+    open_standard_streams();
     train_options(options, &o);
     if (asked_for_help(argc - 1, argv + 1,
                        "train_gpt - supervised training of a tiny GPT on question/answer lines",
                        "./train_gpt [--option=value ...]", options))
-        return 0;
+        return end_of_output(0);
     parse_options(options, argc - 1, argv + 1, NULL, 0);
-    return train(&o, options, NULL);
+    return end_of_output(train(&o, options, NULL));
 }
 #endif
