@@ -38,6 +38,11 @@ endif
 # Compile as many files at a time as there are cores.
 MAKEFLAGS += --jobs=$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
+FUZZ_CC      ?= clang
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= extract equal calculate json printable reduce
+FUZZ_FLAGS    = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
 # Whatever decides how a program is compiled; when it changes, everything is compiled anew.
 COMPILE = $(CC) $(FLAGS) $(CFLAGS)
 TESTS   = $(patsubst tests/%.c,build/%,$(wildcard tests/*.c))
@@ -52,6 +57,21 @@ test: train_gpt rl $(TESTS)        ## check every computation against values wor
 
 bench: build/bench                 ## measure: matmul against the peak, tokens per second
 	./build/bench
+
+fuzz:                              ## random input for all that reads text, FUZZ_SECONDS=60 for each target
+	@mkdir -p build
+	@if echo 'int LLVMFuzzerTestOneInput(void){return 0;}' | \
+	    $(FUZZ_CC) $(FUZZ_FLAGS) -x c - -o build/fuzz 2>/dev/null; then \
+	    $(FUZZ_CC) -std=c11 -O1 -g -Wno-unknown-pragmas $(FUZZ_FLAGS) -o build/fuzz tests/fuzz/fuzz.c -lm && \
+	    for target in $(FUZZ_TARGETS); do \
+	        echo "fuzz $$target, $(FUZZ_SECONDS) s"; \
+	        FUZZ=$$target ./build/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -timeout=5 \
+	            -dict=tests/fuzz/words.dict -print_final_stats=1 -artifact_prefix=build/fuzz-$$target- \
+	            > build/fuzz-$$target.log 2>&1 || { cat build/fuzz-$$target.log; exit 1; }; \
+	        sed -n 's/^stat::number_of_executed_units: */  inputs without a complaint: /p' \
+	            build/fuzz-$$target.log; \
+	    done; \
+	else echo "notice: $(FUZZ_CC) or its libFuzzer is not here; fuzz is skipped"; fi
 
 lib: librl.so                      ## librl.so, the chapter functions for other languages
 
@@ -97,4 +117,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test bench lib data golden clean help FORCE
+.PHONY: all run test bench fuzz lib data golden clean help FORCE

@@ -3473,7 +3473,8 @@ static const RewardKind* find_reward(const char* name) {
     fail(2, "there is no reward '%s'; choose gsm8k or boxed", name);
 }
 
-// A question ready for RL: its prompt, and its final answer. The written solution is not used (D2 section 6).
+// A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
+// bare answer. The written solution is not used (D2 section 6).
 typedef struct { Tokens prompt; char* truth; const char* question; } Question;
 typedef struct { Question* list; int count; Problems problems; } Questions;
 
@@ -3483,7 +3484,7 @@ static Questions load_questions(const char* path, int context, int room) {
     q.list = allocate((size_t)q.problems.count, sizeof(Question));
     for (int i = 0; i < q.problems.count; i++) {
         const Problem* p = &q.problems.list[i];
-        char truth[256];
+        char truth[MAX_ANSWER + 1];
         Tokens prompt = {0};
         render_prompt(&prompt, p->question);
         if (prompt.length + room > context) {
@@ -3491,7 +3492,7 @@ static Questions load_questions(const char* path, int context, int room) {
             continue;
         }
         const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
-        q.list[q.count] = (Question){prompt, strcpy(allocate(strlen(answer) + 1, 1), answer), p->question};
+        q.list[q.count] = (Question){prompt, copy_text(answer), p->question};
         q.count++;
     }
     if (q.count < q.problems.count)
@@ -3515,7 +3516,7 @@ static void questions_free(Questions* q) {
 typedef struct {
     const char *model, *data, *eval_data, *reward, *out, *resume, *answer;
     int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
-        num_epochs, num_steps, threads;
+        num_epochs, num_steps, threads, allow_overlap;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
@@ -3560,7 +3561,7 @@ typedef struct {
 // Steps 3 and 4: reward (K) and advantage (K) of the rollouts of one question.
 static Group judge_group(float* reward, float* advantage, const Rollout* rollouts, int K, const char* truth,
                          const RewardKind* kind) {
-    char answer[256];
+    char answer[MAX_ANSWER + 1];
     Group g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
@@ -3765,7 +3766,11 @@ static void lesson_10(void) {
  * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
  * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
  * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
- * 12,500 problems apart for that reason; the lesson checks the project's own files.
+ * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
+ * leaks with another space, another name, other numbers, or a sentence changed. So there are five kinds of
+ * "the same" below, from strict to loose. `./rl train` refuses the two that are certain. `./rl overlap`
+ * counts all five and shows examples, because the loose ones are for a person to judge: problems of one
+ * template with other numbers may be just what a test should ask.
  * ======================================================================================================== */
 
 // pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
@@ -3785,9 +3790,14 @@ double pass_at_k(int n, int correct, int k) {
 typedef struct {
     int questions, samples;
     double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
+    double squares;                 // sum over the questions of (share of right answers)^2
     double low, high;               // 95% interval of pass@1
     double tool_rate, format_rate, length;
 } Evaluation;
+
+static Evaluation evaluation_new(int samples) {
+    return (Evaluation){.samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+}
 
 static void evaluation_free(Evaluation* e) {
     free(e->pass);
@@ -3805,18 +3815,31 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
+// One more question, with n >= samples answers, of which `right` are right.
+static void evaluation_add(Evaluation* e, int n, int right) {
+    for (int k = 1; k <= e->samples; k++) e->pass[k - 1] += pass_at_k(n, right, k);
+    e->squares += pow((double)right / n, 2);
+    e->questions++;
+}
+
+// Turns the sums into means, and finds the interval.
+static void evaluation_finish(Evaluation* e) {
+    int n = e->questions;
+    for (int k = 0; k < e->samples; k++) e->pass[k] /= n;
+    rate_interval(&e->low, &e->high, e->pass[0],
+                  n > 1 ? (e->squares - n * e->pass[0] * e->pass[0]) / (n - 1) : 0.0, n);
+}
+
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
 
 // Samples `samples` answers to each of the first `count` questions and grades them.
 static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
                                  const RewardKind* kind, uint64_t seed) {
     count = min_int(count, q->count);
-    Evaluation e = {
-        .questions = count, .samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+    Evaluation e = evaluation_new(samples);
     int together = max_int(1, EVAL_ROWS / samples);
     float *reward = allocate((size_t)samples, sizeof(float)),
           *advantage = allocate((size_t)samples, sizeof(float));
-    double squares = 0.0;
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
@@ -3825,18 +3848,15 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         for (int i = 0; i < B; i++) {
             Group g = judge_group(reward, advantage, rollouts + i * samples, samples, q->list[from + i].truth,
                                   kind);
-            for (int k = 1; k <= samples; k++) e.pass[k - 1] += pass_at_k(samples, g.right, k);
-            squares += pow((double)g.right / samples, 2);
+            evaluation_add(&e, samples, g.right);
             e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
         }
         rollouts_free(rollouts, B * samples);
         free(prompts);
     }
     double n = (double)count * samples;
-    for (int k = 0; k < samples; k++) e.pass[k] /= count;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n;
-    rate_interval(&e.low, &e.high, e.pass[0],
-                  count > 1 ? (squares - count * e.pass[0] * e.pass[0]) / (count - 1) : 0.0, count);
+    evaluation_finish(&e);
     free(reward), free(advantage);
     return e;
 }
@@ -3872,49 +3892,202 @@ static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
 
 // ---- keeping train and test apart
 
-// A question reduced to what makes it the same question: lower case, single spaces, no punctuation. With
-// names, every word that begins with a capital letter becomes "@", so that the same problem about someone
-// else is recognized too.
-static void reduce_question(Text* out, const char* question, int names) {
-    int in_word = 0;
+// When are two questions the same? From strict to loose; each one includes those above it.
+enum {
+    SAME_TEXT,           // byte for byte
+    SAME_WORDS,          // without case, spaces and punctuation
+    SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
+    SAME_BUT_NUMBERS,    // and every number is "#": one template, filled in anew
+    NEARLY_SAME,         // many of the same runs of words: see find_near()
+    LIKENESSES
+};
+
+// + - * / and the like carry the meaning of a formula, so they count as words. The hyphen of "two-digit"
+// doesn't.
+static int is_sign(const char* text, const char* p) {
+    int hyphen = *p == '-' && p > text && is_letter(p[-1]) && is_letter(p[1]);
+    return *p && strchr("+-*/=<>^%", *p) && !hyphen;
+}
+
+// The point of 3.5 and the comma of 1,000 belong to the number.
+static int is_within_number(const char* text, const char* p) {
+    if (p == text || !is_digit(p[-1]) || !is_digit(p[1])) return 0;
+    return *p == '.' || (*p == ',' && is_thousands_comma(text, p));
+}
+
+// How many bytes at p stand between words: spaces and punctuation, also dashes and quotes. 0 = none.
+static int gap_length(const char* text, const char* p) {
+    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2)) return p[2] ? 3 : 2;
+    if (!strncmp(p, "\xC2\xA0", 2)) return 2;   // a space that does not break
+    return (unsigned char)*p < 0x80 && !is_letter(*p) && !is_digit(*p) && !is_sign(text, p) &&
+           !is_within_number(text, p);
+}
+
+// A question reduced to what makes it the same question: its words, with single spaces between them.
+static void reduce_question(Text* out, const char* question, int likeness) {
     text_append(out, "", 0);
-    for (const char* s = question; *s;) {
-        unsigned char c = (unsigned char)*s;
-        if (!isalnum(c) && c < 0x80) { in_word = 0, s++; continue; }
-        if (!in_word && out->length) text_append(out, " ", 1);
-        if (!in_word && names && isupper(c)) {
-            text_append(out, "@", 1);
-            while (isalnum((unsigned char)*s) || (unsigned char)*s >= 0x80) s++;
-            in_word = 1;
-            continue;
+    if (likeness == SAME_TEXT) { text_append(out, question, strlen(question)); return; }
+    for (const char *p = question, *end; *p; p = end) {
+        int gap = gap_length(question, p), name = likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p);
+        end = p + (gap ? gap : 1);
+        if (gap) continue;
+        if (!is_sign(question, p))
+            while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
+        if (out->length) text_append(out, " ", 1);
+        if (name) { text_append(out, "@", 1); continue; }
+        while (p < end) {
+            char c = (char)tolower((unsigned char)*p);
+            int number = likeness >= SAME_BUT_NUMBERS && is_digit(c);
+            if (c != ',') text_append(out, number ? "#" : &c, 1);
+            do p++; while (number && p < end && (is_digit(*p) || *p == '.' || *p == ','));
         }
-        char lower = (char)tolower(c);
-        text_append(out, &lower, 1);
-        in_word = 1, s++;
     }
 }
 
-static int compare_texts(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+typedef struct { char* text; int question; } Key;
 
-// How many questions of b also stand in a, after reduction.
-static int count_overlap(const Problems* a, const Problems* b, int names) {
-    char** keys = allocate((size_t)a->count, sizeof(char*));
-    int shared = 0;
+static int compare_keys(const void* a, const void* b) {
+    const Key *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : x->question - y->question;
+}
+
+// For each question of b the first one of a that is the same: twin (b->count), -1 = none. NEARLY_SAME is
+// find_near()'s. A question without a word is the same as none.
+static void find_twins(int* twin, const Problems* a, const Problems* b, int likeness) {
+    Key* keys = allocate((size_t)a->count, sizeof(Key));
     for (int i = 0; i < a->count; i++) {
         Text t = {0};
-        reduce_question(&t, a->list[i].question, names);
-        keys[i] = t.data;
+        reduce_question(&t, a->list[i].question, likeness);
+        keys[i] = (Key){t.data, i};
     }
-    qsort(keys, (size_t)a->count, sizeof(char*), compare_texts);
+    qsort(keys, (size_t)a->count, sizeof(Key), compare_keys);
     for (int i = 0; i < b->count; i++) {
         Text t = {0};
-        reduce_question(&t, b->list[i].question, names);
-        shared += bsearch(&t.data, keys, (size_t)a->count, sizeof(char*), compare_texts) != NULL;
+        int low = 0, high = a->count;      // the first key that is not below t
+        reduce_question(&t, b->list[i].question, likeness);
+        while (low < high) {
+            int middle = low + (high - low) / 2;
+            if (strcmp(keys[middle].text, t.data) < 0) low = middle + 1;
+            else high = middle;
+        }
+        int found = t.length && low < a->count && !strcmp(keys[low].text, t.data);
+        twin[i] = found ? keys[low].question : -1;
         text_free(&t);
     }
-    for (int i = 0; i < a->count; i++) free(keys[i]);
+    for (int i = 0; i < a->count; i++) free(keys[i].text);
     free(keys);
+}
+
+// How many questions of b also stand in a.
+static int count_overlap(const Problems* a, const Problems* b, int likeness) {
+    int* twin = allocate((size_t)b->count, sizeof(int));
+    int shared = 0;
+    find_twins(twin, a, b, likeness);
+    for (int i = 0; i < b->count; i++) shared += twin[i] >= 0;
+    free(twin);
     return shared;
+}
+
+// Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
+// changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
+// is a question of which half of all runs of 8 words stand in one and the same question of the other file.
+// What has fewer than 8 words is compared as a whole only.
+//
+// Comparing every pair would take 500 x 12,000 looks at long texts. Instead, all runs of a are sorted by a
+// hash of 64 bits, and each run of b is looked up. (That two different runs share a hash is as good as
+// impossible: 10^6 against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.)
+enum { GRAM_WORDS = 8, GRAM_LOOKS = 256 };   // of a run that is everywhere, so many places are looked at
+static const double NEAR_SHARE = 0.5;
+
+typedef struct { uint64_t hash; int question; } Gram;
+typedef struct { Gram* list; size_t count, capacity; } Grams;
+
+static int compare_grams(const void* a, const void* b) {
+    const Gram *x = a, *y = b;
+    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
+    return x->question - y->question;
+}
+
+// Appends the runs of one question, each once.
+static void add_grams(Grams* g, const char* question, int index) {
+    Text t = {0};
+    size_t begin = g->count, kept = begin;
+    int words = 0;
+    reduce_question(&t, question, SAME_WORDS);
+    for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
+        p += strcspn(p, " ");
+        if (++words < GRAM_WORDS) continue;
+        uint64_t hash = 0;
+        for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
+        if (g->count == g->capacity) {
+            g->capacity = 2 * g->capacity + 64;
+            g->list = enlarge(g->list, g->capacity, sizeof(Gram));
+        }
+        g->list[g->count++] = (Gram){mix_u64(hash), index};
+        from += strcspn(from, " ") + 1;
+    }
+    if (g->count > begin) qsort(g->list + begin, g->count - begin, sizeof(Gram), compare_grams);
+    for (size_t i = begin; i < g->count; i++)
+        if (i == begin || g->list[i].hash != g->list[i - 1].hash) g->list[kept++] = g->list[i];
+    g->count = kept;
+    text_free(&t);
+}
+
+static size_t first_gram(const Grams* g, uint64_t hash) {   // the first one that is not below hash
+    size_t low = 0, high = g->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (g->list[middle].hash < hash) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// For each question of b the one of a with which it shares the most runs: twin (b->count), -1 = there is none
+// with NEAR_SHARE of its runs; share (b->count). Time: linear in the length of b and nearly so in that of a.
+static void find_near(int* twin, double* share, const Problems* a, const Problems* b) {
+    Grams all = {0}, own = {0};
+    int *shared = allocate((size_t)a->count, sizeof(int)), *touched = allocate((size_t)a->count, sizeof(int));
+    for (int i = 0; i < a->count; i++) add_grams(&all, a->list[i].question, i);
+    if (all.count) qsort(all.list, all.count, sizeof(Gram), compare_grams);
+    for (int i = 0; i < b->count; i++) {
+        int best = -1, count = 0;
+        own.count = 0;
+        add_grams(&own, b->list[i].question, i);
+        for (size_t k = 0; k < own.count; k++) {
+            size_t from = first_gram(&all, own.list[k].hash), to = from;
+            for (; to < all.count && to - from < GRAM_LOOKS && all.list[to].hash == own.list[k].hash; to++) {
+                int q = all.list[to].question;
+                if (!shared[q]++) touched[count++] = q;
+                if (best < 0 || shared[q] > shared[best]) best = q;
+            }
+        }
+        share[i] = best < 0 ? 0.0 : (double)shared[best] / (double)own.count;
+        twin[i] = share[i] >= NEAR_SHARE ? best : -1;
+        while (count) shared[touched[--count]] = 0;
+    }
+    free(all.list), free(own.list), free(shared), free(touched);
+}
+
+// The strictest likeness that each question of b has with one of a (LIKENESSES: with none), and which one.
+typedef struct { int likeness, twin; double share; } Match;
+
+static Match* match_questions(const Problems* a, const Problems* b) {
+    Match* match = allocate((size_t)b->count, sizeof(Match));
+    int* twin = allocate((size_t)b->count, sizeof(int));
+    double* share = allocate((size_t)b->count, sizeof(double));
+    for (int i = 0; i < b->count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
+    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
+        if (likeness == NEARLY_SAME) find_near(twin, share, a, b);
+        else find_twins(twin, a, b, likeness);
+        for (int i = 0; i < b->count; i++) {
+            if (match[i].likeness < LIKENESSES || twin[i] < 0) continue;
+            match[i] = (Match){likeness, twin[i], share[i]};
+        }
+    }
+    free(twin), free(share);
+    return match;
 }
 
 static double binomial(int n, int c, double p) {
@@ -3973,8 +4146,9 @@ static void lesson_11(void) {
     else {
         Problems a = load_problems(train), b = load_problems(test);
         printf("  %s: %d questions, %s: %d questions\n", train, a.count, test, b.count);
-        printf("  the same question in both                        %d\n", count_overlap(&a, &b, 0));
-        printf("  the same question about somebody else            %d\n", count_overlap(&a, &b, 1));
+        printf("  the same question in both                        %d\n", count_overlap(&a, &b, SAME_WORDS));
+        printf("  the same question about somebody else            %d\n",
+               count_overlap(&a, &b, SAME_BUT_NAMES));
         problems_free(&a), problems_free(&b);
     }
 }
@@ -5671,7 +5845,7 @@ static Verdict claim_split(Text* found) {
     Problem train[] = {{"Tom has 3 pens.", ""}, {"How far is it?", ""}},
             exam[] = {{"tom has 3 pens", ""}, {"Why?", ""}, {"When?", ""}};
     const Problems a = {.list = train, .count = 2}, b = {.list = exam, .count = 3};
-    int all = 12500, held_out = 500, shared = count_overlap(&a, &b, 0);
+    int all = 12500, held_out = 500, shared = count_overlap(&a, &b, SAME_WORDS);
     text_printf(
         found,
         "%d - %d = %d, the exam is %.1f%% of all. Kept apart is something to check: of 3 exam questions "
@@ -6608,8 +6782,8 @@ static void print_side_by_side(const char* left, const char* right) {
     }
 }
 
-// A labelled text, wrapped at 80 columns.
-static void print_wrapped(const char* label, const char* text) {
+// A labelled text, wrapped at 80 columns; of a longer one than `lines`, the beginning.
+static void print_beginning(const char* label, const char* text, int lines) {
     Text shown = {0};
     append_printable(&shown, text, strlen(text));
     const char* s = shown.data;
@@ -6617,21 +6791,12 @@ static void print_wrapped(const char* label, const char* text) {
     do {
         printf("%-*s", indent, s == shown.data ? label : "");
         print_cell(&s, 78 - indent, 0);
-        printf("\n");
-    } while (*s);
+        printf(*s && lines == 1 ? " ..\n" : "\n");
+    } while (*s && --lines);
     text_free(&shown);
 }
 
-// A text that is mostly short, in one line: of a longer one the first 78 columns.
-static void print_short(const char* label, const char* text) {
-    Text shown = {0};
-    append_printable(&shown, text, strlen(text));
-    const char* s = shown.data;
-    printf("%s", label);
-    print_cell(&s, 78 - (int)strlen(label), 0);
-    printf(*s ? "..\n" : "\n");
-    text_free(&shown);
-}
+static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
 // ---- options of all commands that use a model
 
@@ -6661,6 +6826,8 @@ static void training_options(Option* t, RlOptions* o) {
     Option table[] = {
         {"data", OPTION_TEXT, &o->data, 0, 0, "questions to train on", 1, 0},
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
+        {"allow-overlap", OPTION_FLAG, &o->allow_overlap, 0, 0, "evaluate also on questions trained on", 1,
+         0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
         {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096,
@@ -6721,6 +6888,19 @@ static Model load_tagged_model(const char* tag) {
 }
 
 // ---- ./rl train
+
+// Refuses to evaluate on questions that are trained on, unless told to.
+static void check_apart(const char* train, const char* test, int allowed) {
+    Problems a = load_problems(train), b = load_problems(test);
+    int shared = count_overlap(&a, &b, SAME_WORDS);
+    if (shared && !allowed)
+        fail(2,
+             "%d of the %d questions of %s are trained on too, in %s, so a score on them would say nothing; "
+             "./rl overlap shows them, another --eval-data avoids them, --allow-overlap goes on",
+             shared, b.count, test, train);
+    if (shared) printf("notice: %d of the %d questions of %s are trained on too\n", shared, b.count, test);
+    problems_free(&a), problems_free(&b);
+}
 
 static void print_metrics_head(int with_eval) {
     printf("%6s %6s %6s %6s %7s %6s %6s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format",
@@ -6818,6 +6998,7 @@ static int command_train(int argc, char** argv) {
     set_threads(o.threads);
     Model m = o.resume ? load_fitting_model(o.resume) : load_tagged_model(o.model);
     Optimizer optimizer = o.resume ? load_optimizer(o.resume, &m.config, step) : optimizer_new(&m.config);
+    if (o.eval_every) check_apart(o.data, o.eval_data, o.allow_overlap);
     step = rl_train(&m, &optimizer, &o, options, step);
     if (stop_asked)
         printf("stopped after update %ld and saved; go on with: ./rl train --resume %s\n", step, o.out);
@@ -6828,10 +7009,15 @@ static int command_train(int argc, char** argv) {
 
 // ---- ./rl eval
 
+static void print_pass_rates(const Evaluation* e) {
+    const char* first = e->samples == 1 ? "accuracy" : "pass@1";
+    printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", first, e->pass[0], e->low, e->high);
+    for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
+}
+
 static void print_evaluation(const Evaluation* e, const char* reward) {
     printf("%d questions x %d samples, reward %s\n\n", e->questions, e->samples, reward);
-    printf("  pass@1       %6.4f   95%% interval %.4f to %.4f\n", e->pass[0], e->low, e->high);
-    for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
+    print_pass_rates(e);
     printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward "
            "wants it\n  length       %6.1f   tokens per rollout\n",
            e->tool_rate, e->format_rate, e->length);
@@ -6855,6 +7041,238 @@ static int command_eval(int argc, char** argv) {
         evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl overlap
+
+enum { OVERLAP_EXAMPLES = 3, OVERLAP_LINES = 4 };   // pairs of each kind, lines of each question
+
+static void print_pair(const Match* match, const Problems* a, const Problems* b, int i) {
+    printf("\n  question %d of B, question %d of A", i + 1, match->twin + 1);
+    if (match->likeness == NEARLY_SAME)
+        printf(": %.0f%% of its runs of %d words", 100.0 * match->share, GRAM_WORDS);
+    printf("\n");
+    print_beginning("    B", b->list[i].question, OVERLAP_LINES);
+    if (match->likeness != SAME_TEXT) print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
+}
+
+static int command_overlap(int argc, char** argv) {
+    static const char* const names[LIKENESSES + 1] = {
+        "the same, byte for byte", "the same without case, spaces, punctuation", "the same but for names",
+        "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
+    const char* path[2] = {NULL, NULL};
+    Option options[] = {{0}};
+    int count[LIKENESSES + 1] = {0};
+    if (asked_for_help(argc, argv, "overlap - which questions of B also stand in A, exactly or nearly",
+                       "./rl overlap A B", options))
+        return 0;
+    if (parse_options(options, argc, argv, path, 2) < 2)
+        fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
+    Problems a = load_problems(path[0]), b = load_problems(path[1]);
+    Match* match = match_questions(&a, &b);
+    for (int i = 0; i < b.count; i++) count[match[i].likeness]++;
+    printf("A  %s: %d questions\nB  %s: %d questions\n\n", path[0], a.count, path[1], b.count);
+    printf("Each question of B, by the strictest likeness that it has with one of A:\n\n");
+    for (int i = 0; i <= LIKENESSES; i++)
+        printf("  %-44s %6d  %6.2f%%\n", names[i], count[i], 100.0 * count[i] / b.count);
+    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
+        if (count[likeness]) printf("\n%s:\n", names[likeness]);
+        for (int i = 0, shown = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++)
+            if (match[i].likeness == likeness) print_pair(&match[i], &a, &b, i), shown++;
+    }
+    free(match), problems_free(&a), problems_free(&b);
+    return 0;
+}
+
+// ---- ./rl grade
+
+typedef struct {
+    const char *response, *answer;
+    char* question;                   // what all responses to one question have in common, or NULL
+    int line, number, found, right;   // line of the file, place in it; is it in the format, is it right
+} Graded;
+
+typedef struct { Graded* list; int count; Json* records; } Responses;
+
+static void responses_free(Responses* r) {
+    for (int i = 0; i < r->count; i++) free(r->list[i].question);
+    free(r->list), json_free(r->records);
+    *r = (Responses){0};
+}
+
+// The text that tells which question was answered: "question" or "problem", else "id"; NULL = none of them.
+static char* question_of(const Json* record, const char* path) {
+    const Json* id = json_get(record, question_field(record));
+    Text text = {0};
+    if (!id) id = json_get(record, "id");
+    if (!id) return NULL;
+    if (id->type == JSON_STRING) return copy_text(id->string);
+    if (id->type != JSON_NUMBER)
+        fail(2, "%s, line %d: the field \"%s\" is neither a text nor a number", path, record->line, id->key);
+    text_printf(&text, "%.17g", id->number);
+    return text.data;
+}
+
+static Responses load_responses(const char* path) {
+    Responses r = {.records = load_records(path)};
+    for (const Json* j = r.records->child; j; j = j->next) r.count++;
+    if (!r.count)
+        fail(2,
+             "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
+             "them, were expected",
+             path);
+    r.list = allocate((size_t)r.count, sizeof(Graded));
+    int i = 0;
+    for (const Json* j = r.records->child; j; j = j->next, i++) {
+        const Json* response = json_get(j, "response");
+        if (!response) response = json_get(j, "prediction");
+        if (!response)
+            fail(2, "%s, line %d: neither a field \"response\" nor \"prediction\"", path, j->line);
+        if (response->type != JSON_STRING)
+            fail(2, "%s, line %d: the field \"%s\" is not a text", path, j->line, response->key);
+        r.list[i] = (Graded){response->string, record_text(j, "answer", path), question_of(j, path), j->line,
+                             i + 1, 0, 0};
+    }
+    return r;
+}
+
+static int compare_graded(const void* a, const void* b) {   // the responses to one question side by side
+    const Graded *x = a, *y = b;
+    int order = x->question && y->question ? strcmp(x->question, y->question) : !x->question - !y->question;
+    return order ? order : x->number - y->number;
+}
+
+// The end of the group of responses that begins at `from`. A response without a question is on its own.
+static int group_end(const Responses* r, int from) {
+    int to = from + 1;
+    const char* question = r->list[from].question;
+    while (question && to < r->count && r->list[to].question && !strcmp(r->list[to].question, question)) to++;
+    return to;
+}
+
+// The means over the questions; pass@k as far as every question has k responses. Sorts the responses.
+static Evaluation evaluate_responses(int* longest, Responses* r) {
+    int shortest = INT_MAX;
+    *longest = 0;
+    qsort(r->list, (size_t)r->count, sizeof(Graded), compare_graded);
+    for (int from = 0, to; from < r->count; from = to) {
+        to = group_end(r, from);
+        shortest = min_int(shortest, to - from), *longest = max_int(*longest, to - from);
+    }
+    Evaluation e = evaluation_new(shortest);
+    for (int from = 0, to; from < r->count; from = to) {
+        int right = 0;
+        to = group_end(r, from);
+        for (int i = from; i < to; i++) right += r->list[i].right;
+        evaluation_add(&e, to - from, right);
+    }
+    evaluation_finish(&e);
+    return e;
+}
+
+static void print_share(const char* name, int count, int of, const char* what) {
+    printf("  %-10s %6d   %6.4f%s\n", name, count, (double)count / of, what);
+}
+
+static void print_grades(Responses* r, const RewardKind* kind) {
+    char answer[MAX_ANSWER + 1];
+    int n = r->count, right = 0, missing = 0, outside = 0, listed = 0, longest;
+    Text not_right = {0};
+    for (const Graded* g = r->list; g < r->list + n; g++) {
+        right += g->right, missing += !g->found;
+        outside += !g->found && extract_lenient(g->response, answer, sizeof answer) &&
+                   answers_equal(answer, g->answer);
+        if (!g->right && listed++ < 12) text_printf(&not_right, " %d", g->number);
+    }
+    Evaluation e = evaluate_responses(&longest, r);
+    printf("%d responses to %d questions, reward %s\n\n", n, e.questions, kind->name);
+    print_share("right", right, n, "");
+    print_share("wrong", n - right - missing, n, "   in the format, but not the answer");
+    print_share("no format", missing, n, "   nothing where the reward looks");
+    if (outside) printf("  %-10s %6d            of these, right when read leniently\n", "", outside);
+    printf("\n");
+    print_pass_rates(&e);
+    if (longest > e.samples)
+        printf("\n%d to %d responses to a question; each question counts the same.\n", e.samples, longest);
+    if (listed)
+        printf("\nNot right: record%s%s; --explain N shows why.\n", not_right.data,
+               listed > 12 ? " and more" : "");
+    text_free(&not_right), evaluation_free(&e);
+}
+
+// An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
+static void print_understood(const char* answer) {
+    Normalized n;
+    Value value;
+    int variables = 0;
+    if (!normalize(&n, answer)) { print_wrapped("Normal", "(too long)"); return; }
+    print_wrapped("Normal", n.text);
+    if (!evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
+    printf("Value     %.12g", creal(value.z));
+    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
+    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
+    printf("%s\n", variables ? " at evaluation point 0" : "");
+}
+
+// Which step of answers_equal decided.
+static const char* name_step(const char* a, const char* b) {
+    int equal;
+    Normalized x, y;
+    if (!answers_equal(a, b)) return "different";
+    if (!strcmp(a, b)) return "equal: the same text";
+    if (decimals_equal(&equal, make_span(a), make_span(b))) return "equal: the same decimal number";
+    if (normalize(&x, a) && normalize(&y, b) && !strcmp(x.text, y.text)) return "equal: the same normal form";
+    return "equal: two spellings, taken apart and evaluated";
+}
+
+static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
+    char found[MAX_ANSWER + 1], number[64], lenient[MAX_ANSWER + 1];
+    const char* answer = g->answer;
+    if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
+    printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
+    print_wrapped("Response", g->response);
+    int in_format = kind->format(g->response, found, sizeof found);
+    printf("\n");
+    print_wrapped("Found", in_format ? found : "(nothing where the reward looks)");
+    if (in_format) print_understood(found);
+    printf("\n");
+    print_wrapped("Answer", answer);
+    print_understood(answer);
+    printf("\n");
+    if (in_format) print_wrapped("Compared", name_step(found, answer));
+    else if (extract_lenient(g->response, lenient, sizeof lenient)) {
+        print_wrapped("Leniently", lenient);
+        print_wrapped("Compared", name_step(lenient, answer));
+    }
+    printf("Reward    %g\n", (double)kind->reward(g->response, g->answer));
+}
+
+static int command_grade(int argc, char** argv) {
+    const char *path = NULL, *reward = "boxed";
+    int explain = 0;
+    Option options[] = {
+        {"reward", OPTION_TEXT, &reward, 0, 0, "boxed or gsm8k (the number after ####)", 0, 0},
+        {"explain", OPTION_INT, &explain, 0, INT_MAX, "show how record N is judged; 0 = grade all", 0, 0},
+        {0}};
+    if (asked_for_help(argc, argv,
+                       "grade - judges records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
+                       "same \"question\" (or \"id\") are responses to one question",
+                       "./rl grade FILE [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &path, 1))
+        fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
+    const RewardKind* kind = find_reward(reward);
+    Responses r = load_responses(path);
+    if (explain > r.count) fail(2, "--explain %d: %s has %d records", explain, path, r.count);
+    for (Graded* g = r.list; g < r.list + r.count && !explain; g++) {
+        char answer[MAX_ANSWER + 1];
+        g->found = kind->format(g->response, answer, sizeof answer);
+        g->right = kind->reward(g->response, g->answer) > 0.5f;
+    }
+    if (explain) print_explanation(&r.list[explain - 1], kind, path);
+    else print_grades(&r, kind);
+    responses_free(&r);
     return 0;
 }
 
@@ -6928,7 +7346,7 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         Text raw[2] = {rollout_text(&before[i]), rollout_text(&after[i])}, text[2] = {{0}, {0}};
         printf("\n");
         print_wrapped("", q->list[i].question);
-        print_short("  right: ", q->list[i].truth);
+        print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
             text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
@@ -6960,6 +7378,8 @@ static int command_run(int argc, char** argv) {
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
+    check_apart(o.data, o.eval_data, o.allow_overlap);
+    if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
     set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
@@ -7682,7 +8102,7 @@ static void experiment_3(Model* m, const ExperimentOptions* e) {
     printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
     printf("Model     %s\n", o->model);
     print_wrapped("Question", question);
-    print_short("Answer    ", truth), printf("\n");
+    print_beginning("Answer", truth, 1), printf("\n");
     printf("1. %d samples at temperature %g, rewarded by the verifier (%s) and by D3's\n"
            "   length rule: 1 for a reply of %d to %d characters. A is GRPO's advantage.\n\n",
            K, (double)o->sample.temperature, o->reward, e->shortest, e->longest);
@@ -7826,6 +8246,8 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
+    {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
     {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},

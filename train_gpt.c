@@ -1846,12 +1846,13 @@ typedef struct Json {
     char* key;              // within an object
     char* string;           // JSON_STRING, UTF-8, 0 at the end (a \u0000 inside is refused)
     double number;
+    int line;               // of the text, where the value begins
     struct Json *child, *next;
 } Json;
 
 enum { JSON_DEPTH = 64 };
 
-typedef struct { const char *at, *end; const char* problem; int depth; } JsonReader;
+typedef struct { const char *at, *end; const char* problem; int depth, line; } JsonReader;
 
 static void json_free(Json* j) {
     while (j) {
@@ -1863,7 +1864,8 @@ static void json_free(Json* j) {
 }
 
 static void json_space(JsonReader* r) {
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
+    for (; r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'); r->at++)
+        r->line += *r->at == '\n';
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -1990,6 +1992,7 @@ static Json* json_value(JsonReader* r) {
     if (r->depth >= JSON_DEPTH) return r->problem = "brackets are nested too deeply", NULL;
     Json* j = allocate(1, sizeof(Json));
     size_t left = (size_t)(r->end - r->at);
+    j->line = r->line;
     r->depth++;
     if (*r->at == '{') j->type = JSON_OBJECT, json_members(r, j, '}');
     else if (*r->at == '[') j->type = JSON_ARRAY, json_members(r, j, ']');
@@ -2006,7 +2009,7 @@ static Json* json_value(JsonReader* r) {
 
 // Parses one value that fills the text. On error returns NULL and says why in *problem and where in *offset.
 static Json* json_parse(const char* text, size_t length, const char** problem, size_t* offset) {
-    JsonReader r = {text, text + length, NULL, 0};
+    JsonReader r = {text, text + length, NULL, 0, 1};
     Json* j = json_value(&r);
     if (j) {
         json_space(&r);
@@ -2023,16 +2026,23 @@ static const Json* json_get(const Json* object, const char* key) {
     return NULL;
 }
 
+// Ends the program: `text`, which is the content of the file `path`, is no JSON from byte `offset` on.
+#ifdef __GNUC__
+__attribute__((noreturn))
+#endif
+static void json_fail(const char* path, const char* text, size_t offset, const char* problem) {
+    int line = 1;
+    size_t begin = 0;
+    for (size_t i = 0; i < offset; i++) if (text[i] == '\n') line++, begin = i + 1;
+    fail(2, "%s, line %d, column %zu: %s", path, line, offset - begin + 1, problem);
+}
+
 static Json* json_read_file(const char* path) {
     Text text = read_file(path);
     const char* problem;
     size_t offset;
     Json* j = json_parse(text.data, text.length, &problem, &offset);
-    if (!j) {
-        int line = 1;
-        for (size_t i = 0; i < offset && i < text.length; i++) line += text.data[i] == '\n';
-        fail(2, "%s, line %d: %s", path, line, problem);
-    }
+    if (!j) json_fail(path, text.data, offset, problem);
     text_free(&text);
     return j;
 }
@@ -2049,8 +2059,55 @@ static void json_append_string(Text* out, const char* s) {
     text_append(out, "\"", 1);
 }
 
-// ---- problems: files of lines {"question": ..., "answer": ...}, GSM8K's format
+// ---- records: a file of lines, each an object (JSON lines), or one array of objects
 
+// The objects of a file, as the items of an array; each knows its line. The first byte that is no space tells
+// the two kinds of file apart: an array begins with '['. json_free() frees them.
+static Json* load_records(const char* path) {
+    Text text = read_file(path);
+    int mark = !strncmp(text.data, "\xEF\xBB\xBF", 3) ? 3 : 0, number = 0;   // byte order mark
+    const char *start = text.data + mark, *end = text.data + text.length, *problem;
+    size_t offset, length;
+    Json *records, **last;
+    if (start[strspn(start, " \t\r\n")] == '[') {
+        records = json_parse(start, (size_t)(end - start), &problem, &offset);
+        if (!records) json_fail(path, start, offset, problem);
+    } else {
+        records = allocate(1, sizeof(Json)), records->type = JSON_ARRAY, last = &records->child;
+        for (const char *line = start, *stop; line < end; line = stop + 1) {
+            stop = memchr(line, '\n', (size_t)(end - line));
+            if (!stop) stop = end;
+            number++, length = (size_t)(stop - line);
+            while (length && memchr(" \t\r", line[length - 1], 3)) length--;
+            if (!length) continue;
+            Json* j = json_parse(line, length, &problem, &offset);
+            if (!j) json_fail(path, start, (size_t)(line - start) + offset, problem);
+            j->line = number;
+            *last = j, last = &j->next;
+        }
+    }
+    for (const Json* j = records->child; j; j = j->next)
+        if (j->type != JSON_OBJECT)
+            fail(2, "%s, line %d: an object {\"...\": ...} was expected", path, j->line);
+    text_free(&text);
+    return records;
+}
+
+// The text of a field that must be there.
+static const char* record_text(const Json* record, const char* name, const char* path) {
+    const Json* field = json_get(record, name);
+    if (!field) fail(2, "%s, line %d: the field \"%s\" is missing", path, record->line, name);
+    if (field->type != JSON_STRING)
+        fail(2, "%s, line %d: the field \"%s\" is not a text", path, record->line, name);
+    if (!*field->string) fail(2, "%s, line %d: the field \"%s\" is empty", path, record->line, name);
+    return field->string;
+}
+
+// ---- problems: records {"question" or "problem", "answer"}
+
+// GSM8K calls the field "question"; its answer is the written solution, with "#### 42" at the end. MATH calls
+// it "problem"; its answer is bare, \frac{14}{3}. MATH's written solution is another field, "solution", and
+// nobody reads it (D2 section 6).
 typedef struct { char *question, *answer; } Problem;
 typedef struct { Problem* list; int count; } Problems;
 
@@ -2060,43 +2117,26 @@ static void problems_free(Problems* p) {
     *p = (Problems){0};
 }
 
-static char* problem_field(const Json* line, const char* name, const char* path, int number) {
-    const Json* field = json_get(line, name);
-    if (!field) fail(2, "%s, line %d: the field \"%s\" is missing", path, number, name);
-    if (field->type != JSON_STRING)
-        fail(2, "%s, line %d: the field \"%s\" is not a text", path, number, name);
-    if (!*field->string) fail(2, "%s, line %d: the field \"%s\" is empty", path, number, name);
-    char* copy = allocate(strlen(field->string) + 1, 1);
-    return strcpy(copy, field->string);
+static char* copy_text(const char* text) { return strcpy(allocate(strlen(text) + 1, 1), text); }
+
+static const char* question_field(const Json* record) {
+    return !json_get(record, "question") && json_get(record, "problem") ? "problem" : "question";
 }
 
 static Problems load_problems(const char* path) {
-    Text text = read_file(path);
+    Json* records = load_records(path);
     Problems p = {0};
-    int capacity = 0, number = 0;
-    for (size_t from = 0; from < text.length;) {
-        const char* newline = memchr(text.data + from, '\n', text.length - from);
-        size_t to = newline ? (size_t)(newline - text.data) : text.length, length = to - from, offset;
-        const char *line = text.data + from, *problem;
-        number++, from = to + 1;
-        // byte order mark
-        if (number == 1 && length >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3, length -= 3;
-        while (length && memchr(" \t\r", line[length - 1], 3)) length--;
-        if (!length) continue;
-        Json* j = json_parse(line, length, &problem, &offset);
-        if (!j) fail(2, "%s, line %d, column %zu: %s", path, number, offset + 1, problem);
-        if (j->type != JSON_OBJECT)
-            fail(2, "%s, line %d: an object {\"question\": ..., \"answer\": ...} was expected", path, number);
-        if (p.count == capacity)
-            capacity = 2 * capacity + 64, p.list = enlarge(p.list, (size_t)capacity, sizeof(Problem));
-        p.list[p.count].question = problem_field(j, "question", path, number);
-        p.list[p.count++].answer = problem_field(j, "answer", path, number);
-        json_free(j);
-    }
-    text_free(&text);
+    for (const Json* j = records->child; j; j = j->next) p.count++;
     if (!p.count)
-        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected",
-             path);
+        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} or an array of "
+                "{\"problem\": ..., \"answer\": ...} were expected", path);
+    p.list = allocate((size_t)p.count, sizeof(Problem));
+    Problem* next = p.list;
+    for (const Json* j = records->child; j; j = j->next, next++) {
+        next->question = copy_text(record_text(j, question_field(j), path));
+        next->answer = copy_text(record_text(j, "answer", path));
+    }
+    json_free(records);
     return p;
 }
 
@@ -2661,7 +2701,7 @@ static TrainOptions train_defaults(void) {
 enum { TRAIN_OPTIONS = 32 };
 static void train_options(Option* t, TrainOptions* o) {
     Option table[TRAIN_OPTIONS] = {
-        {"data", OPTION_TEXT, &o->data, 0, 0, "lines {\"question\", \"answer\"} to imitate", 1, 0},
+        {"data", OPTION_TEXT, &o->data, 0, 0, "records {\"question\", \"answer\"} to imitate", 1, 0},
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "file whose loss is reported too", 1, 0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory to write the checkpoint to", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "checkpoint directory to go on from", 0, 0},

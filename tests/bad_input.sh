@@ -219,8 +219,18 @@ check 'rl train: data file missing' 2 'cannot open nowhere' "$rl" train --model-
 check 'rl eval: data file missing' 2 'cannot open nowhere' "$rl" eval --model-tag=./out --data=nowhere.jsonl
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
-    --data=good.jsonl --eval-data=good.jsonl --num-samples=2 --num-steps=1 --out=file/out
+    --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out
+check 'rl train: the exam is trained on' 2 '3 of the 3 questions of good.jsonl' "$rl" train \
+    --model-tag=./out --data=good.jsonl --eval-data=good.jsonl
+check 'rl run: the exam is trained on' 2 '--allow-overlap goes on' "$rl" run \
+    --data=good.jsonl --eval-data=good.jsonl --out=never
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
+check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl
+check 'rl overlap: three files' 2 "'c' is not expected" "$rl" overlap good.jsonl good.jsonl c
+check 'rl overlap: data file missing' 2 'cannot open nowhere' "$rl" overlap good.jsonl nowhere
+check 'rl grade: file missing' 2 'a file is missing' "$rl" grade
+check 'rl grade: no response' 2 'line 1: neither a field "response" nor' "$rl" grade good.jsonl
+check 'rl grade: unknown reward' 2 "no reward 'praise'" "$rl" grade good.jsonl --reward=praise
 check 'rl sample: no such model' 2 'nowhere' "$rl" sample 'How many?' --model-tag=nowhere
 
 fi

@@ -602,7 +602,7 @@ static void lines_that_cannot(void) {
         {"{\"question\": \"\", \"answer\": \"b\"}\n", "the field \"question\" is empty"},
         {GOOD "[1]\n", "line 2: an object"},
         {GOOD "17\n", "line 2: an object"},
-        {"[{\"question\": \"a\",\n", "line 1, column 19: "},   // an indented JSON file is none of lines
+        {"[{\"question\": \"a\",\n", "line 2, column 1: the name of a field"},   // an array may have lines
         {"question,answer\na,b\n", "line 1, column 1: a value was expected"},
     };
     const char* path = in_root("bad.jsonl");

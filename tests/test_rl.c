@@ -378,10 +378,10 @@ static void same_question(void) {
                     {(char*)"Ana has 3 pens and buys 5!", (char*)"8"},
                     {(char*)"Ana has 3 pens and buys 6", (char*)"9"}};
     Problems a = {x, 2}, b = {y, 3};
-    CHECK(count_overlap(&a, &b, 0) == 1);                   // case, space and punctuation do not matter
+    CHECK(count_overlap(&a, &b, SAME_WORDS) == 1);          // case, space and punctuation do not matter
     // with names reduced, Ana's 3 and 5 is Tom's; "tom" without a capital is no name any more, and 6 is
     // another number
-    CHECK(count_overlap(&a, &b, 1) == 1);
+    CHECK(count_overlap(&a, &b, SAME_BUT_NAMES) == 1);
 }
 
 static void readable(void) {

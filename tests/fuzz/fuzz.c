@@ -1,0 +1,131 @@
+/* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`
+ *
+ * The environment variable FUZZ names the target. libFuzzer makes inputs, watches which lines of the code
+ * they reach, and goes on from those that reached new ones. The sanitizers see every byte read or written out
+ * of place, every leak and every undefined operation; -timeout sees what hangs. Beyond that each target
+ * demands what the function's comment promises: output that fits and ends, verdicts that do not depend on the
+ * order, text that comes back as it was.
+ */
+#include "../chapters.h"
+
+// The first `size` bytes up to a 0, in a block of exactly their size: reading one byte too far shows.
+static char* text_of(const uint8_t* data, size_t size) {
+    const uint8_t* zero = memchr(data, 0, size);
+    if (zero) size = (size_t)(zero - data);
+    char* text = allocate(size + 1, 1);
+    if (size) memcpy(text, data, size);
+    return text;
+}
+
+static void demand(int promise) {
+    if (!promise) abort();
+}
+
+static void fuzz_extract(const uint8_t* data, size_t size) {
+    static int (*const extract[])(const char*, char*, int) = {extract_boxed, extract_hash_answer,
+                                                              extract_lenient};
+    if (size == 0) return;
+    int cap = 1 + data[0] / 3;
+    char *text = text_of(data + 1, size - 1), *out = allocate((size_t)cap, 1);
+    int found = extract[data[0] % 3](text, out, cap);
+    demand(memchr(out, 0, (size_t)cap) != NULL && (found || !out[0]));
+    demand(reward_boxed(text, "7") == 0 || strstr(text, "\\boxed"));
+    demand(reward_gsm8k(text, "7") == 0 || strstr(text, "####"));
+    free(text), free(out);
+}
+
+// Two answers, one per line.
+static void fuzz_equal(const uint8_t* data, size_t size) {
+    const uint8_t* newline = size ? memchr(data, '\n', size) : NULL;
+    size_t first = newline ? (size_t)(newline - data) : size;
+    char *a = text_of(data, first),
+         *b = text_of(newline ? newline + 1 : data, newline ? size - first - 1 : 0);
+    demand(answers_equal(a, b) == answers_equal(b, a));
+    demand(answers_equal(a, a) == (a[0] != 0));
+    demand(!answers_equal("", a));
+    free(a), free(b);
+}
+
+static void fuzz_calculate(const uint8_t* data, size_t size) {
+    if (size == 0) return;
+    int cap = 1 + data[0] / 4;
+    char *text = text_of(data + 1, size - 1), *out = allocate((size_t)cap, 1), again[256];
+    int found = calculate(text, out, cap);
+    demand(memchr(out, 0, (size_t)cap) != NULL && (found || !out[0]));
+    if (found) demand(out[0] && calculate(out, again, sizeof again) && !strcmp(out, again));
+    free(text), free(out);
+}
+
+// Every string of a value, written and read again.
+static void strings_come_back(const Json* j) {
+    for (; j; j = j->next) {
+        strings_come_back(j->child);
+        demand(j->line >= 1);
+        if (j->type != JSON_STRING) continue;
+        Text text = {0};
+        const char* problem;
+        size_t offset;
+        json_append_string(&text, j->string);
+        Json* again = json_parse(text.data, text.length, &problem, &offset);
+        demand(again && again->type == JSON_STRING && !strcmp(again->string, j->string));
+        json_free(again), text_free(&text);
+    }
+}
+
+static void fuzz_json(const uint8_t* data, size_t size) {
+    const char* problem = NULL;
+    size_t offset = 0;
+    char* text = allocate(size, 1); // no 0 behind it: the reader must stop by itself
+    if (size) memcpy(text, data, size);
+    Json* j = json_parse(text, size, &problem, &offset);
+    demand(j ? !problem : problem && offset <= size);
+    strings_come_back(j);
+    json_free(j), free(text);
+}
+
+// What may go to a terminal: UTF-8 without control characters. Printing it again changes nothing.
+static void fuzz_printable(const uint8_t* data, size_t size) {
+    Text once = {0}, twice = {0}, words = {0};
+    char *bytes = allocate(size, 1), *text = text_of(data, size);
+    if (size) memcpy(bytes, data, size);
+    append_printable(&once, bytes, size);
+    append_printable(&twice, once.data, once.length);
+    demand(once.length == twice.length && !memcmp(once.data, twice.data, once.length));
+    for (size_t i = 0; i < once.length; i++) {
+        unsigned char c = (unsigned char)once.data[i];
+        demand(c == '\n' || (c >= 0x20 && c != 0x7F));
+    }
+    append_readable(&words, text);
+    text_free(&once), text_free(&twice), text_free(&words);
+    free(bytes), free(text);
+}
+
+// A question reduced in each way; reduced a second time it stays what it is.
+static void fuzz_reduce(const uint8_t* data, size_t size) {
+    char* text = text_of(data, size);
+    for (int likeness = SAME_TEXT; likeness < NEARLY_SAME; likeness++) {
+        Text once = {0};
+        reduce_question(&once, text, likeness);
+        demand(once.length <= 2 * strlen(text) && strlen(once.data) == once.length);
+        text_free(&once);
+    }
+    Problem list[] = {{text, text}};
+    Problems one = {list, 1};
+    Match* match = match_questions(&one, &one);
+    demand(match[0].likeness == (*text ? SAME_TEXT : LIKENESSES));
+    free(match), free(text);
+}
+
+static const struct {
+    const char* name;
+    void (*run)(const uint8_t* data, size_t size);
+} targets[] = {{"extract", fuzz_extract}, {"equal", fuzz_equal},         {"calculate", fuzz_calculate},
+               {"json", fuzz_json},       {"printable", fuzz_printable}, {"reduce", fuzz_reduce}};
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    const char* name = getenv("FUZZ");
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (name && !strcmp(name, targets[i].name)) return targets[i].run(data, size), 0;
+    fail(2, "FUZZ must name a target: extract, equal, calculate, json, printable or reduce");
+}

@@ -1,0 +1,622 @@
+/* test_grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap),
+ * the refusal to train on the exam, and ./rl grade. Files are made by hand; each rule has its
+ * counter-example.
+ */
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// fail() ends a process without exit(): what it leaves in memory is no leak.
+_Noreturn static void end_here(int status) {
+    fflush(NULL);
+    _exit(status);
+}
+#define exit(status) end_here(status)
+#include "chapters.h"
+#undef exit
+
+// ---- tools
+
+static char folder[] = "/tmp/test_grade_XXXXXX";
+
+// folder/name; the last few stay valid
+static const char* in_folder(const char* name) {
+    static char path[4][PATH_SIZE];
+    static int next;
+    join_path(path[next = (next + 1) % 4], folder, name);
+    return path[next];
+}
+
+static const char* put(const char* name, const char* content) {
+    Text text = {0};
+    text_append(&text, content, strlen(content));
+    write_file(folder, name, &text);
+    text_free(&text);
+    return in_folder(name);
+}
+
+static Text drain(FILE* file) {
+    Text text = {0};
+    char block[4096];
+    rewind(file);
+    text_append(&text, "", 0);
+    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) text_append(&text, block, n);
+    fclose(file);
+    return text;
+}
+
+// What a command did in a process of its own: exit status (1000 + signal), stdout, stderr.
+typedef struct {
+    int status;
+    char out[8192], err[2048];
+} Ran;
+
+#define COMMAND(command, ...) run_command(command, (const char*[]){__VA_ARGS__, NULL})
+static const Ran* run_command(int (*command)(int argc, char** argv), const char* const* words) {
+    static Ran ran;
+    char* argv[16];
+    int argc = 0, status = 0;
+    FILE *out = tmpfile(), *err = tmpfile();
+    if (!out || !err) fail(1, "no temporary file for the test");
+    while (words[argc]) argv[argc] = copy_text(words[argc]), argc++;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) fail(1, "no process for the test");
+    if (child == 0) {
+        dup2(fileno(out), 1), dup2(fileno(err), 2);
+        end_here(command(argc, argv));
+    }
+    waitpid(child, &status, 0);
+    while (argc) free(argv[--argc]);
+    Text said = drain(out), complained = drain(err);
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    snprintf(ran.out, sizeof ran.out, "%s", said.data),
+        snprintf(ran.err, sizeof ran.err, "%s", complained.data);
+    text_free(&said), text_free(&complained);
+    return &ran;
+}
+
+static void check_words(int line, const char* text, const char* words, int wanted) {
+    if ((strstr(text, words) != NULL) == wanted) return;
+    check_broken++;
+    printf("  %s:%d: \"%s\" %s in:\n%s\n", __FILE__, line, words, wanted ? "is not" : "should not be", text);
+}
+#define SAYS(text, words)     check_words(__LINE__, text, words, 1)
+#define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
+
+// status 2 and one sentence with these words
+static void check_refusal(int line, const Ran* ran, const char* words) {
+    const char* newline = strchr(ran->err, '\n');
+    if (ran->status == 2 && !strncmp(ran->err, "error: ", 7) && newline && !newline[1] &&
+        strstr(ran->err, words))
+        return;
+    check_broken++;
+    printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
+}
+#define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
+
+// ---- files of problems
+
+#define MATH                                                                                                 \
+    "[\n  {\n    \"problem\": \"Half of $3x-9$ is $x+37$. Find $x$.\",\n"                                    \
+    "    \"solution\": \"We get $3x-9 = 2x+74$, so $x = \\\\boxed{83}$. #### 7\",\n    \"answer\": "         \
+    "\"83\",\n"                                                                                              \
+    "    \"subject\": \"Algebra\",\n    \"level\": 2\n  },\n"                                                \
+    "  {\"question\": \"What is $14/3$?\", \"answer\": \"\\\\frac{14}{3}\", \"level\": \"Level 1\"}\n]\n"
+
+static void math_array(void) {
+    Problems p = load_problems(put("math.json", MATH));
+    CHECK(p.count == 2);
+    CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$."); // "problem" or "question"
+    CHECK_TEXT(p.list[0].answer, "83");
+    CHECK_TEXT(p.list[1].question, "What is $14/3$?");
+    CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
+    problems_free(&p);
+    // the byte order mark and blank lines may stand before the bracket that decides
+    p = load_problems(put("math.json", "\xEF\xBB\xBF\r\n \t\n" MATH));
+    CHECK(p.count == 2);
+    problems_free(&p);
+    // lines may say "problem" too; when both are there, "question" is the one
+    p = load_problems(put("lines.jsonl", "{\"problem\": \"a\", \"answer\": \"b\"}\n"
+                                         "{\"problem\": \"c\", \"question\": \"d\", \"answer\": \"e\"}\n"));
+    CHECK_TEXT(p.list[0].question, "a");
+    CHECK_TEXT(p.list[1].question, "d");
+    problems_free(&p);
+}
+
+static void rl_sees_only_the_final_answer(void) {
+    // MATH: the bare answer. The solution's own box and its "#### 7" are never read.
+    Questions q = load_questions(put("math.json", MATH), 256, 16);
+    CHECK(q.count == 2);
+    CHECK_TEXT(q.list[0].truth, "83");
+    CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
+    CHECK(find_reward("boxed")->reward("so \\boxed{14/3}", q.list[1].truth) == 1.0f);
+    CHECK(find_reward("boxed")->reward("so 14/3", q.list[1].truth) == 0.0f);
+    for (int i = 0; i < q.count; i++)
+        for (int t = 0; t < q.list[i].prompt.length; t++) CHECK(q.list[i].prompt.ids[t] != '#');
+    questions_free(&q);
+    // GSM8K: the number behind the last ####
+    q = load_questions(put("gsm8k.jsonl", "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"),
+                       256, 16);
+    CHECK_TEXT(q.list[0].truth, "2");
+    questions_free(&q);
+}
+
+static int command_load(int argc, char** argv) {
+    Problems p = load_problems(argv[argc - 1]);
+    problems_free(&p);
+    return 0;
+}
+
+static void arrays_that_cannot_be_read(void) {
+    static const struct {
+        const char *text, *words;
+    } bad[] = {
+        {"[]", "has no problems in it"},
+        {"[\n]\n", "has no problems in it"},
+        {"[", "line 1, column 2: the text ends too early"},
+        {"[\n {\"problem\": \"a\", \"answer\": \"b\"},\n {\"problem\": \"a\", \"ans",
+         "line 3, column 23: the text"},
+        {"[{\"problem\": \"a\",\n\"answer\": \"b\"}\n{\"problem\": \"c\"}]", "line 3, column 1: a comma"},
+        {"[{\"problem\": \"a\", \"answer\": \"b\"}]\n[]", "line 2, column 1: there is something behind"},
+        {"[\n{\"problem\": \"a\", \"answer\": \"b\"},\n\n7]", "line 4: an object"},
+        {"[\"a\", \"b\"]", "line 1: an object"},
+        {"[{\"problem\": \"a\", \"answer\": \"b\"},\n{\"problem\":\n\"a\"}]",
+         "line 2: the field \"answer\" is missing"},
+        {"[\n{\"answer\": \"b\"}]", "line 2: the field \"question\" is missing"},
+        {"[{\"problem\": 5, \"answer\": \"b\"}]", "line 1: the field \"problem\" is not a text"},
+        {"[{\"problem\": \"a\", \"answer\": 204}]", "line 1: the field \"answer\" is not a text"},
+        {"[{\"problem\": \"\", \"answer\": \"b\"}]", "line 1: the field \"problem\" is empty"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        REFUSED(COMMAND(command_load, put("bad.json", bad[i].text)), bad[i].words);
+}
+
+// ---- the same question
+
+static Match match_two(const char* a, const char* b) {
+    Problem x = {(char*)a, NULL}, y = {(char*)b, NULL};
+    Problems p = {&x, 1}, q = {&y, 1};
+    Match* match = match_questions(&p, &q);
+    Match m = match[0];
+    free(match);
+    return m;
+}
+
+static void likenesses(void) {
+    static const struct {
+        const char *a, *b;
+        int likeness;
+    } cases[] = {
+        {"Tom has 3 pens.", "Tom has 3 pens.", SAME_TEXT},
+        {"Tom has 3 pens.", " tom  has 3\npens!", SAME_WORDS},
+        {"Tom has 3 pens.", "Tom has 3 pen s.", LIKENESSES},                   // spaces make words
+        {"Tom\xE2\x80\x99s two-digit sum", "Tom's two digit sum", SAME_WORDS}, // quotes, hyphens
+        {"he has\xC2\xA0"
+         "3\xE2\x80\x94or 4",
+         "he has 3 or 4", SAME_WORDS},                               // Unicode's spaces and dashes
+        {"caf\xC3\xA9 of 5", "caf\xC3\xA8 of 5", LIKENESSES},        // its letters are letters
+        {"he has 1,000 pens", "he has 1000 pens", SAME_WORDS},       // the comma of thousands
+        {"the points 1,2 and 3", "the points 12 and 3", LIKENESSES}, // and of a list
+        {"3.5 m", "35 m", SAME_BUT_NUMBERS},                         // the point within a number
+        {"it is 3.", "it is 3", SAME_WORDS},                         // and behind it
+        {"find $5+3$", "find $5-3$", LIKENESSES},                    // signs count
+        {"find $5-3$", "find 5 - 3", SAME_WORDS},
+        {"find $x^2$", "find $x2$", LIKENESSES},
+        {"Tom has 3 pens.", "Ana has 3 pens.", SAME_BUT_NAMES},
+        {"Tom has 3 pens.", "ana has 3 pens.", LIKENESSES}, // a name has a capital letter
+        {"Tom has 3 pens.", "Ana has 3 cups.", LIKENESSES},
+        {"Tom has 3 pens.", "Ana has 1,250.5 pens.", SAME_BUT_NUMBERS},
+        {"he has 3 pens.", "he has 4 pens.", SAME_BUT_NUMBERS},
+        {"find $2x$", "find $17x$", SAME_BUT_NUMBERS},
+        {"find $2x$", "find $17y$", LIKENESSES},
+        {"???", "!!!", LIKENESSES}, // no words: nothing in common
+        {"???", "???", SAME_TEXT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int there = match_two(cases[i].a, cases[i].b).likeness,
+            back = match_two(cases[i].b, cases[i].a).likeness;
+        if (there == cases[i].likeness && back == there) continue;
+        check_broken++;
+        printf("  \"%s\", \"%s\": %d and %d, expected %d\n", cases[i].a, cases[i].b, there, back,
+               cases[i].likeness);
+    }
+}
+
+// Thirty different words without those before `from` and behind `to`; up to three of them are replaced.
+static const char* thirty_words(int from, int to, int x1, int x2, int x3) {
+    static char text[16][300];
+    static int next;
+    char* out = text[next = (next + 1) % 16];
+    int n = 0;
+    for (int i = from; i <= to; i++) {
+        int changed = i == x1 || i == x2 || i == x3;
+        n += sprintf(out + n, "%c%c%c ", changed ? 'x' : 'w', 'a' + i / 10, 'a' + i % 10);
+    }
+    return out;
+}
+
+static void runs_of_eight_words(void) {
+    // 30 words have 30 - 8 + 1 = 23 runs of 8. Word 15 is in the runs that begin at words 8 to 15: 8 are
+    // lost, 15 stay
+    const char* all = thirty_words(1, 30, 0, 0, 0);
+    Match m = match_two(all, thirty_words(1, 30, 15, 0, 0));
+    CHECK(m.likeness == NEARLY_SAME && m.twin == 0);
+    CHECK_NEAR(m.share, 15.0 / 23, 1e-12);
+    // words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%
+    m = match_two(all, thirty_words(1, 30, 10, 13, 0));
+    CHECK(m.likeness == NEARLY_SAME);
+    CHECK_NEAR(m.share, 12.0 / 23, 1e-12);
+    CHECK(match_two(all, thirty_words(1, 30, 10, 14, 0)).likeness == LIKENESSES);
+    // every eighth word changed: no run is left
+    CHECK(match_two(all, thirty_words(1, 30, 8, 16, 24)).likeness == LIKENESSES);
+    // the share is one of the question asked about: ten words (3 runs) out of thirty are all there
+    m = match_two(all, thirty_words(5, 14, 0, 0, 0));
+    CHECK(m.likeness == NEARLY_SAME && m.share == 1.0);
+    CHECK(match_two(thirty_words(5, 14, 0, 0, 0), all).likeness == LIKENESSES); // 3 of 23
+    // seven words are no run: they are the same or not
+    CHECK(match_two(all, thirty_words(1, 7, 0, 0, 0)).likeness == LIKENESSES);
+    CHECK(match_two(all, thirty_words(1, 8, 0, 0, 0)).likeness == NEARLY_SAME); // eight are one
+    // a run that is repeated counts once: eleven times "a" has the one run that twenty times "a" has, and b
+    m = match_two("a a a a a a a a a a a", "a a a a a a a a a a a a a a a a a a a a b");
+    CHECK_NEAR(m.share, 1.0 / 2, 1e-12);
+    // two questions that each have a half do not add up to a near one: 8 + 8 of 23 runs, but 8 in each
+    Problem a[3] = {
+        {(char*)thirty_words(1, 15, 0, 0, 0), NULL}, {(char*)thirty_words(16, 30, 0, 0, 0), NULL}, {0}};
+    Problem b = {(char*)all, NULL};
+    Problems p = {a, 2}, q = {&b, 1};
+    Match* match = match_questions(&p, &q);
+    CHECK(match[0].likeness == LIKENESSES);
+    free(match);
+    // of several near ones the nearest is named; and counters start at 0 again for the next question
+    a[1].question = (char*)thirty_words(1, 30, 30, 0, 0); // 22 of 23
+    a[2].question = (char*)thirty_words(1, 30, 15, 0, 0); // 15 of 23
+    Problem two[2] = {b, b};
+    p.count = 3, q = (Problems){two, 2};
+    match = match_questions(&p, &q);
+    for (int i = 0; i < 2; i++) {
+        CHECK(match[i].likeness == NEARLY_SAME && match[i].twin == 1);
+        CHECK_NEAR(match[i].share, 22.0 / 23, 1e-12);
+    }
+    free(match);
+}
+
+static void the_first_twin_is_named(void) {
+    Problem a[3] = {{(char*)"b c", NULL}, {(char*)"B, c", NULL}, {(char*)"B C", NULL}},
+            b[1] = {{(char*)"b c!", NULL}};
+    Problems p = {a, 3}, q = {b, 1};
+    Match* match = match_questions(&p, &q);
+    CHECK(match[0].likeness == SAME_WORDS && match[0].twin == 0);
+    free(match);
+}
+
+#define ASK(question) "{\"question\": \"" question "\", \"answer\": \"1\"}\n"
+
+static void overlap_command(void) {
+    const char* a = put("a.jsonl", ASK("Tom has 3 pens. How many?") ASK("How far is it?") ASK("and why?"));
+    const char* b =
+        put("b.json",
+            "["
+            "{\"problem\": \"tom has 3 pens: how many?\", \"answer\": \"3\"},\n"
+            "{\"problem\": \"and why?\", \"answer\": \"3\"},{\"problem\": \"and when?\", \"answer\": \"3\"},"
+            "{\"problem\": \"Ana has 4 pens. How many?\\u001b[2J\", \"answer\": \"3\"}]");
+    const Ran* r = COMMAND(command_overlap, a, b);
+    CHECK(r->status == 0 && !*r->err);
+    SAYS(r->out, "a.jsonl: 3 questions\n");
+    SAYS(r->out, "b.json: 4 questions\n");
+    SAYS(r->out, "the same, byte for byte                           1   25.00%\n");
+    SAYS(r->out, "the same without case, spaces, punctuation        1   25.00%\n");
+    SAYS(r->out, "the same but for names                            0    0.00%\n");
+    SAYS(r->out, "none of these                                     2   50.00%\n"); // [2J is one more word
+    SAYS(r->out, "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
+                 "    A     Tom has 3 pens. How many?\n");
+    SAYS_NOT(r->out, "\x1b");
+    REFUSED(COMMAND(command_overlap, a), "two files are needed");
+    REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
+    REFUSED(COMMAND(command_overlap, a, "nowhere"), "cannot open nowhere");
+    REFUSED(COMMAND(command_overlap, a, put("bad.json", "[{\"problem\": \"a\"}]")),
+            "line 1: the field \"answer\"");
+}
+
+// A long question is shown by its beginning, and at most three pairs of a kind are.
+static void overlap_is_short(void) {
+    Text line = {0}, file = {0};
+    for (int i = 0; i < 100; i++) text_printf(&line, "word%d ", i);
+    for (int i = 0; i < 5; i++)
+        text_printf(&file, "{\"question\": \"%s %d\", \"answer\": \"1\"}\n", line.data, i);
+    const char* a = put("long.jsonl", file.data);
+    const Ran* r = COMMAND(command_overlap, a, a);
+    int shown = 0, lines = 0;
+    for (const char* p = r->out; *p; p++) shown += !strncmp(p, "  question ", 11), lines += *p == '\n';
+    CHECK(shown == 3);
+    CHECK(lines == 5 + 6 + 2 + 3 * (2 + OVERLAP_LINES)); // head, table, title; of each pair a title and B
+    SAYS(r->out, " ..\n");
+    text_free(&line), text_free(&file);
+}
+
+// 500 questions against 12,000, of 60 words each: seconds.
+static void overlap_is_fast(void) {
+    Problems a = {allocate(12000, sizeof(Problem)), 12000}, b = {allocate(500, sizeof(Problem)), 500};
+    Rng rng = {1};
+    for (int i = 0; i < a.count + b.count; i++) {
+        Text t = {0};
+        for (int k = 0; k < 60; k++) {
+            int word = random_int(&rng, 5000);
+            text_printf(&t, "%c%c%c ", 'a' + word % 26, 'a' + word / 26 % 26, 'a' + word / 676);
+        }
+        (i < a.count ? &a.list[i] : &b.list[i - a.count])->question = t.data;
+    }
+    // one question is the same but for its first word
+    strcpy(b.list[7].question, a.list[11000].question), b.list[7].question[0] = '9';
+    double begin = (double)clock() / CLOCKS_PER_SEC;
+    Match* match = match_questions(&a, &b);
+    double seconds = (double)clock() / CLOCKS_PER_SEC - begin;
+    printf("  500 questions against 12,000: %.2f s\n", seconds);
+    CHECK(seconds < 20.0); // even with sanitizers
+    for (int i = 0; i < b.count; i++) CHECK(match[i].likeness == (i == 7 ? NEARLY_SAME : LIKENESSES));
+    CHECK(match[7].twin == 11000);
+    CHECK_NEAR(match[7].share, 52.0 / 53, 1e-12); // 53 runs, and the first word is in one of them
+    free(match), problems_free(&a), problems_free(&b);
+}
+
+// ---- who trains on the exam is stopped
+
+static void the_exam_is_not_trained_on(void) {
+    char data[PATH_SIZE + 8], same[PATH_SIZE + 16], respelled[PATH_SIZE + 16], renamed[PATH_SIZE + 16];
+    snprintf(data, sizeof data, "--data=%s",
+             put("train.jsonl", ASK("How far is it?") ASK("Tom has 3 pens. Why?")));
+    snprintf(same, sizeof same, "--eval-data=%s", put("e1.jsonl", ASK("When?") ASK("Tom has 3 pens. Why?")));
+    snprintf(respelled, sizeof respelled, "--eval-data=%s",
+             put("e2.jsonl", ASK("When?") ASK("tom has 3 pens why")));
+    snprintf(renamed, sizeof renamed, "--eval-data=%s",
+             put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?")));
+    // a model that learns nothing in one update, but does it
+    Config tiny = {VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f};
+    char model[PATH_SIZE + 16], out[PATH_SIZE + 8];
+    Model m = model_new(tiny);
+    model_init(&m, 1);
+    save_checkpoint(in_folder("model"), &m, NULL, NULL, 0);
+    model_free(&m);
+    snprintf(model, sizeof model, "--model-tag=%s", in_folder("model"));
+    snprintf(out, sizeof out, "--out=%s", in_folder("out"));
+#define TRAIN(...)                                                                                           \
+    COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
+            "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", __VA_ARGS__)
+    const char *stopped = "1 of the 2 questions", *passed = "there is no model out/nowhere";
+    REFUSED(TRAIN(same), stopped);
+    REFUSED(TRAIN(respelled), stopped);
+    CHECK(!file_exists(in_folder("out")));
+    CHECK(TRAIN(renamed)->status == 0);                // another question, if a near one
+    CHECK(TRAIN(same, "--eval-every=0")->status == 0); // no exam
+    const Ran* r = TRAIN(same, "--allow-overlap");
+    CHECK(r->status == 0);
+    SAYS(r->out, "notice: 1 of the 2 questions of ");
+    // a run that goes on remembers that it may
+    char resume[PATH_SIZE + 16];
+    snprintf(resume, sizeof resume, "--resume=%s", in_folder("out"));
+    CHECK(COMMAND(command_train, resume, "--num-steps=2", "--threads=1")->status == 0);
+    // `run` evaluates in any case, and before it takes a minute to train
+    const char* nowhere = "--model-tag=nowhere";
+    REFUSED(COMMAND(command_run, nowhere, data, same), stopped);
+    REFUSED(COMMAND(command_run, nowhere, data, same, "--eval-every=0"), stopped);
+    REFUSED(COMMAND(command_run, nowhere, data, same, "--allow-overlap"), passed);
+    REFUSED(COMMAND(command_run, nowhere, data, renamed), passed);
+    // the demonstrations of the supervised stage are trained on, too
+    snprintf(out, sizeof out, "--out=%s", in_folder("never"));
+    REFUSED(COMMAND(command_run, data, "--eval-data=data/demos.jsonl", out), "in data/demos.jsonl");
+    CHECK(!file_exists(in_folder("never")));
+}
+
+// ---- grading
+
+// D2's four rollouts (section 4), then silence, and an empty box
+#define SIX                                                                                                  \
+    "{\"response\": \"\\\\boxed{83}\", \"answer\": \"83\"}\n"                                                \
+    "{\"response\": \"It is \\\\boxed{83.0}\", \"answer\": \"83\"}\n"                                        \
+    "{\"response\": \"The final answer is 83\", \"answer\": \"83\"}\n"                                       \
+    "{\"response\": \"We get \\\\boxed{38}\", \"answer\": \"83\"}\n"                                         \
+    "{\"response\": \"\", \"answer\": \"83\"}\n"                                                             \
+    "{\"response\": \"\\\\boxed{}\", \"answer\": \"83\"}\n"
+
+static void grades(void) {
+    const Ran* r = COMMAND(command_grade, put("six.jsonl", SIX));
+    CHECK(r->status == 0 && !*r->err);
+    SAYS(r->out, "6 responses to 6 questions, reward boxed\n");
+    SAYS(r->out, "  right           2   0.3333\n");
+    SAYS(r->out, "  wrong           2   0.3333 "); // 38, and nothing in the box
+    SAYS(r->out, "  no format       2   0.3333 "); // r3 of D2, and silence
+    SAYS(r->out, "                  1            of these, right when read leniently\n"); // r3
+    // p = 1/3; variance (2 - 6/9) / 5 = 0.2667; it is worth p (1-p) / (0.2667 / 6) = 5 coin flips. Wilson
+    // with z = 1.96: middle (1/3 + 3.8416/10) / (1 + 3.8416/5) = 0.7175 / 1.7683 = 0.4057, half width
+    // 1.96 / 1.7683 sqrt(0.2222/5 + 3.8416/100) = 1.1084 x 0.28785 = 0.3191
+    SAYS(r->out, "  accuracy     0.3333   95% interval 0.0867 to 0.7248\n");
+    SAYS(r->out, "Not right: record 3 4 5 6; --explain N shows why.\n");
+    SAYS_NOT(r->out, "pass@");
+    // gsm8k looks elsewhere: all six are without format, and four are right when read leniently
+    r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
+    SAYS(r->out, "  no format       6   1.0000 ");
+    SAYS(r->out, "                  3            of these");
+    // an array with "prediction" is the same; all right leaves nothing to explain
+    r = COMMAND(command_grade,
+                put("array.json", "[{\"prediction\": \"\\\\boxed{1/2}\", \"answer\": \"0.5\"}]"));
+    SAYS(r->out, "  right           1   1.0000\n");
+    SAYS_NOT(r->out, "Not right");
+    SAYS_NOT(r->out, "leniently");
+    // a reference answer of GSM8K may be the whole solution
+    r = COMMAND(command_grade, "--reward", "gsm8k",
+                put("gsm.jsonl", "{\"response\": \"#### $1,000\", \"answer\": \"500*2\\n#### 1000\"}\n"
+                                 "{\"response\": \"#### 12\", \"answer\": \"13\"}\n"));
+    SAYS(r->out, "  right           1   0.5000\n");
+    SAYS(r->out, "  wrong           1   0.5000 ");
+}
+
+#define GIVE(field, value, box)                                                                              \
+    "{\"" field "\": " value ", \"response\": \"\\\\boxed{" box "}\", \"answer\": \"1\"}\n"
+
+static void several_responses_to_a_question(void) {
+    // A: 2 of 4 right, B: 0 of 4, mixed in the file. pass@1 = (2/4 + 0) / 2. pass@2: of the 6 pairs out of
+    // A's four, one is without a right one, (1 - 1/6 + 0) / 2 = 0.4167. pass@4 = (1 + 0) / 2
+    const char* eight = GIVE("question", "\"A\"", "1") GIVE("question", "\"B\"", "0")
+        GIVE("question", "\"A\"", "2") GIVE("question", "\"B\"", "0") GIVE("question", "\"A\"", "1")
+            GIVE("question", "\"B\"", "3") GIVE("question", "\"B\"", "0") GIVE("question", "\"A\"", "0");
+    const Ran* r = COMMAND(command_grade, put("eight.jsonl", eight));
+    SAYS(r->out, "8 responses to 2 questions");
+    SAYS(r->out, "  pass@1       0.2500   95% interval ");
+    SAYS(r->out, "  pass@2       0.4167\n  pass@4       0.5000\n");
+    SAYS(r->out, "Not right: record 2 3 4 6 7 8;");
+    SAYS_NOT(r->out, "counts the same");
+    // the interval counts questions: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 / (0.125/2)
+    // = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half width
+    // 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353
+    SAYS(r->out, "0.0368 to 0.7439\n");
+    // numbers as ids; 7 and 7.0 are one number. One question has one response, so nothing is known of pass@2
+    r = COMMAND(command_grade, put("ids.jsonl", GIVE("id", "7", "1") GIVE("id", "8", "1")
+                                                    GIVE("id", "7.0", "0") GIVE("id", "7", "0")));
+    SAYS(r->out, "4 responses to 2 questions");
+    SAYS(r->out, "  accuracy     0.6667 "); // (1/3 + 1) / 2
+    SAYS(r->out, "1 to 3 responses to a question; each question counts the same.\n");
+    SAYS_NOT(r->out, "pass@2");
+    // the question counts before the id; a record that names none is a question of its own
+    r = COMMAND(command_grade, put("mixed.jsonl", GIVE("id", "1, \"problem\": \"A\"", "1")
+                                                      GIVE("id", "2, \"problem\": \"A\"", "0")
+                                                          GIVE("x", "1", "1") GIVE("x", "1", "1")));
+    SAYS(r->out, "4 responses to 3 questions");
+}
+
+static void explanations(void) {
+    const char* file =
+        put("seven.jsonl",
+            SIX "\n{\"response\": \"\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}\", \"answer\": \"14/3\"}\n"
+                "{\"response\": \"\\\\boxed{ (x+1)^2 }\", \"answer\": \"x^2+2x+1\"}\n"
+                "{\"response\": \"so 4 #### 1,000\", \"answer\": \"= 1000 #### 1000.0\"}\n");
+    const Ran* r = COMMAND(command_grade, file, "--explain=7");
+    CHECK(r->status == 0);
+    SAYS(r->out, "Record 7 of ");
+    SAYS(r->out, "line 8, reward boxed\n"); // a blank line is a line, but no record
+    // what a model wrote does not reach the terminal raw
+    SAYS(r->out, "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n");
+    SAYS(r->out,
+         "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n");
+    SAYS(r->out, "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
+    SAYS(r->out, "Compared  equal: two spellings, taken apart and evaluated\nReward    1\n");
+    SAYS_NOT(r->out, "accuracy");
+    r = COMMAND(command_grade, file, "--explain=8");
+    SAYS(r->out, "Found     (x+1)^2\n");
+    SAYS(r->out, " at evaluation point 0\n");
+    r = COMMAND(command_grade, file, "--explain=1");
+    SAYS(r->out, "Compared  equal: the same text\nReward    1\n");
+    r = COMMAND(command_grade, file, "--explain=2");
+    SAYS(r->out, "Compared  equal: the same decimal number\nReward    1\n");
+    r = COMMAND(command_grade, file, "--explain=3");
+    SAYS(r->out, "Found     (nothing where the reward looks)\n\nAnswer    83\n");
+    // right, and 0: D2 section 4
+    SAYS(r->out, "Leniently 83\nCompared  equal: the same text\nReward    0\n");
+    r = COMMAND(command_grade, file, "--explain=4");
+    SAYS(r->out, "Compared  different\nReward    0\n");
+    r = COMMAND(command_grade, file, "--explain=5");
+    SAYS_NOT(r->out, "Compared"); // nothing to compare
+    SAYS(r->out, "Reward    0\n");
+    r = COMMAND(command_grade, file, "--explain=9", "--reward=gsm8k");
+    SAYS(r->out, "Found     1000\n");
+    SAYS(r->out, "Answer    1000.0\n");
+    SAYS(r->out, "Compared  equal: the same decimal number\nReward    1\n");
+    r = COMMAND(command_grade,
+                put("one.jsonl", "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": "
+                                 "\"(1,2)\"}"),
+                "--explain=1");
+    SAYS(r->out, "Compared  equal: the same normal form\nReward    1\n");
+}
+
+static void what_cannot_be_graded(void) {
+    static const struct {
+        const char *text, *words;
+    } bad[] = {
+        {"", "has no responses in it"},
+        {"[]", "has no responses in it"},
+        {SIX "{\"answer\": \"1\"}", "line 7: neither a field \"response\" nor \"prediction\""},
+        {"{\"response\": \"1\"}", "line 1: the field \"answer\" is missing"},
+        {"{\"response\": 1, \"answer\": \"1\"}", "line 1: the field \"response\" is not a text"},
+        {"{\"prediction\": null, \"answer\": \"1\"}", "line 1: the field \"prediction\" is not a text"},
+        {"{\"response\": \"1\", \"answer\": \"\"}", "line 1: the field \"answer\" is empty"},
+        {"{\"response\": \"1\", \"answer\": \"1\", \"id\": [1]}", "line 1: the field \"id\" is neither"},
+        {"{\"response\": \"1\", \"answer\": \"1\"", "line 1, column 32: the text ends too early"},
+        {"[{\"response\": \"1\", \"answer\": \"1\"},\n\n 5]", "line 3: an object"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        REFUSED(COMMAND(command_grade, put("bad.jsonl", bad[i].text)), bad[i].words);
+    const char* six = put("six.jsonl", SIX);
+    REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
+    REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
+    REFUSED(COMMAND(command_grade, six, "--explain=7"), "--explain 7: ");
+    REFUSED(COMMAND(command_grade, six, "--explain=-1"), "--explain must be from 0");
+    REFUSED(COMMAND(command_grade, six, "--reward=praise"), "there is no reward 'praise'");
+    REFUSED(COMMAND(command_grade, six, six), "is not expected here");
+}
+
+// ---- the real files
+
+static char real_math[PATH_SIZE], real_answers[PATH_SIZE], real_train[PATH_SIZE], real_test[PATH_SIZE];
+
+static void real_answers_are_graded(void) {
+    const Ran* r = COMMAND(command_grade, real_answers);
+    SAYS(r->out, "500 responses to 500 questions");
+    SAYS(r->out, "  right         493   0.9860\n");
+    SAYS(r->out, "Not right: record 74 167 265 306 319 423 473;");
+}
+
+static void real_problems_load(void) {
+    Problems p = load_problems(real_math);
+    CHECK(p.count == 500);
+    CHECK_TEXT(p.list[0].answer, "\\left( 3, \\frac{\\pi}{2} \\right)");
+    for (int i = 0; i < p.count; i++) {
+        char boxed[1100];
+        snprintf(boxed, sizeof boxed, "\\boxed{%s}", p.list[i].answer);
+        CHECK(reward_boxed(boxed, p.list[i].answer) == 1.0f);
+        CHECK(!strstr(p.list[i].answer, "####")); // or load_questions would cut it
+    }
+    problems_free(&p);
+}
+
+static void gsm8k_is_kept_apart(void) {
+    // and for two pairs: one template with other numbers, and a train that was a plane
+    const Ran* r = COMMAND(command_overlap, real_train, real_test);
+    SAYS(r->out, "the same but for names                            0    0.00%\n");
+    SAYS(r->out, "none of these                                  1317   99.85%\n");
+}
+
+#define RUN_ON(file, test)                                                                                   \
+    do {                                                                                                     \
+        if (file_exists(file)) RUN(test);                                                                    \
+        else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test);                     \
+    } while (0)
+
+int main(void) {
+    const char* data = getenv("DATA") ? getenv("DATA") : "../shared/data";
+    join_path(real_math, data, "math500/math500_test.json");
+    join_path(real_answers, data, "math500/gpt_answers.json");
+    join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
+    if (!mkdtemp(folder)) return printf("FAIL test_grade: cannot make a directory in /tmp\n"), 1;
+    RUN(math_array);
+    RUN(rl_sees_only_the_final_answer);
+    RUN(arrays_that_cannot_be_read);
+    RUN(likenesses);
+    RUN(runs_of_eight_words);
+    RUN(the_first_twin_is_named);
+    RUN(overlap_command);
+    RUN(overlap_is_short);
+    RUN(overlap_is_fast);
+    RUN(the_exam_is_not_trained_on);
+    RUN(grades);
+    RUN(several_responses_to_a_question);
+    RUN(explanations);
+    RUN(what_cannot_be_graded);
+    RUN_ON(real_answers, real_answers_are_graded);
+    RUN_ON(real_math, real_problems_load);
+    RUN_ON(real_test, gsm8k_is_kept_apart);
+    char command[PATH_SIZE];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command)) printf("  could not remove %s\n", folder);
+    return check_failed != 0;
+}
