@@ -115,6 +115,67 @@ static void group_gradient_is_the_formula(void) {
     rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
 }
 
+static void group_with_the_tool_is_the_whole_text(void) {
+    // Two questions with two rollouts each, one of which called the tool. The same loss and gradient must
+    // come out when every rollout is written out as a sequence of its own, with its prompt, and the masks are
+    // applied by hand: per question -(sum of advantage * logp) / valid tokens, and the mean over the
+    // questions.
+    enum { B = 2, K = 2 };
+    Model m = tiny_model(6), w = tiny_model(6);
+    Tokens prompts[B] = {{0}};
+    Rollout rollouts[B * K], *played[B * K];
+    float advantage[B * K] = {0.5f, -0.5f, 0.25f, -0.25f};
+    double loss[B] = {0}, expected = 0.0;
+    for (int q = 0; q < B; q++) render_prompt(&prompts[q], q ? "1+1?" : "20+30, please?");
+    for (int i = 0; i < B * K; i++) {
+        Tokens script = {0};
+        if (i % K == 0) {
+            tokens_add(&script, PYTHON_START, 1), add_text(&script, i ? "1+1" : "20+30"),
+                tokens_add(&script, PYTHON_END, 1);
+        }
+        add_text(&script, i % K ? "no idea" : "so"), tokens_add(&script, ASSISTANT_END, 1);
+        played[i] = play_script(script.ids, script.length);
+        rollouts[i] = *played[i];
+        CHECK(used_tool(&rollouts[i]) == (i % K == 0));
+        tokens_free(&script);
+    }
+    UpdateTask u = {prompts, rollouts, advantage, loss, B, K};
+    model_zero_grads(&m);
+    run_tasks(&m, B, 1, group_backward, &u);
+    model_zero_grads(&w);
+    for (int q = 0; q < B; q++) {
+        int valid = 0;
+        for (int k = 0; k < K; k++)
+            valid += count_masked(rollouts[q * K + k].mask, rollouts[q * K + k].length);
+        for (int k = 0; k < K; k++) {
+            const Rollout* r = &rollouts[q * K + k];
+            Tokens whole = {0};
+            Batch b = {0};
+            float d[64];
+            for (int t = 0; t < prompts[q].length; t++) tokens_add(&whole, prompts[q].ids[t], 0);
+            for (int t = 0; t < r->length; t++) tokens_add(&whole, r->ids[t], r->mask[t]);
+            batch_add_conversation(&b, &whole);
+            model_forward(&w, &b);
+            for (int t = 0; t < b.M; t++) {
+                d[t] = -advantage[q * K + k] / (float)valid / B;
+                expected += (double)d[t] * w.acts.logp[t];
+            }
+            model_backward(&w, &b, d);
+            tokens_free(&whole), batch_free(&b);
+        }
+    }
+    CHECK_NEAR(loss[0] + loss[1], expected, 1e-6);
+    double largest = 0.0, size = 0.0;
+    for (size_t i = 0; i < m.grads.count; i++) {
+        largest = fmax(largest, fabs((double)(m.grads.memory[i] - w.grads.memory[i])));
+        size = fmax(size, fabs((double)w.grads.memory[i]));
+    }
+    CHECK(size > 1e-3 && largest < 1e-5 * size);
+    for (int i = 0; i < B * K; i++) rollouts_free(played[i], 1);
+    for (int q = 0; q < B; q++) tokens_free(&prompts[q]);
+    model_free(&m), model_free(&w);
+}
+
 static void equal_rewards_contribute_nothing(void) {
     // A group of equal rewards: the gradient stays exactly 0, and so do the weights without weight decay.
     enum { K = 3 };
@@ -254,8 +315,32 @@ static void write_questions(const char* folder) {
     text_free(&t);
 }
 
+// A model that answers the questions of write_questions with the right number or with one more, about as
+// often: its rollouts are worth something, sometimes.
+static Model guessing_model(uint64_t seed) {
+    Model m = tiny_model(seed);
+    Optimizer o = optimizer_new(&m.config);
+    Tokens text[20] = {{0}};
+    const Tokens* list[20];
+    double norm;
+    for (int i = 0; i < 20; i++) {
+        char question[32], answer[32];
+        snprintf(question, sizeof question, "%d+%d?", 2 + i / 2, 2 + i / 2);
+        snprintf(answer, sizeof answer, "#### %d", 2 * (2 + i / 2) + i % 2);
+        render_conversation(&text[i], question, answer);
+        list[i] = &text[i];
+    }
+    for (int step = 0; step < 80; step++)
+        train_step(&m, &o, list, 20, 1e-2f, 1.0f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f}, &norm);
+    for (int i = 0; i < 20; i++) tokens_free(&text[i]);
+    optimizer_free(&o);
+    return m;
+}
+
 static void resumed_run_is_the_same_run(void) {
-    // Four updates at once, against two, a save, and two more: weights and both moments bit for bit.
+    // Four updates at once, against two, a save, and two more: weights and both moments bit for bit. The
+    // model must have something to learn: with rewards of 0 all over nothing would move, and all runs would
+    // be the same.
     char folder[] = "/tmp/test_rl_XXXXXX", data[PATH_SIZE], one[PATH_SIZE], two[PATH_SIZE];
     if (!mkdtemp(folder)) { CHECK(!"mkdtemp"); return; }
     write_questions(folder);
@@ -263,7 +348,7 @@ static void resumed_run_is_the_same_run(void) {
     fflush(stdout);
     int screen = dup(1);                             // the tables of the runs are not for here
     if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
-    Model a = tiny_model(5), b = tiny_model(5);
+    Model a = guessing_model(5), b = guessing_model(5), start = guessing_model(5);
     Optimizer oa = optimizer_new(&a.config), ob = optimizer_new(&b.config);
     RlOptions o = small_run(one);
     Option options[RL_OPTIONS] = {{0}};
@@ -293,6 +378,8 @@ static void resumed_run_is_the_same_run(void) {
     CHECK(rl_train(&c, &oc, &s, third, step) == 4);
     fflush(stdout);
     dup2(screen, 1), close(screen);
+    CHECK(memcmp(a.weights.memory, start.weights.memory, a.weights.count * sizeof(float)) != 0);
+    model_free(&start);
     CHECK(!memcmp(a.weights.memory, c.weights.memory, a.weights.count * sizeof(float)));
     CHECK(!memcmp(oa.first.memory, oc.first.memory, a.weights.count * sizeof(float)));
     CHECK(!memcmp(oa.second.memory, oc.second.memory, a.weights.count * sizeof(float)));
@@ -302,6 +389,28 @@ static void resumed_run_is_the_same_run(void) {
     CHECK(system(command) == 0);
     free(deck.order), questions_free(&q), model_free(&a), model_free(&b), model_free(&c), optimizer_free(&oa),
         optimizer_free(&ob), optimizer_free(&oc);
+}
+
+static void every_update_draws_anew(void) {
+    // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones.
+    // Learning rate 0.
+    char folder[] = "/tmp/test_rl_XXXXXX", data[PATH_SIZE], command[PATH_SIZE + 16];
+    if (!mkdtemp(folder)) { CHECK(!"mkdtemp"); return; }
+    write_questions(folder);
+    join_path(data, folder, "questions.jsonl");
+    Model m = guessing_model(5);
+    Optimizer o = optimizer_new(&m.config);
+    RlOptions options = small_run(folder);
+    Questions q = load_questions(data, m.config.context, 12);
+    const int chosen[3] = {0, 1, 2};
+    Metrics first = rl_step(&m, &o, &q, chosen, &options, 0, 0.0),
+            second = rl_step(&m, &o, &q, chosen, &options, 1, 0.0);
+    Metrics again = rl_step(&m, &o, &q, chosen, &options, 0, 0.0);
+    CHECK(first.entropy != second.entropy && first.entropy == again.entropy && first.reward == again.reward);
+    CHECK(first.reward > 0.0 && first.reward < 1.0 && first.format_rate > 0.5 && first.tool_rate == 0.0);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK(system(command) == 0);
+    questions_free(&q), model_free(&m), optimizer_free(&o);
 }
 
 static void questions_come_in_a_new_order_each_epoch(void) {
@@ -399,12 +508,14 @@ int main(void) {
     RUN(tool_is_silent);
     RUN(script_with_tool);
     RUN(group_gradient_is_the_formula);
+    RUN(group_with_the_tool_is_the_whole_text);
     RUN(equal_rewards_contribute_nothing);
     RUN(forced_tokens_have_no_gradient);
     RUN(judged_by_the_books);
     RUN(updates_do_not_depend_on_threads);
     RUN(learns_what_is_rewarded);
     RUN(resumed_run_is_the_same_run);
+    RUN(every_update_draws_anew);
     RUN(questions_come_in_a_new_order_each_epoch);
     RUN(pass_at_k_reference);
     RUN(pass_at_k_is_unbiased);
