@@ -2314,7 +2314,7 @@ static void advantages_by_rule(float* adv, const float* reward, int K, int rule)
 static double expected_gradient(double p, int K, int rule) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
-        float reward[16], adv[16];
+        float reward[16], adv[16] = {0};
         double probability = 1.0, g = 0.0;
         for (int k = 0; k < K; k++) {
             reward[k] = (float)(group >> k & 1);
