@@ -176,6 +176,18 @@ static void group_with_the_tool_is_the_whole_text(void) {
     model_free(&m), model_free(&w);
 }
 
+// The loss and every gradient of the group are exactly 0.
+static void check_nothing_is_learned(Model* m, const Tokens* prompt, const Rollout* r, const float* advantage,
+                                     int K) {
+    double loss[1] = {0};
+    UpdateTask u = {prompt, r, advantage, loss, 1, K};
+    model_zero_grads(m);
+    run_tasks(m, 1, 1, group_backward, &u);
+    int nonzero = 0;
+    for (size_t i = 0; i < m->grads.count; i++) nonzero += m->grads.memory[i] != 0.0f;
+    CHECK(nonzero == 0 && loss[0] == 0.0);
+}
+
 static void equal_rewards_contribute_nothing(void) {
     // A group of equal rewards: the gradient stays exactly 0, and so do the weights without weight decay.
     enum { K = 3 };
@@ -185,13 +197,7 @@ static void equal_rewards_contribute_nothing(void) {
     float reward[K] = {1, 1, 1}, advantage[K];
     advantages_centered(advantage, reward, K);
     CHECK(!has_signal(advantage, K));
-    double loss[1] = {0};
-    UpdateTask u = {&prompt, r, advantage, loss, 1, K};
-    model_zero_grads(&m);
-    run_tasks(&m, 1, 1, group_backward, &u);
-    int nonzero = 0;
-    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
-    CHECK(nonzero == 0 && loss[0] == 0.0);
+    check_nothing_is_learned(&m, &prompt, r, advantage, K);
     rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
 }
 
@@ -203,13 +209,7 @@ static void forced_tokens_have_no_gradient(void) {
     Rollout* r = some_rollouts(&m, &prompt, K, 4);
     for (int k = 0; k < K; k++) memset(r[k].mask, 0, (size_t)r[k].length * sizeof(int));
     float advantage[K] = {0.5f, -0.5f};
-    double loss[1] = {0};
-    UpdateTask u = {&prompt, r, advantage, loss, 1, K};
-    model_zero_grads(&m);
-    run_tasks(&m, 1, 1, group_backward, &u);
-    int nonzero = 0;
-    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
-    CHECK(nonzero == 0 && loss[0] == 0.0);
+    check_nothing_is_learned(&m, &prompt, r, advantage, K);
     rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
 }
 
