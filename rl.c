@@ -6928,7 +6928,7 @@ static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimiz
                     long step) {
     Text state = {0};
     state_to_json(&state, "rl", step, options);
-    save_checkpoint(o->out, m, optimizer, &state, step);
+    save_checkpoint(o->out, m, optimizer, NULL, NULL, &state, step);
     text_free(&state);
 }
 

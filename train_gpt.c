@@ -283,7 +283,7 @@ static void make_folder(const char* folder) {
 // their names: from now on the set counts. The files are renamed, and `.save-complete` is removed. Should the
 // process be killed in between, whoever reads or writes in the folder next finishes the renaming.
 #define FILES_COMPLETE ".save-complete"   // a name that nobody else gives to a file: it is removed
-typedef struct { char folder[PATH_SIZE]; char name[8][64]; int count; } FileSet;
+typedef struct { char folder[PATH_SIZE]; char name[12][64]; int count; } FileSet;
 
 static void files_finish(const char* folder) {
     char list[PATH_SIZE], from[PATH_SIZE + 8], to[PATH_SIZE];
@@ -576,6 +576,7 @@ typedef struct {
     int tied;            // 1 = the unembedding is the embedding
     float rope_theta;    // wavelengths of the rotary positions run from 2 pi to 2 pi theta
     float norm_eps;
+    int scalar;          // 1 = no unembedding: one number per token (a reward or value model)
 } Config;
 
 static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c->head_dim; }
@@ -945,6 +946,11 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //                       x += SwiGLU(RMSNorm(x) Wgate_up) Wdown
 //     logits = RMSNorm(x) unembedding^T
 //
+// A scalar model ends in one vector instead of V: a single number per token. With it the same body judges
+// answers (a reward model) or foretells the reward (a value model).
+//
+//     scalar = RMSNorm(x) . score
+//
 // A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
 // query, key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part
 // is which.
@@ -952,11 +958,13 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 typedef struct { float *norm1, *qkv, *qnorm, *knorm, *out, *norm2, *gate_up, *down; } LayerWeights;
 
 // Weights, gradients and both moments of AdamW are four of these, laid out alike in one block of `count`
-// floats. The first `undecayed` of them (embedding and norms) are exempt from weight decay.
+// floats. The first `undecayed` of them (embedding and norms) are exempt from weight decay. What the head has
+// of its own, the unembedding or the score, comes last: everything before it is the body.
 typedef struct {
     float* memory;
     size_t count, undecayed;
     float *embedding, *norm, *unembedding;   // (V,C), (C), (V,C); the last is the first when tied
+    float* score;                            // (C), of a scalar model only, which has no unembedding
     LayerWeights* layer;
 } Weights;
 
@@ -966,12 +974,16 @@ static float* take(float** next, size_t count) {
     return here;
 }
 
+static size_t head_count(const Config* c) {
+    return c->scalar ? (size_t)c->width : c->tied ? 0 : (size_t)c->vocab_size * (size_t)c->width;
+}
+
 static size_t weight_count(const Config* c, size_t* undecayed) {
     size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width,
            L = (size_t)c->layers;
     size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
     *undecayed = V * C + C + L * (2 * C + 2 * D);
-    return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + (c->tied ? 0 : V * C);
+    return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + head_count(c);
 }
 
 static Weights weights_new(const Config* c) {
@@ -992,7 +1004,8 @@ static Weights weights_new(const Config* c) {
         w.layer[l].qkv = take(&next, C * Q), w.layer[l].out = take(&next, HD * C);
         w.layer[l].gate_up = take(&next, C * 2 * F), w.layer[l].down = take(&next, F * C);
     }
-    w.unembedding = c->tied ? w.embedding : take(&next, V * C);
+    if (c->scalar) w.score = take(&next, C);
+    else w.unembedding = c->tied ? w.embedding : take(&next, V * C);
     return w;
 }
 
@@ -1005,7 +1018,7 @@ static void weights_free(Weights* w) {
 // j*col].
 typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
 
-static int tensor_count(const Config* c) { return 2 + 11 * c->layers + !c->tied; }
+static int tensor_count(const Config* c) { return 2 + 11 * c->layers + (c->scalar || !c->tied); }
 
 static Tensor tensor(const char* prefix, const char* name, float* data, int rows, int cols, size_t row,
                      size_t col) {
@@ -1035,7 +1048,8 @@ static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
         *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, (size_t)C);
     }
     *t++ = tensor("model.", "norm", w->norm, C, 0, 1, 0);
-    if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
+    if (c->scalar) *t++ = tensor("", "score", w->score, 1, C, (size_t)C, 1);
+    else if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
 }
 
 // What the forward pass leaves for the backward pass, for up to `capacity` tokens.
@@ -1043,8 +1057,8 @@ typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
-    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M)
-    float *last, *hidden, *logits, *probs, *logp, *entropy;
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); scalar (M) is that of a scalar model
+    float *last, *hidden, *logits, *probs, *logp, *entropy, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
     float* scratch;                                                 // for attention
     float* memory;
@@ -1101,7 +1115,7 @@ static void model_free(Model* m) {
 
 // Random weights: normal with standard deviation 1/sqrt(inputs), a fifth of it for the two matrices that
 // write to the residual stream (so that every layer begins as a small correction), 0.02 for the embedding;
-// norms are 1.
+// norms are 1, and a score is 0: a scalar model begins by saying 0 to everything.
 static void model_init(Model* m, uint64_t seed) {
     const Config* c = &m->config;
     Rng rng = random_stream(seed, 0, 0);
@@ -1112,6 +1126,7 @@ static void model_init(Model* m, uint64_t seed) {
         int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"),
             embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
         double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
+        if (!strcmp(t->name, "score.weight")) scale = 0.0;
         for (int i = 0; i < t->rows; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
@@ -1133,9 +1148,10 @@ static size_t activations_layout(Activations* a, const Config* c, size_t n, floa
         {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
         {&a->act, L * n * F},     {&a->last, n * C},     {&a->hidden, n * C},
         {&a->logits, n * V},      {&a->probs, n * V},    {&a->logp, n},
-        {&a->entropy, n},         {&a->dx, n * C},       {&a->dh, n * C},
-        {&a->dqkv, n * Q},        {&a->datt, n * HD},    {&a->dgu, n * 2 * F},
-        {&a->dact, n * F},        {&a->dlast, n * C},    {&a->scratch, attention_scratch_size(c)},
+        {&a->entropy, n},         {&a->scalar, n},       {&a->dx, n * C},
+        {&a->dh, n * C},          {&a->dqkv, n * Q},     {&a->datt, n * HD},
+        {&a->dgu, n * 2 * F},     {&a->dact, n * F},     {&a->dlast, n * C},
+        {&a->scratch, attention_scratch_size(c)},
     };
     size_t total = 0;
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
@@ -1259,6 +1275,28 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     logprob_backward(a->probs, dlogp, b->targets, b->scored, b->M, V);
     matmul(m->grads.unembedding, (size_t)C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
     matmul(a->dh, (size_t)C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
+    model_hidden_backward(m, b, a->dh);
+}
+
+// The body with a scalar head. Leaves acts.scalar (M), one number for each of the M scored tokens (what their
+// targets are plays no part here).
+static void model_scalar_forward(Model* m, const Batch* b) {
+    model_hidden_forward(m, b);
+    Activations* a = &m->acts;
+    int C = m->config.width;
+    for (int i = 0; i < b->M; i++) a->scalar[i] = dot(a->hidden + (size_t)i * C, m->weights.score, C);
+}
+
+// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar). Must follow it directly.
+static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar) {
+    Activations* a = &m->acts;
+    int C = m->config.width;
+    if (!m->grads.memory) model_zero_grads(m);
+    for (int i = 0; i < b->M; i++)
+        for (int c = 0; c < C; c++) {
+            m->grads.score[c] += dscalar[i] * a->hidden[(size_t)i * C + c];
+            a->dh[(size_t)i * C + c] = dscalar[i] * m->weights.score[c];
+        }
     model_hidden_backward(m, b, a->dh);
 }
 
@@ -2151,13 +2189,20 @@ static Problems load_problems(const char* path) {
 //     model.safetensors                       the weights
 //     optimizer.safetensors                   both moments of AdamW
 //     trainer_state.json                      updates done, and every option of the run
+//     value.safetensors,
+//     value_optimizer.safetensors             the value model of PPO, where there is one
 //
-// With the last two, a resumed run is bit for bit the run that was never stopped. (Without the moments it is
+// With these, a resumed run is bit for bit the run that was never stopped. (Without the moments it is
 // not: nanochat's RL leaves them out, and D1 names that as a limitation.) All files carry the number of
 // updates; a directory whose files do not belong together is refused.
 
+// The architectures by their Hugging Face names; a scalar model classifies sequences, with one label.
+static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
+
 static void config_to_json(Text* out, const Config* c) {
-    text_printf(out, "{\n  \"architectures\": [\"Qwen3ForCausalLM\"],\n  \"model_type\": \"qwen3\",\n");
+    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"qwen3\",\n",
+                architectures[c->scalar]);
+    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n");
     text_printf(out,
                 "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  "
                 "\"num_hidden_layers\": %d,\n",
@@ -2352,10 +2397,16 @@ static float config_float(const Json* j, const char* name, double fallback, cons
 static Config config_from_json(const char* path) {
     Json* j = json_read_file(path);
     const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"),
-               *scaling = json_get(j, "rope_scaling"), *rope = json_get(j, "rope_parameters");
+               *scaling = json_get(j, "rope_scaling"), *rope = json_get(j, "rope_parameters"),
+               *built = json_get(j, "architectures");
+    const char* name = built && built->child && built->child->type == JSON_STRING ? built->child->string
+                                                                                 : architectures[0];
     if (!type || type->type != JSON_STRING || strcmp(type->string, "qwen3"))
         fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path,
              type && type->type == JSON_STRING ? type->string : "unknown");
+    if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
+        fail(2, "%s: the architecture is \"%s\"; %s and %s (one label) can be read", path, name,
+             architectures[0], architectures[1]);
     if (scaling && scaling->type != JSON_NULL)
         fail(2, "%s: rope_scaling is set; only plain rotary positions can be computed", path);
     Config c = {.vocab_size = config_int(j, "vocab_size", -1, path),
@@ -2367,6 +2418,7 @@ static Config config_from_json(const char* path) {
     c.kv_heads = config_int(j, "num_key_value_heads", c.heads, path);
     c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
     c.tied = tied && tied->type == JSON_TRUE;
+    c.scalar = !strcmp(name, architectures[1]);
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2375,10 +2427,21 @@ static Config config_from_json(const char* path) {
     return c;
 }
 
+static const char* const no_prefix[] = {""};
+static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
+
+static void add_weights(FileSet* files, const char* name, const Model* m, const Optimizer* o, long step) {
+    Weights list[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
+    Text text = {0};
+    weights_to_safetensors(&text, list, o ? moment_prefix : no_prefix, o ? 2 : 1, &m->config, step);
+    files_add(files, name, text.data, text.length);
+    text_free(&text);
+}
+
 // Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json;
-// optimizer may be NULL.
-static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Text* state,
-                            long step) {
+// optimizer may be NULL, and so may the value model and its optimizer.
+static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
+                            const Optimizer* value_o, const Text* state, long step) {
     FileSet files = {.count = 0};
     Text text = {0};
     make_folder(folder);
@@ -2402,17 +2465,11 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
                 "\"model_max_length\": %d\n}\n",
                 special_names[0], special_names[ASSISTANT_END - 256], m->config.context);
     files_add(&files, "tokenizer_config.json", text.data, text.length);
-    text.length = 0;
-    weights_to_safetensors(&text, &m->weights, (const char* const[]){""}, 1, &m->config, step);
-    files_add(&files, "model.safetensors", text.data, text.length);
-    if (o) {
-        Weights moments[2] = {o->first, o->second};
-        text.length = 0;
-        weights_to_safetensors(&text, moments, (const char* const[]){"exp_avg.", "exp_avg_sq."}, 2,
-                               &m->config, step);
-        files_add(&files, "optimizer.safetensors", text.data, text.length);
-        files_add(&files, "trainer_state.json", state->data, state->length);
-    }
+    add_weights(&files, "model.safetensors", m, NULL, step);
+    if (o) add_weights(&files, "optimizer.safetensors", m, o, step);
+    if (value) add_weights(&files, "value.safetensors", value, NULL, step);
+    if (value) add_weights(&files, "value_optimizer.safetensors", value, value_o, step);
+    if (o) files_add(&files, "trainer_state.json", state->data, state->length);
     files_commit(&files);
     text_free(&text);
 }
@@ -2430,26 +2487,43 @@ static Model load_model(const char* folder) {
     if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
     Model m = model_new(config);
-    safetensors_to_weights(&m.weights, (const char* const[]){""}, 1, &config, path);
+    safetensors_to_weights(&m.weights, no_prefix, 1, &config, path);
     return m;
 }
 
-// The optimizer of a checkpoint. `step` is the one of trainer_state.json; both safetensors files must be of
-// that step, or the weights of one update would go on with the moments of another.
-static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+// Files of one checkpoint must be of the same update, or the weights of one would go on with the moments of
+// another. `step` is the one of trainer_state.json. groups = 0 looks at the step only.
+static void read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
+                         const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
+    join_path(path, folder, name);
+    long found = safetensors_to_weights(w, prefix, groups, c, path);
+    if (found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path,
+             found, step);
+}
+
+static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
     Optimizer o = optimizer_new(c);
-    Weights moments[2] = {o.first, o.second};
-    for (int i = 0; i < 2; i++) {
-        join_path(path, folder, i ? "optimizer.safetensors" : "model.safetensors");
-        long found = safetensors_to_weights(moments, (const char* const[]){"exp_avg.", "exp_avg_sq."},
-                                            i ? 2 : 0, c, path);
-        if (found != step)
-            fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted",
-                 path, found, step);
-    }
+    read_weights((const Weights[]){o.first, o.second}, moment_prefix, 2, c, folder, name, step);
     o.step = step;
     return o;
+}
+
+// The optimizer of a checkpoint.
+static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+    read_weights(NULL, no_prefix, 0, c, folder, "model.safetensors", step);
+    return read_optimizer(c, folder, "optimizer.safetensors", step);
+}
+
+// The value model of a checkpoint and its optimizer; c is the policy's configuration.
+static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
+    Config config = *c;
+    config.scalar = 1;
+    Model m = model_new(config);
+    read_weights(&m.weights, no_prefix, 1, &config, folder, "value.safetensors", step);
+    *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
+    return m;
 }
 
 // =============================================================================================
@@ -2661,6 +2735,62 @@ static void close_metrics(FILE* file) {
     fclose(file);
 }
 
+// ---- a run: what all kinds of training have around their updates
+//
+//     Run r = run_begin(...);
+//     while (run_goes_on(&r)) {
+//         ... update number r.step ...
+//         run_count(&r, loss, norm);             one more is done
+//         if (run_logs(&r)) ... print a line ...
+//         if (run_saves(&r)) ... save ...
+//     }
+//     run_end(&r);
+
+typedef struct {
+    FILE* metrics;
+    long step, steps, begun;         // updates done, asked for, done before this process
+    int log_every, save_every, stop;
+    double started;                  // in seconds
+} Run;
+
+static Run run_begin(const char* out, const char* resume, const char* header, long step, long steps,
+                     int log_every, int save_every) {
+    if (step >= steps)
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for more of them", resume, step,
+             steps);
+    watch_for_stop();
+    return (Run){open_metrics(out, header, step), step, steps, step, log_every, save_every, 0, seconds_now()};
+}
+
+static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
+
+// stop_asked is looked at once per update: a signal between two looks must not skip the save.
+static void run_count(Run* r, double loss, double norm) {
+    if (!isfinite(loss) || !isfinite(norm))
+        fail(1, "the loss is not a number after update %ld; try a smaller --lr", r->step);
+    r->step++;
+    progress(r->step - r->begun, r->steps - r->begun, r->started);
+    r->stop = stop_asked != 0;
+}
+
+static int run_due(const Run* r, int every) {
+    return !run_goes_on(r) || (every && r->step % every == 0);
+}
+static int run_logs(const Run* r) { return run_due(r, r->log_every); }
+static int run_saves(const Run* r) {
+    if (!run_due(r, r->save_every)) return 0;
+    fflush(r->metrics);
+    return 1;
+}
+
+// Returns the exit status: 0, or 130 after Ctrl-C.
+static int run_end(Run* r, const char* how_to_go_on, const char* out) {
+    close_metrics(r->metrics);
+    if (r->stop)
+        printf("stopped after update %ld and saved; go on with: %s --resume %s\n", r->step, how_to_go_on, out);
+    return r->stop ? 130 : 0;
+}
+
 // =============================================================================================
 // 12  Supervised training
 // =============================================================================================
@@ -2673,7 +2803,7 @@ static void close_metrics(FILE* file) {
 // update), so that a resumed run continues with the same examples.
 
 typedef struct {
-    const char *data, *eval_data, *out, *resume;
+    const char *data, *eval_data, *model, *out, *resume;
     int steps, batch_size, warmup_steps, save_every, log_every, threads;
     float lr, final_lr_frac, grad_clip;
     AdamOptions adam;
@@ -2694,7 +2824,7 @@ static TrainOptions train_defaults(void) {
         .grad_clip = 1.0f,
         .adam = {0.9f, 0.95f, 1e-8f, 0.1f},
         .seed = 1,
-        .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f},
+        .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f, 0},
     };
 }
 
@@ -2703,8 +2833,9 @@ static void train_options(Option* t, TrainOptions* o) {
     Option table[TRAIN_OPTIONS] = {
         {"data", OPTION_TEXT, &o->data, 0, 0, "records {\"question\", \"answer\"} to imitate", 1, 0},
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "file whose loss is reported too", 1, 0},
+        {"model", OPTION_TEXT, &o->model, 0, 0, "start from these weights, not from random ones", 1, 0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory to write the checkpoint to", 0, 0},
-        {"resume", OPTION_TEXT, &o->resume, 0, 0, "checkpoint directory to go on from", 0, 0},
+        {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
         {"steps", OPTION_INT, &o->steps, 1, 1e9, "updates in all", 1, 0},
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
@@ -2853,6 +2984,27 @@ static void print_sample(Model* m, const char* question, uint64_t seed) {
     text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
 }
 
+// The model that a run begins with: random, that of --model, or that of --resume. The last two bring their
+// sizes with them.
+static Model first_model(TrainOptions* o) {
+    const char* from = o->resume ? o->resume : o->model && *o->model ? o->model : NULL;
+    if (!from) {
+        Model m = model_new(o->config);
+        model_init(&m, o->seed);
+        return m;
+    }
+    Model m = load_model(from);
+    Config asked = o->config, usual = train_defaults().config;
+    if (m.config.scalar) fail(2, "%s is a reward model; it cannot write", from);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size,
+             VOCAB_SIZE);
+    if (memcmp(&m.config, &asked, sizeof(Config)) && (o->resume || memcmp(&asked, &usual, sizeof(Config))))
+        fail(2, "the model in %s has other sizes; leave --width, --layers and the like out", from);
+    o->config = m.config;
+    return m;
+}
+
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
 static int train(TrainOptions* o, Option* options, Model* result) {
     set_threads(o->threads);
@@ -2860,18 +3012,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     if (o->resume && o->out == train_defaults().out) o->out = o->resume;
     Problems problems = load_problems(o->data), eval = {0};
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
-    Model m = o->resume ? load_model(o->resume) : model_new(o->config);
-    if (m.config.vocab_size != VOCAB_SIZE)
-        fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size,
-             VOCAB_SIZE);
+    Model m = first_model(o);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    if (!o->resume) model_init(&m, o->seed);
-    if (memcmp(&m.config, &o->config, sizeof(Config)))
-        fail(2, "the model in %s has other sizes; leave --width, --layers and the like out when resuming",
-             o->resume);
-    if (step >= o->steps)
-        fail(2, "the run in %s is finished: %ld of %d updates are done; --steps N asks for more", o->resume,
-             step, o->steps);
     Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
            *held = allocate((size_t)eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data),
@@ -2881,36 +3023,29 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
                  **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
-    FILE* metrics = open_metrics(o->out, "step,loss,lr,grad_norm,tokens_per_second,seconds", step);
+    Run run = run_begin(o->out, o->resume, "step,loss,lr,grad_norm,tokens_per_second,seconds", step, o->steps,
+                        o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
            thread_count());
     printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds",
            held_count ? "  held-out" : "");
-    watch_for_stop();
-    double started = seconds_now();
-    long begun = step;
-    int stop = 0;   // stop_asked, looked at once per update: a signal between two looks must not skip a save
-    while (step < o->steps && !stop) {
+    while (run_goes_on(&run)) {
         double begin = seconds_now(), norm;
         long tokens = 0;
-        deck_deal(chosen, &deck, step, o->batch_size);
+        deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) {
             batch[i] = &examples[chosen[i]];
             tokens += batch[i]->length;
         }
-        float lr = o->lr * (float)lr_schedule(step, o->steps, o->warmup_steps, o->final_lr_frac);
+        float lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
         double loss = train_step(&m, &optimizer, batch, o->batch_size, lr, o->grad_clip, o->adam, &norm);
-        if (!isfinite(loss) || !isfinite(norm))
-            fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
-        step++;
+        run_count(&run, loss, norm);
         double now = seconds_now();
-        fprintf(metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", step - 1, loss, (double)lr, norm,
-                (double)tokens / (now - begin), now - started);
-        progress(step - begun, o->steps - begun, started);
-        stop = stop_asked;
-        if (step % o->log_every == 0 || step == o->steps || stop) {
-            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", step, loss, (double)lr, norm,
-                   (double)tokens / (now - begin), now - started);
+        fprintf(run.metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", run.step - 1, loss, (double)lr, norm,
+                (double)tokens / (now - begin), now - run.started);
+        if (run_logs(&run)) {
+            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", run.step, loss, (double)lr, norm,
+                   (double)tokens / (now - begin), now - run.started);
             if (held_count) {
                 long scored = scored_tokens(all, held_count);
                 printf(" %9.4f",
@@ -2919,18 +3054,15 @@ static int train(TrainOptions* o, Option* options, Model* result) {
             printf("\n");
             fflush(stdout);
         }
-        if (step == o->steps || stop || (o->save_every && step % o->save_every == 0)) {
+        if (run_saves(&run)) {
             Text state = {0};
-            fflush(metrics);
-            state_to_json(&state, "sft", step, options);
-            save_checkpoint(o->out, &m, &optimizer, &state, step);
+            state_to_json(&state, "sft", run.step, options);
+            save_checkpoint(o->out, &m, &optimizer, NULL, NULL, &state, run.step);
             text_free(&state);
         }
     }
-    close_metrics(metrics);
-    if (stop)
-        printf("stopped after update %ld and saved; go on with: ./train_gpt --resume %s\n", step, o->out);
-    else {
+    int status = run_end(&run, "./train_gpt", o->out);
+    if (!status) {
         print_sample(&m, problems.list[0].question, o->seed);
         printf("saved %s (%.0f MB of memory were used)\n", o->out, peak_memory_mb());
     }
@@ -2940,7 +3072,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
     if (result) *result = m;
     else model_free(&m);
-    return stop ? 130 : 0;
+    return status;
 }
 
 #ifndef TRAIN_GPT_NO_MAIN

@@ -226,7 +226,7 @@ static void make_checkpoint(const char* folder, const Config* c, uint64_t seed, 
     int n = 7;
     Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
     state_to_json(&state, "sft", step, options);
-    save_checkpoint(folder, &m, &o, &state, step);
+    save_checkpoint(folder, &m, &o, NULL, NULL, &state, step);
     text_free(&state), optimizer_free(&o), model_free(&m);
 }
 
@@ -673,7 +673,7 @@ static float float_at(const char* p) {
 static void safetensors_by_hand(void) {
     Model m = model_new(crooked);
     fill_with_noise(&m.weights, 5);
-    save_checkpoint(in_root("hand"), &m, NULL, NULL, 41);
+    save_checkpoint(in_root("hand"), &m, NULL, NULL, NULL, NULL, 41);
     Text file = read_file(in_root("hand/model.safetensors"));
     size_t header_length = 0, covered = 0;
     for (int i = 7; i >= 0; i--) header_length = header_length << 8 | (unsigned char)file.data[i];
@@ -751,7 +751,7 @@ static void what_is_saved_is_loaded(void) {
         m.weights.memory[0] = -0.0f, m.weights.memory[1] = 0x1p-149f, m.weights.memory[2] = 3.4028235e38f;
         Text state = {0};
         text_printf(&state, "{\"kind\": \"sft\", \"step\": 12, \"options\": {}}");
-        save_checkpoint(in_root("saved/in/a/new/folder"), &m, &o, &state, 12);   // made on the way
+        save_checkpoint(in_root("saved/in/a/new/folder"), &m, &o, NULL, NULL, &state, 12);   // made on the way
         Model n = load_model(in_root("saved/in/a/new/folder"));
         Optimizer p = load_optimizer(in_root("saved/in/a/new/folder"), &n.config, 12);
         CHECK(n.config.tied == tied && (n.weights.unembedding == n.weights.embedding) == tied);
@@ -761,7 +761,7 @@ static void what_is_saved_is_loaded(void) {
         CHECK(p.step == 12);
         CHECK(!holds_tmp(in_root("saved/in/a/new/folder")));
         Text a = picture(in_root("saved/in/a/new/folder"));   // and saved again it is the same, byte for byte
-        save_checkpoint(in_root("again"), &n, &p, &state, 12);
+        save_checkpoint(in_root("again"), &n, &p, NULL, NULL, &state, 12);
         Text b = picture(in_root("again"));
         CHECK(same_text(&a, &b));
         text_free(&a), text_free(&b), text_free(&state);
