@@ -2604,22 +2604,39 @@ enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
 
 typedef struct {                  // what a loss may look at for one token
     double logp;                  // log-probability under the policy, in nats
-    double logp_other;            // the same under the policy that sampled, or under the reference
-    double advantage;             // of the token's sequence
-    double clip_low, clip_high;   // loss_clip only
+    double log_ratio;             // minus that of the policy that sampled, or of the reference
+    double advantage;             // of the token's sequence, or its own
+    double clip_low, clip_high;   // losses with a ratio only
     int estimator;                // loss_kl only
 } TokenInput;
 
+typedef struct {                  // the arrays of a loss; what it does not need is NULL
+    const float *logp, *logp_other;   // (B,T1), (B,T1); NULL = 0
+    const float* advantage;           // (B), or (B,T1) with per_token; NULL = 1
+    const int* mask;                  // (B,T1)
+    int B, T1, per_token;
+    int sequence_ratio;               // 1 = the log-ratio is the mean over the sequence: GSPO, chapter 9
+} LossArrays;
+
 typedef double (*TokenLoss)(double* slope, const TokenInput* in);   // f(token), and its derivative by logp
 
+// Mean of logp - logp_other over the sampled tokens of sequence b.
+static double mean_log_ratio(const LossArrays* a, int b) {
+    double sum = 0.0, count = 0.0;
+    for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++)
+        if (a->mask[i]) sum += (double)a->logp[i] - (a->logp_other ? a->logp_other[i] : 0.0f), count++;
+    return count > 0.0 ? sum / count : 0.0;
+}
+
 // loss = sum of weight * f, dlogp = weight * slope, and exactly 0 where the mask is 0. Masked entries are
-// never read, so they may hold anything. logp_other may be NULL (taken as 0), advantage may be NULL (taken as
-// 1). No sampled token at all, or B or T1 below 1: loss 0, gradient 0. A sequence without sampled tokens adds
-// nothing but still counts in B: it is a rollout that was paid for, and leaving it out would make the step
-// size depend on how many answers happened to be empty. An unknown norm: NaN, gradient 0.
-static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, const float* logp,
-                             const float* logp_other, const float* advantage, const int* mask, int B, int T1,
+// never read, so they may hold anything. No sampled token at all, or B or T1 below 1: loss 0, gradient 0. A
+// sequence without sampled tokens adds nothing but still counts in B: it is a rollout that was paid for, and
+// leaving it out would make the step size depend on how many answers happened to be empty. An unknown norm:
+// NaN, gradient 0.
+static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, const LossArrays* a,
                              int norm) {
+    int B = a->B, T1 = a->T1;
+    const int* mask = a->mask;
     double loss = 0.0, in_batch = 0.0;
     int known = norm == NORM_TOKEN_MEAN || norm == NORM_SEQUENCE_MEAN || norm == NORM_SEQUENCE_SUM;
     if (B < 1 || T1 < 1) return known ? 0.0 : NAN;
@@ -2630,7 +2647,7 @@ static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, 
     if (!known) return NAN;
     for (int b = 0; b < B; b++) {
         size_t start = (size_t)b * T1, end = start + T1;
-        double in_sequence = 0.0;
+        double in_sequence = 0.0, of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0;
         for (size_t i = start; i < end; i++) in_sequence += mask[i] != 0;
         if (in_sequence == 0.0) continue;
         double weight = norm == NORM_TOKEN_MEAN    ? 1.0 / in_batch
@@ -2638,10 +2655,10 @@ static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, 
                                                    : 1.0 / B;
         for (size_t i = start; i < end; i++) {
             if (!mask[i]) continue;
-            double slope;
-            in.logp = logp[i];
-            in.logp_other = logp_other ? logp_other[i] : 0.0;
-            in.advantage = advantage ? advantage[b] : 1.0;
+            double slope, other = a->logp_other ? a->logp_other[i] : 0.0;
+            in.logp = a->logp[i];
+            in.log_ratio = a->sequence_ratio ? of_sequence : in.logp - other;
+            in.advantage = a->advantage ? a->advantage[a->per_token ? i : (size_t)b] : 1.0;
             loss += weight * token_loss(&slope, &in);
             dlogp[i] = (float)(weight * slope);
         }
@@ -2650,7 +2667,7 @@ static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, 
 }
 
 static double token_kl(double* slope, const TokenInput* in) {
-    return kl_estimate(slope, in->logp - in->logp_other, in->estimator);
+    return kl_estimate(slope, in->log_ratio, in->estimator);
 }
 
 // A KL estimate used as a loss (to be multiplied by beta and added to another loss).
@@ -2664,7 +2681,8 @@ double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const int
                int norm, int estimator) {
     TokenInput in = {.estimator = estimator};
     if (estimator < 1 || estimator > 3) norm = -1;
-    return average_tokens(dlogp, token_kl, in, logp, logp_ref, NULL, mask, B, T1, norm);
+    LossArrays a = {.logp = logp, .logp_other = logp_ref, .mask = mask, .B = B, .T1 = T1};
+    return average_tokens(dlogp, token_kl, in, &a, norm);
 }
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
@@ -3026,6 +3044,17 @@ static void lesson_8(void) {
  *   once a token has moved far enough in the direction that A asks for, and never stops correcting a token
  *   that moved the wrong way. On-policy (rho = 1) its gradient is the policy gradient: D1 needs no clip.
  *
+ * Two relatives of clipping, for the same purpose
+ *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
+ *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
+ *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
+ *            stop: held constant. Clipping silences exactly the tokens that change most, often the rare
+ *            words at which an answer turns. CISPO bounds their weight and lets them speak.
+ *
+ * The value model (PPO) foretells the reward at every token, so that GAE of chapter 7 can tell which token
+ * the reward surprised. It learns by squared error from what came after:
+ *     L = 1/2 (V - (A + V_old))^2                                              d/dV = V - target
+ *
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
@@ -3068,16 +3097,27 @@ static double token_policy_gradient(double* slope, const TokenInput* in) {
     return -in->advantage * in->logp;
 }
 
-static double token_clip(double* slope, const TokenInput* in) {
-    double ratio_slope, ratio = bounded_exp(&ratio_slope, in->logp - in->logp_other);
+// The ratio pi/pi_old held between the bounds; also the ratio itself and its slope.
+static double clipped_ratio(double* ratio, double* ratio_slope, const TokenInput* in) {
     double low = 1.0 - in->clip_low, high = 1.0 + in->clip_high;
-    double clipped = ratio < low ? low : ratio > high ? high : ratio;
+    *ratio = bounded_exp(ratio_slope, in->log_ratio);
+    return *ratio < low ? low : *ratio > high ? high : *ratio;
+}
+
+static double token_clip(double* slope, const TokenInput* in) {
+    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
     if (clipped * in->advantage < ratio * in->advantage) {   // the clipped value is the worse one: a constant
         *slope = 0.0;
         return -clipped * in->advantage;
     }
     *slope = -ratio_slope * in->advantage;
     return -ratio * in->advantage;
+}
+
+static double token_cispo(double* slope, const TokenInput* in) {
+    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
+    *slope = -clipped * in->advantage;
+    return -clipped * in->advantage * in->logp;
 }
 
 // Policy gradient (REINFORCE). Advantages are constants: no gradient flows into them.
@@ -3089,7 +3129,8 @@ static double token_clip(double* slope, const TokenInput* in) {
 double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const int* mask, int B, int T1,
                             int norm) {
     TokenInput in = {0};
-    return average_tokens(dlogp, token_policy_gradient, in, logp, NULL, adv, mask, B, T1, norm);
+    LossArrays a = {.logp = logp, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
+    return average_tokens(dlogp, token_policy_gradient, in, &a, norm);
 }
 
 // PPO's clipped loss with separate bounds: the ratio is used between 1 - clip_low and 1 + clip_high.
@@ -3100,7 +3141,50 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
 double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                  int B, int T1, float clip_low, float clip_high, int norm) {
     TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    return average_tokens(dlogp, token_clip, in, logp, logp_old, adv, mask, B, T1, norm);
+    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 0};
+    return average_tokens(dlogp, token_clip, in, &a, norm);
+}
+
+// GSPO: PPO's clipped loss with one ratio for a whole answer, s = exp(mean over its tokens of logp -
+// logp_old). Arguments as for loss_clip; the average is NORM_SEQUENCE_MEAN. Each token of an answer gets the
+// same derivative, -s A / (B |y|), or 0 when the answer is clipped: ds/dlogp_t = s / |y|. For answers of one
+// token it is loss_clip. Zheng et al. (2025), equations 5 and 7.
+double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
+                 int B, int T1, float clip_low, float clip_high) {
+    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
+    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 1};
+    return average_tokens(dlogp, token_clip, in, &a, NORM_SEQUENCE_MEAN);
+}
+
+// CISPO: the policy gradient, weighted by the clipped ratio, which is held constant. Arguments as for
+// loss_clip. The value has no meaning of its own; no token's gradient is ever switched off. MiniMax (2025),
+// equation 4.
+double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
+                  int B, int T1, float clip_low, float clip_high, int norm) {
+    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
+    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 0};
+    return average_tokens(dlogp, token_cispo, in, &a, norm);
+}
+
+// The value is "logp", the older value "logp_other", the target "advantage".
+static double token_value(double* slope, const TokenInput* in) {
+    double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
+    double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
+    double plain = 0.5 * (value - target) * (value - target), clipped = 0.5 * (held - target) * (held - target);
+    *slope = bound > 0.0 && clipped > plain ? 0.0 : value - target;
+    return bound > 0.0 && clipped > plain ? clipped : plain;
+}
+
+// PPO's value loss: half the squared error of the value, made pessimistic as the policy's loss is: the larger
+// of the error of V and that of V held within `clip` of its older self. clip <= 0: the plain squared error.
+//   dvalue (B,T1)              out: d(loss)/d(value), exactly 0 where mask is 0
+//   value, value_old, target   (B,T1) each, in units of reward; target: the return that V should foretell
+// Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022) for language models.
+double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
+                  const int* mask, int B, int T1, float clip, int norm) {
+    TokenInput in = {.clip_high = clip};
+    LossArrays a = {value, value_old, target, mask, B, T1, 1, 0};
+    return average_tokens(dvalue, token_value, in, &a, norm);
 }
 
 // Supervised fine-tuning: mean negative log-likelihood per demonstrated token, nats. It is the policy
@@ -3108,7 +3192,8 @@ double loss_clip(float* dlogp, const float* logp, const float* logp_old, const f
 // 0.
 double loss_sft(float* dlogp, const float* logp, const int* mask, int B, int T1) {
     TokenInput in = {0};
-    return average_tokens(dlogp, token_policy_gradient, in, logp, NULL, NULL, mask, B, T1, NORM_TOKEN_MEAN);
+    LossArrays a = {.logp = logp, .mask = mask, .B = B, .T1 = T1};
+    return average_tokens(dlogp, token_policy_gradient, in, &a, NORM_TOKEN_MEAN);
 }
 
 // -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
@@ -3455,7 +3540,7 @@ static void lesson_9(void) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// What a reward looks at. `format` tells whether the answer is where the reward wants it, right or wrong.
+// What a verifier looks at. `format` tells whether the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
     RewardFunction reward;
@@ -3514,13 +3599,17 @@ static void questions_free(Questions* q) {
 // ---- options, shared by all commands that sample
 
 typedef struct {
-    const char *model, *data, *eval_data, *reward, *out, *resume, *answer;
+    const char *model, *data, *eval_data, *reward, *out, *resume, *answer, *reference;
     int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
         num_epochs, num_steps, threads, allow_overlap;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
     uint64_t seed;
+    // what makes a method: see the table below
+    const char *algo, *advantage, *ratio, *norm, *kl_estimator, *kl_in, *kl_per;
+    float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
+    int epochs_per_batch, minibatch, resample, overlong;
 } RlOptions;
 
 static RlOptions rl_defaults(void) {
@@ -3545,21 +3634,144 @@ static RlOptions rl_defaults(void) {
         .grad_clip = 1.0f,
         .adam = {0.9f, 0.95f, 1e-8f, 0.0f},
         .seed = 1,
+        .kl_per = "sequence",
+        .gamma = 1.0f,
+        .lambda = 0.95f,
+        .value_lr = 1e-3f,
+        .value_clip = 0.2f,
+        .epochs_per_batch = 1,
     };
+}
+
+// ---- the methods
+//
+// A policy-gradient method is a few decisions, and each of them is an option of ./rl train:
+//
+//     advantage   none      the reward itself                     ratio   none      the policy gradient
+//                 centered  minus the mean of the group                   token     PPO's clip
+//                 rloo      minus the mean of the others                  sequence  GSPO
+//                 grpo      centered, over the standard deviation         cispo     CISPO
+//                 gae       per token, with a value model
+//
+//     norm        token     1 / tokens of the group               KL      beta      its price; 0 = no reference
+//                 sequence  1 / (K * tokens of the answer)                in        the loss, or the reward
+//                 sum       1 / K                                         k1 k2 k3  the estimator, chapter 8
+//                 constant  1 / (K * longest possible answer)
+//
+//     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
+//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work.
+//     resample    how often a group without signal is replaced by another question (DAPO)
+//     overlong    in the last so many tokens before the limit the reward falls by up to 1 (DAPO)
+//
+// So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
+// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do).
+
+typedef struct {
+    const char *name, *paper;
+    const char *advantage, *ratio, *norm;
+    float clip_low, clip_high, beta;
+    const char *kl_estimator, *kl_in;
+    int minibatch, resample, overlong;
+} Method;
+
+static const Method methods[] = {
+    {"nanochat", "Karpathy 2025 (D1)", "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"rloo", "Ahmadian et al. 2024", "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"grpo", "Shao et al. 2024", "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
+    {"drgrpo", "Liu et al. 2025", "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
+    {"dapo", "Yu et al. 2025", "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
+    {"gspo", "Zheng et al. 2025", "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
+    {"cispo", "MiniMax 2025", "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
+    {"ppo", "Ouyang et al. 2022", "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+// What an option may be: lists that end in NULL, and the numbers of their entries.
+enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
+static const char* const advantage_names[] = {"none", "centered", "rloo", "grpo", "gae", NULL};
+enum { RATIO_NONE, RATIO_TOKEN, RATIO_SEQUENCE, RATIO_CISPO };
+static const char* const ratio_names[] = {"none", "token", "sequence", "cispo", NULL};
+enum { NORM_CONSTANT = NORM_SEQUENCE_SUM + 1 };
+static const char* const norm_names[] = {"token", "sequence", "sum", "constant", NULL};
+static const char* const estimator_names[] = {"k1", "k2", "k3", NULL};
+static const char* const kl_in_names[] = {"loss", "reward", NULL};
+static const char* const kl_per_names[] = {"sequence", "token", NULL};
+
+// The place of `text` in a list, or a complaint that shows the list.
+static int choose(const char* text, const char* const* names, const char* option) {
+    Text list = {0};
+    for (int i = 0; names[i]; i++) {
+        if (!strcmp(text, names[i])) { text_free(&list); return i; }
+        text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
+    }
+    fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
+}
+
+// Makes a method's decisions the defaults.
+static void set_method(RlOptions* o, const char* name) {
+    const char* names[METHODS + 1] = {NULL};
+    for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
+    const Method* m = &methods[choose(name, names, "algo")];
+    o->algo = m->name, o->advantage = m->advantage, o->ratio = m->ratio, o->norm = m->norm;
+    o->clip_low = m->clip_low, o->clip_high = m->clip_high;
+    o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
+    o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+}
+
+// ---- who learns from whom
+
+// What is rewarded: a verifier's 0 or 1, a reward model's score, or the sum of both. The verifier is there in
+// any case, to tell how many answers are really right.
+typedef struct {
+    const RewardKind* verifier;
+    int verified;                   // 1 = the verifier's verdict is (part of) the reward
+    Model* model;                   // NULL: no reward model
+} Reward;
+
+typedef struct {
+    Model *policy, *value, *reference;         // value: PPO only; reference: frozen, NULL without a KL term
+    Optimizer *optimizer, *value_optimizer;
+    Reward reward;
+    const RlOptions* o;
+    int advantage, ratio, norm, estimator, kl_in_reward, kl_per_token;   // the options' words as numbers
+} Learner;
+
+static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, const RlOptions* o) {
+    return (Learner){.policy = policy,
+                     .optimizer = optimizer,
+                     .reward = reward,
+                     .o = o,
+                     .advantage = choose(o->advantage, advantage_names, "advantage"),
+                     .ratio = choose(o->ratio, ratio_names, "ratio"),
+                     .norm = choose(o->norm, norm_names, "norm"),
+                     .estimator = choose(o->kl_estimator, estimator_names, "kl-estimator") + 1,
+                     .kl_in_reward = choose(o->kl_in, kl_in_names, "kl-in"),
+                     .kl_per_token = choose(o->kl_per, kl_per_names, "kl-per")};
+}
+
+// A value model as PPO begins: the policy's body, and a score of 0, so that it foretells 0 everywhere.
+static Model value_model_new(const Model* policy) {
+    Config c = policy->config;
+    c.scalar = 1;
+    Model m = model_new(c);
+    memcpy(m.weights.memory, policy->weights.memory,
+           (policy->weights.count - head_count(&policy->config)) * sizeof(float));
+    return m;
 }
 
 // ---- one group: the rollouts of one question
 
 typedef struct {
     double reward;                  // sum of the rewards
-    // rollouts that are rewarded, that used the tool, that have the rewarded format
+    // rollouts that the verifier finds right, that used the tool, that have the rewarded format
     int right, tool, format;
     long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
     double logp;                    // sum of the sampled tokens' log-probabilities
 } Group;
 
-// Steps 3 and 4: reward (K) and advantage (K) of the rollouts of one question.
-static Group judge_group(float* reward, float* advantage, const Rollout* rollouts, int K, const char* truth,
+// Step 3: the verifier's reward (K) for the rollouts of one question.
+static Group judge_group(float* reward, const Rollout* rollouts, int K, const char* truth,
                          const RewardKind* kind) {
     char answer[MAX_ANSWER + 1];
     Group g = {0};
@@ -3576,97 +3788,417 @@ static Group judge_group(float* reward, float* advantage, const Rollout* rollout
         for (int t = 0; t < r->length; t++) g.logp += r->mask[t] ? r->logp[t] : 0.0f;
         text_free(&text);
     }
-    advantages_centered(advantage, reward, K);
     return g;
 }
 
-static int has_signal(const float* advantage, int K) {
-    for (int k = 0; k < K; k++) if (advantage[k] != 0.0f) return 1;
+static int has_signal(const float* advantage, int n) {
+    for (int i = 0; i < n; i++) if (advantage[i] != 0.0f) return 1;
     return 0;
 }
 
-// Steps 5 and the backward half of 6 for question `index` of an update. A group without signal is skipped.
+// ---- what an update learns from
+
+// The rollouts of B questions and all that is known about them, token by token, in the (K,T1) layout of the
+// losses; T1 is the longest rollout of all.
 typedef struct {
-    const Tokens* prompts;           // (B)
-    const Rollout* rollouts;         // (B,K)
-    const float* advantage;          // (B,K)
-    double* loss;                    // (B) out
-    int B, K;
+    int B, K, T1;
+    int* question;                   // (B)
+    Tokens* prompts;                 // (B)
+    Rollout* rollouts;               // (B,K)
+    float* reward;                   // (B,K)
+    Group* group;                    // (B)
+    int resampled;                   // groups that were drawn again
+    int* mask;                       // this and all below: (B,K,T1)
+    float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
+    float* token_reward;             // the KL penalty of each token; the last one also has the answer's reward
+    float *advantage, *value, *target;
+    double kl_ref;                   // mean over the answers of KL(policy || reference) by k3, nats per answer
+} Experience;
+
+static Experience experience_new(int B, int K) {
+    size_t n = (size_t)B * K;
+    return (Experience){.B = B,
+                        .K = K,
+                        .question = allocate((size_t)B, sizeof(int)),
+                        .prompts = allocate((size_t)B, sizeof(Tokens)),
+                        .rollouts = allocate(n, sizeof(Rollout)),
+                        .reward = allocate(n, sizeof(float)),
+                        .group = allocate((size_t)B, sizeof(Group))};
+}
+
+static void experience_free(Experience* e) {
+    rollouts_free(e->rollouts, e->B * e->K);
+    free(e->question), free(e->prompts), free(e->reward), free(e->group);
+    free(e->mask), free(e->logp_old), free(e->logp_ref), free(e->token_reward), free(e->advantage);
+    free(e->value), free(e->target);
+    *e = (Experience){0};
+}
+
+// A reward model reads the question and the whole answer, and says one number at the last token.
+typedef struct { const Tokens* prompts; const Rollout* rollouts; float* score; int K; } ScoreTask;
+
+static void score_group(Model* m, int index, void* context) {
+    const ScoreTask* s = context;
+    const Tokens* prompt = &s->prompts[index];
+    const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
+    int last = prompt->length - 1, longest = longest_rollout(rollouts, s->K);
+    int *ids = allocate((size_t)longest + 1, sizeof(int)),
+        *targets = allocate((size_t)longest + 1, sizeof(int));
+    Batch b = {0};
+    int root = batch_add(&b, prompt->ids, NULL, last, -1);
+    for (int k = 0; k < s->K; k++) {
+        int n = rollouts[k].length;
+        ids[0] = prompt->ids[last];
+        memcpy(ids + 1, rollouts[k].ids, (size_t)n * sizeof(int));
+        for (int t = 0; t <= n; t++) targets[t] = t == n ? 0 : -1;   // scored is the last token, whatever follows
+        batch_add(&b, ids, targets, n + 1, root);
+    }
+    model_scalar_forward(m, &b);
+    memcpy(s->score + (size_t)index * s->K, m->acts.scalar, (size_t)s->K * sizeof(float));
+    batch_free(&b), free(ids), free(targets);
+}
+
+// DAPO's soft punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for
+// one that uses all of them.
+static float overlong_penalty(int length, int limit, int window) {
+    int over = length - (limit - window);
+    return window > 0 && over > 0 ? -(float)over / (float)window : 0.0f;
+}
+
+// Steps 2 and 3 for n of the B questions, those in `slots`: rollouts, rewards and their sums. What stood in
+// these slots before is thrown away.
+static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
+                       uint64_t seed, uint64_t first) {
+    const RlOptions* o = l->o;
+    int K = e->K;
+    Tokens* prompts = allocate((size_t)n, sizeof(Tokens));
+    float* score = allocate((size_t)n * K, sizeof(float));
+    for (int i = 0; i < n; i++) prompts[i] = e->prompts[slots[i]] = q->list[e->question[slots[i]]].prompt;
+    Rollout* fresh = generate(l->policy, prompts, n, K, o->sample, tool_calculator, seed, first);
+    ScoreTask task = {prompts, fresh, score, K};
+    if (l->reward.model) run_tasks(l->reward.model, n, 0, score_group, &task);
+    for (int i = 0; i < n; i++) {
+        const Question* question = &q->list[e->question[slots[i]]];
+        float* reward = e->reward + (size_t)slots[i] * K;
+        Group* g = &e->group[slots[i]];
+        *g = judge_group(reward, fresh + i * K, K, question->truth, l->reward.verifier);
+        g->reward = 0.0;
+        for (int k = 0; k < K; k++) {
+            if (!l->reward.verified) reward[k] = 0.0f;
+            reward[k] += score[i * K + k];
+            reward[k] += overlong_penalty(fresh[i * K + k].length, o->sample.max_new_tokens, o->overlong);
+            if (!isfinite(reward[k]))
+                fail(2, "the reward %s is not a number for rollout %d of the question: %s", o->reward, k + 1,
+                     question->question);
+            g->reward += reward[k];
+        }
+        for (int k = 0; k < K; k++) {               // the new rollouts go in, the old ones out
+            Rollout old = e->rollouts[slots[i] * K + k];
+            e->rollouts[slots[i] * K + k] = fresh[i * K + k], fresh[i * K + k] = old;
+        }
+    }
+    rollouts_free(fresh, n * K);
+    free(prompts), free(score);
+}
+
+static int all_equal(const float* x, int n) {
+    for (int i = 1; i < n; i++) if (x[i] != x[0]) return 0;
+    return 1;
+}
+
+// Steps 1 to 3. With --resample, a question whose rewards are all equal is replaced by another one, drawn at
+// random, up to so many times.
+static Experience collect(const Learner* l, const Questions* q, const int* chosen, long step) {
+    const RlOptions* o = l->o;
+    int B = o->examples_per_step, K = o->num_samples;
+    Experience e = experience_new(B, K);
+    int* slots = allocate((size_t)B, sizeof(int));
+    for (int i = 0; i < B; i++) slots[i] = i, e.question[i] = chosen[i];
+    fill_slots(&e, slots, B, l, q, o->seed + 1, (uint64_t)step * (uint64_t)B);
+    for (int again = 1; again <= o->resample; again++) {
+        Rng rng = random_stream(o->seed + 1, (uint64_t)step, (uint64_t)again);
+        int silent = 0;
+        for (int i = 0; i < B; i++) if (all_equal(e.reward + (size_t)i * K, K)) slots[silent++] = i;
+        if (!silent) break;
+        for (int i = 0; i < silent; i++) e.question[slots[i]] = random_int(&rng, q->count);
+        fill_slots(&e, slots, silent, l, q, random_u64(&rng), 0);
+        e.resampled += silent;
+    }
+    free(slots);
+    for (int i = 0; i < B; i++) e.T1 = max_int(e.T1, longest_rollout(e.rollouts + i * K, K));
+    size_t n = (size_t)B * K * e.T1;
+    e.mask = allocate(n, sizeof(int));
+    float** arrays[] = {&e.logp_old, &e.logp_ref, &e.token_reward, &e.advantage, &e.value, &e.target};
+    for (int i = 0; i < 6; i++) *arrays[i] = allocate(n, sizeof(float));
+    for (int i = 0; i < B * K; i++)
+        for (int t = 0; t < e.rollouts[i].length; t++) {
+            e.mask[i * e.T1 + t] = e.rollouts[i].mask[t];
+            e.logp_old[i * e.T1 + t] = e.rollouts[i].mask[t] ? e.rollouts[i].logp[t] : 0.0f;
+        }
+    return e;
+}
+
+// log pi_ref of every sampled token of question `index`.
+static void reference_group(Model* m, int index, void* context) {
+    Experience* e = context;
+    size_t at = (size_t)index * e->K * e->T1;
+    Batch b = {0};
+    batch_add_group(&b, &e->prompts[index], e->rollouts + (size_t)index * e->K, e->K);
+    model_forward(m, &b);
+    scatter_logp(e->logp_ref + at, e->mask + at, m->acts.logp, e->rollouts + (size_t)index * e->K, e->K,
+                 e->T1);
+    batch_free(&b);
+}
+
+static void advantages_by_kind(float* adv, const float* reward, int K, int kind) {
+    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
+    if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
+    if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
+    if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
+}
+
+// Step 4: the reward of each token, and the advantage. The KL penalty in the reward is beta times the sum of
+// the token estimates (chapter 8); --kl-per token takes their mean, as D3 prints it, which is n times less
+// for an answer of n tokens. The advantage of a whole answer goes to each of its sampled tokens; that of GAE
+// comes later, from the value model.
+static void weigh(Experience* e, const Learner* l) {
+    int B = e->B, K = e->K, T1 = e->T1;
+    float *total = allocate((size_t)K, sizeof(float)), *adv = allocate((size_t)K, sizeof(float));
+    if (l->reference) run_tasks(l->reference, B, 0, reference_group, e);
+    for (int i = 0; i < B; i++) {
+        for (int k = 0; k < K; k++) {
+            size_t at = ((size_t)i * K + k) * T1;
+            int n = count_masked(e->mask + at, T1), last = -1;
+            double sum = 0.0, slope;
+            for (int t = 0; t < T1; t++) {
+                if (!e->mask[at + t]) continue;
+                double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
+                if (l->reference) e->kl_ref += kl_estimate(&slope, log_ratio, 3) / (B * K);
+                if (l->reference && l->kl_in_reward)
+                    e->token_reward[at + t] = (float)(-l->o->beta * kl_estimate(&slope, log_ratio, l->estimator) /
+                                                      (l->kl_per_token ? n : 1));
+                last = t;
+            }
+            if (last >= 0) e->token_reward[at + last] += e->reward[i * K + k];
+            for (int t = 0; t < T1; t++) sum += e->token_reward[at + t];
+            total[k] = (float)sum;
+        }
+        if (l->advantage == ADVANTAGE_GAE) continue;
+        advantages_by_kind(adv, total, K, l->advantage);
+        for (int k = 0; k < K; k++)
+            for (int t = 0; t < T1; t++) {
+                size_t at = ((size_t)i * K + k) * T1 + t;
+                e->advantage[at] = e->mask[at] ? adv[k] : 0.0f;
+            }
+    }
+    free(total), free(adv);
+}
+
+// ---- steps 5 and 6
+
+// How far the policy has moved from the one that sampled, over the tokens of the updates so far.
+typedef struct { double tokens, ratio, outside, kl; } Drift;
+
+typedef struct {
+    Experience* e;
+    const Learner* l;
+    int from, count;                 // the questions of this gradient step
+    int first;                       // 1 = these questions have not been used before
+    double *loss, *value_loss;       // (B) out
+    Drift* drift;                    // (B) out, added up
 } UpdateTask;
 
+// The loss of one group and its derivative by logp (K,T1), as the method says.
+static double policy_loss(float* dlogp, const Learner* l, const LossArrays* a) {
+    static const TokenLoss token_losses[] = {token_policy_gradient, token_clip, token_clip, token_cispo};
+    TokenInput in = {.clip_low = l->o->clip_low, .clip_high = l->o->clip_high};
+    double constant = l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0;
+    double loss = average_tokens(dlogp, token_losses[l->ratio], in, a,
+                                 l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm);
+    for (int i = 0; i < a->B * a->T1 && constant != 1.0; i++) dlogp[i] *= (float)constant;
+    return loss * constant;
+}
+
+// beta times the KL loss, averaged as the policy's loss is: adds its derivative to dlogp.
+static double add_kl_loss(float* dlogp, const Learner* l, const LossArrays* a, const float* logp_ref) {
+    float* dkl = allocate((size_t)a->B * a->T1, sizeof(float));
+    int norm = l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm;
+    double scale = l->o->beta * (l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0);
+    double loss = loss_kl(dkl, a->logp, logp_ref, a->mask, a->B, a->T1, norm, l->estimator);
+    for (int i = 0; i < a->B * a->T1; i++) dlogp[i] += (float)scale * dkl[i];
+    free(dkl);
+    return scale * loss;
+}
+
+static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
+    for (int b = 0; b < a->B; b++) {
+        double of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0, slope;
+        for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++) {
+            if (!a->mask[i]) continue;
+            double log_ratio = a->sequence_ratio ? of_sequence : (double)a->logp[i] - a->logp_other[i];
+            double ratio = bounded_exp(&slope, log_ratio);
+            d->tokens++, d->ratio += ratio;
+            d->outside += ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
+            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);   // they came from the old one
+        }
+    }
+}
+
+// The derivatives of the (K,T1) layout, divided by `questions`, in the order of the scored tokens; in place.
+static void gather_scored(float* d, const int* mask, int n, int questions) {
+    int scored = 0;
+    for (int i = 0; i < n; i++) if (mask[i]) d[scored++] = d[i] / (float)questions;
+}
+
+// Loss and gradient of one group. A group without signal is skipped, unless a KL term in the loss has
+// something to say to it.
 static void group_backward(Model* m, int index, void* context) {
     const UpdateTask* u = context;
-    const Rollout* rollouts = u->rollouts + (size_t)index * u->K;
-    const float* advantage = u->advantage + (size_t)index * u->K;
-    int K = u->K, T1 = longest_rollout(rollouts, K), scored = 0;
-    if (!has_signal(advantage, K)) return;
-    float *logp = allocate((size_t)K * T1, sizeof(float)), *dlogp = allocate((size_t)K * T1, sizeof(float));
-    int* mask = allocate((size_t)K * T1, sizeof(int));
+    const Learner* l = u->l;
+    Experience* e = u->e;
+    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
+    const Rollout* rollouts = e->rollouts + (size_t)question * K;
+    size_t at = (size_t)question * n;
+    int kl_in_loss = l->reference && !l->kl_in_reward;
+    if (!kl_in_loss && !has_signal(e->advantage + at, n)) return;
+    float *logp = allocate((size_t)n, sizeof(float)), *dlogp = allocate((size_t)n, sizeof(float));
     Batch b = {0};
-    batch_add_group(&b, &u->prompts[index], rollouts, K);
+    batch_add_group(&b, &e->prompts[question], rollouts, K);
     model_forward(m, &b);
-    scatter_logp(logp, mask, m->acts.logp, rollouts, K, T1);
-    u->loss[index] = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN) / u->B;
-    for (int i = 0; i < K * T1; i++)
-        if (mask[i]) dlogp[scored++] = dlogp[i] / (float)u->B;       // back to the order of the scored tokens
+    scatter_logp(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
+    LossArrays a = {logp, e->logp_old + at, e->advantage + at, e->mask + at,
+                    K,    T1,               1,                 l->ratio == RATIO_SEQUENCE};
+    double loss = policy_loss(dlogp, l, &a);
+    if (kl_in_loss) loss += add_kl_loss(dlogp, l, &a, e->logp_ref + at);
+    add_drift(&u->drift[question], l, &a);
+    u->loss[question] = loss / u->count;
+    gather_scored(dlogp, a.mask, n, u->count);
     model_backward(m, &b, dlogp);
     batch_free(&b);
-    free(logp), free(dlogp), free(mask);
+    free(logp), free(dlogp);
+}
+
+// GAE along the sampled tokens of one answer; forced tokens are the world's and no steps of their own.
+static void gae_of_sampled(float* advantage, const float* token_reward, const float* value, const int* mask,
+                          int T1, float gamma, float lambda) {
+    float* x = allocate(3 * (size_t)T1, sizeof(float));
+    int n = 0;
+    for (int t = 0; t < T1; t++)
+        if (mask[t]) x[n] = token_reward[t], x[T1 + n] = value[t], n++;
+    advantages_gae(x + 2 * T1, x, x + T1, n, gamma, lambda);
+    n = 0;
+    for (int t = 0; t < T1; t++) advantage[t] = mask[t] ? x[2 * T1 + n++] : 0.0f;
+    free(x);
+}
+
+// PPO's other half: the value of every state in which a token was sampled. The first time, these values also
+// give the advantages; then the value model learns from what came after.
+static void value_backward(Model* m, int index, void* context) {
+    const UpdateTask* u = context;
+    const RlOptions* o = u->l->o;
+    Experience* e = u->e;
+    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
+    const Rollout* rollouts = e->rollouts + (size_t)question * K;
+    size_t at = (size_t)question * n;
+    float *value = allocate((size_t)n, sizeof(float)), *dvalue = allocate((size_t)n, sizeof(float));
+    Batch b = {0};
+    batch_add_group(&b, &e->prompts[question], rollouts, K);
+    model_scalar_forward(m, &b);
+    scatter_logp(value, e->mask + at, m->acts.scalar, rollouts, K, T1);
+    if (u->first) {
+        memcpy(e->value + at, value, (size_t)n * sizeof(float));
+        for (int k = 0; k < K; k++)
+            gae_of_sampled(e->advantage + at + k * T1, e->token_reward + at + k * T1, value + k * T1,
+                          e->mask + at + k * T1, T1, o->gamma, o->lambda);
+        for (int i = 0; i < n; i++) e->target[at + i] = e->advantage[at + i] + value[i];
+    }
+    u->value_loss[question] = loss_value(dvalue, value, e->value + at, e->target + at, e->mask + at, K, T1,
+                                         o->value_clip, NORM_TOKEN_MEAN) / u->count;
+    gather_scored(dvalue, e->mask + at, n, u->count);
+    model_scalar_backward(m, &b, dvalue);
+    batch_free(&b);
+    free(value), free(dvalue);
 }
 
 // ---- one update
 
 typedef struct {
-    double reward, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
-    int silent;                     // groups without signal
+    double reward, right, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
+    double kl_ref, kl_old, ratio, clip_fraction, value_loss;
+    double silent, resampled;       // groups without signal; groups drawn again
     long tokens;                    // tokens that went through the model: sampled and trained on
 } Metrics;
 
 #define METRICS_HEADER                                                                                       \
     "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
-    "lr,tokens_per_second,seconds"
+    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss"
 
 static void write_metrics(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f\n", step, s->reward,
+    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f,", step, s->reward,
             s->pass_rate, s->tool_rate, s->format_rate, s->silent, s->length, s->entropy, s->loss,
             s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
+    fprintf(file, "%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g\n", s->right, s->resampled, s->kl_ref, s->kl_old,
+            s->ratio, s->clip_fraction, s->value_loss);
 }
 
-// One whole update of the policy on the chosen questions.
-static Metrics rl_step(Model* m, Optimizer* optimizer, const Questions* q, const int* chosen,
-                       const RlOptions* o, long step, double lr) {
-    int B = o->examples_per_step, K = o->num_samples, right = 0, tool = 0, format = 0;
-    const RewardKind* kind = find_reward(o->reward);
-    Metrics s = {.lr = lr};
-    double begin = seconds_now(), logp = 0.0;
-    long sampled = 0;
-    Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
-    float *reward = allocate((size_t)B * K, sizeof(float)),
-          *advantage = allocate((size_t)B * K, sizeof(float));
-    double* loss = allocate((size_t)B, sizeof(double));
-    for (int i = 0; i < B; i++) prompts[i] = q->list[chosen[i]].prompt;
-    Rollout* rollouts =
-        generate(m, prompts, B, K, o->sample, tool_calculator, o->seed + 1, (uint64_t)step * (uint64_t)B);
-    for (int i = 0; i < B; i++) {
-        Group g = judge_group(reward + i * K, advantage + i * K, rollouts + i * K, K,
-                              q->list[chosen[i]].truth, kind);
-        s.reward += g.reward, right += g.right > 0, tool += g.tool, format += g.format;
-        s.tokens += g.tokens, sampled += g.sampled, logp += g.logp;
-        s.silent += !has_signal(advantage + i * K, K);
+// Steps 5 and 6 for the questions of one minibatch: the value model first, whose advantages the policy needs.
+static void minibatch_step(Learner* l, UpdateTask* u, double decay, double* norm) {
+    const RlOptions* o = l->o;
+    if (l->value) {
+        model_zero_grads(l->value);
+        run_tasks(l->value, u->count, 1, value_backward, u);
+        clip_gradient(l->value, o->grad_clip);
+        adamw_step(l->value, l->value_optimizer, (float)(o->value_lr * decay), o->adam);
     }
-    model_zero_grads(m);
-    UpdateTask u = {prompts, rollouts, advantage, loss, B, K};
-    run_tasks(m, B, 1, group_backward, &u);
-    for (int i = 0; i < B; i++) s.loss += loss[i];
-    s.grad_norm = clip_gradient(m, o->grad_clip);
-    adamw_step(m, optimizer, (float)lr, o->adam);
-    int n = B * K;
-    s.reward /= n, s.pass_rate = (double)right / B, s.tool_rate = (double)tool / n,
-                   s.format_rate = (double)format / n;
-    s.length = (double)s.tokens / n, s.entropy = sampled ? -logp / (double)sampled : 0.0;
-    s.seconds = seconds_now() - begin;
-    rollouts_free(rollouts, n);
-    free(prompts), free(reward), free(advantage), free(loss);
+    model_zero_grads(l->policy);
+    run_tasks(l->policy, u->count, 1, group_backward, u);
+    *norm = clip_gradient(l->policy, o->grad_clip);
+    adamw_step(l->policy, l->optimizer, (float)((double)o->lr * o->init_lr_frac * decay), o->adam);
+}
+
+// What an update was like, from the groups of its experience.
+static Metrics summarize(const Experience* e) {
+    Metrics s = {.kl_ref = e->kl_ref, .resampled = e->resampled};
+    double logp = 0.0, n = (double)e->B * e->K;
+    long sampled = 0;
+    for (int i = 0; i < e->B; i++) {
+        const Group* g = &e->group[i];
+        s.reward += g->reward / n, s.right += g->right / n, s.pass_rate += (double)(g->right > 0) / e->B;
+        s.tool_rate += g->tool / n, s.format_rate += g->format / n, s.length += (double)g->tokens / n;
+        s.tokens += g->tokens, sampled += g->sampled, logp += g->logp;
+        s.silent += all_equal(e->reward + i * e->K, e->K);
+    }
+    s.entropy = sampled ? -logp / (double)sampled : 0.0;
+    return s;
+}
+
+// One whole update on the chosen questions. decay is the factor of the schedule on the learning rates.
+static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long step, double decay) {
+    const RlOptions* o = l->o;
+    double begin = seconds_now();
+    Experience e = collect(l, q, chosen, step);
+    weigh(&e, l);
+    int B = e.B, part = o->minibatch && o->minibatch < B ? o->minibatch : B, steps = 0;
+    Metrics s = summarize(&e);
+    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double)), norm;
+    Drift *drift = allocate((size_t)B, sizeof(Drift)), all = {0};
+    for (int epoch = 0; epoch < o->epochs_per_batch; epoch++)
+        for (int from = 0; from < B; from += part, steps++) {
+            UpdateTask u = {&e, l, from, min_int(part, B - from), epoch == 0, loss, value_loss, drift};
+            minibatch_step(l, &u, decay, &norm);
+            s.grad_norm += norm;
+            for (int i = from; i < from + u.count; i++) s.loss += loss[i], s.value_loss += value_loss[i];
+        }
+    for (int i = 0; i < B; i++)
+        all.tokens += drift[i].tokens, all.ratio += drift[i].ratio, all.outside += drift[i].outside,
+            all.kl += drift[i].kl;
+    double tokens = fmax(all.tokens, 1.0);
+    s.kl_old = all.kl / tokens, s.clip_fraction = all.outside / tokens;
+    s.ratio = all.tokens > 0.0 ? all.ratio / tokens : 1.0;
+    s.loss /= steps, s.value_loss /= steps, s.grad_norm /= steps;
+    s.lr = (double)o->lr * o->init_lr_frac * decay, s.seconds = seconds_now() - begin;
+    experience_free(&e);
+    free(loss), free(value_loss), free(drift);
     return s;
 }
 
@@ -3793,6 +4325,7 @@ typedef struct {
     double squares;                 // sum over the questions of (share of right answers)^2
     double low, high;               // 95% interval of pass@1
     double tool_rate, format_rate, length;
+    double entropy, kl;             // nats per token; KL(model || reference) in nats per answer
 } Evaluation;
 
 static Evaluation evaluation_new(int samples) {
@@ -3830,34 +4363,59 @@ static void evaluation_finish(Evaluation* e) {
                   n > 1 ? (e->squares - n * e->pass[0] * e->pass[0]) / (n - 1) : 0.0, n);
 }
 
+// KL(model || reference) by k3, summed over the answers to question `index`.
+typedef struct { const Tokens* prompts; const Rollout* rollouts; double* kl; int K; } KlTask;
+
+static void kl_group(Model* reference, int index, void* context) {
+    const KlTask* task = context;
+    const Rollout* r = task->rollouts + (size_t)index * task->K;
+    const float* logp_ref;
+    double slope;
+    Batch b = {0};
+    batch_add_group(&b, &task->prompts[index], r, task->K);
+    model_forward(reference, &b);
+    logp_ref = reference->acts.logp;
+    for (int k = 0; k < task->K; k++)
+        for (int t = 0; t < r[k].length; t++)
+            if (r[k].mask[t])
+                task->kl[index] += kl_estimate(&slope, (double)r[k].logp[t] - *logp_ref++, 3);
+    batch_free(&b);
+}
+
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
 
-// Samples `samples` answers to each of the first `count` questions and grades them.
+// Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
+// NULL) the distance to it is measured too.
 static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
-                                 const RewardKind* kind, uint64_t seed) {
+                                 const RewardKind* kind, Model* reference, uint64_t seed) {
     count = min_int(count, q->count);
     Evaluation e = evaluation_new(samples);
     int together = max_int(1, EVAL_ROWS / samples);
-    float *reward = allocate((size_t)samples, sizeof(float)),
-          *advantage = allocate((size_t)samples, sizeof(float));
+    long sampled = 0;
+    float* reward = allocate((size_t)samples, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
         for (int i = 0; i < B; i++) prompts[i] = q->list[from + i].prompt;
         Rollout* rollouts = generate(m, prompts, B, samples, sample, tool_calculator, seed, (uint64_t)from);
+        double* kl = allocate((size_t)B, sizeof(double));
+        KlTask task = {prompts, rollouts, kl, samples};
+        if (reference) run_tasks(reference, B, 0, kl_group, &task);
         for (int i = 0; i < B; i++) {
-            Group g = judge_group(reward, advantage, rollouts + i * samples, samples, q->list[from + i].truth,
-                                  kind);
+            Group g = judge_group(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
             evaluation_add(&e, samples, g.right);
             e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
+            e.entropy -= g.logp, e.kl += kl[i], sampled += g.sampled;
         }
+        free(kl);
         rollouts_free(rollouts, B * samples);
         free(prompts);
     }
     double n = (double)count * samples;
-    e.tool_rate /= n, e.format_rate /= n, e.length /= n;
+    e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
+    e.entropy /= sampled ? (double)sampled : 1.0;
     evaluation_finish(&e);
-    free(reward), free(advantage);
+    free(reward);
     return e;
 }
 
@@ -6800,7 +7358,7 @@ static void print_wrapped(const char* label, const char* text) { print_beginning
 
 // ---- options of all commands that use a model
 
-enum { RL_OPTIONS = 40 };
+enum { RL_OPTIONS = 64 };
 
 static int sampling_options(Option* t, RlOptions* o) {
     Option table[] = {
@@ -6822,7 +7380,7 @@ static int sampling_options(Option* t, RlOptions* o) {
     return (int)(sizeof table / sizeof *table);
 }
 
-static void training_options(Option* t, RlOptions* o) {
+static int training_options(Option* t, RlOptions* o) {
     Option table[] = {
         {"data", OPTION_TEXT, &o->data, 0, 0, "questions to train on", 1, 0},
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
@@ -6851,6 +7409,35 @@ static void training_options(Option* t, RlOptions* o) {
         {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
     };
     memcpy(t, table, sizeof table);
+    return (int)(sizeof table / sizeof *table);
+}
+
+// The decisions of a method; --algo sets all of them, and each can be set by itself.
+static void method_options(Option* t, RlOptions* o) {
+    Option table[] = {
+        {"algo", OPTION_TEXT, &o->algo, 0, 0, "a row of `./rl algos`: sets all that follows", 1, 0},
+        {"advantage", OPTION_TEXT, &o->advantage, 0, 0, "none, centered, rloo, grpo or gae", 1, 0},
+        {"ratio", OPTION_TEXT, &o->ratio, 0, 0, "pi/pi_old: none, token, sequence or cispo", 1, 0},
+        {"norm", OPTION_TEXT, &o->norm, 0, 0, "average by token, sequence, sum or constant", 1, 0},
+        {"clip-low", OPTION_FLOAT, &o->clip_low, 0, 1, "the ratio counts from 1 - this", 1, 0},
+        {"clip-high", OPTION_FLOAT, &o->clip_high, 0, 1e6, "to 1 + this", 1, 0},
+        {"beta", OPTION_FLOAT, &o->beta, 0, 1e6, "price of a nat of KL to the reference", 1, 0},
+        {"kl-estimator", OPTION_TEXT, &o->kl_estimator, 0, 0, "k1, k2 or k3 (chapter 8)", 1, 0},
+        {"kl-in", OPTION_TEXT, &o->kl_in, 0, 0, "the loss, or the reward", 1, 0},
+        {"kl-per", OPTION_TEXT, &o->kl_per, 0, 0, "in the reward: sum per sequence, or mean per token", 1, 0},
+        {"reference", OPTION_TEXT, &o->reference, 0, 0, "model of the KL term; else that of --model-tag", 1,
+         0},
+        {"epochs-per-batch", OPTION_INT, &o->epochs_per_batch, 1, 1000, "passes over the same rollouts", 1,
+         0},
+        {"minibatch", OPTION_INT, &o->minibatch, 0, 4096, "questions per gradient step; 0 = all", 1, 0},
+        {"resample", OPTION_INT, &o->resample, 0, 1000, "redraw groups without signal so often", 1, 0},
+        {"overlong", OPTION_INT, &o->overlong, 0, 65536, "soft limit, tokens before the hard one", 1, 0},
+        {"gamma", OPTION_FLOAT, &o->gamma, 0, 1, "gae: discount per token", 1, 0},
+        {"lambda", OPTION_FLOAT, &o->lambda, 0, 1, "gae: 1 = no bias, 0 = no variance", 1, 0},
+        {"value-lr", OPTION_FLOAT, &o->value_lr, 0, 10, "gae: learning rate of the value model", 1, 0},
+        {"value-clip", OPTION_FLOAT, &o->value_clip, 0, 1e6, "gae: largest change of a value; 0 = any", 1, 0},
+    };
+    memcpy(t, table, sizeof table);
 }
 
 static void evaluation_options(Option* t, RlOptions* o) {
@@ -6862,13 +7449,15 @@ static void evaluation_options(Option* t, RlOptions* o) {
 }
 
 static void check_sampling(const RlOptions* o) {
-    find_reward(o->reward);
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// A model whose tokens are those of this tokenizer.
+// A model whose tokens are those of this tokenizer, and which can write.
 static Model load_fitting_model(const char* path) {
     Model m = load_model(path);
+    if (m.config.scalar)
+        fail(2, "%s is a reward model: it says a number and cannot write answers; use it as --reward model:%s",
+             path, path);
     if (m.config.vocab_size != VOCAB_SIZE)
         fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path,
              m.config.vocab_size, VOCAB_SIZE);
@@ -6902,109 +7491,272 @@ static void check_apart(const char* train, const char* test, int allowed) {
     problems_free(&a), problems_free(&b);
 }
 
-static void print_metrics_head(int with_eval) {
-    printf("%6s %6s %6s %6s %7s %6s %6s %8s %7s %6s%s\n", "update", "reward", "solved", "tool", "format",
-           "silent", "length", "entropy", "|grad|", "s", with_eval ? "   test" : "");
+// A reward model for policies of this context.
+static Model load_reward_model(const char* path, int context) {
+    Model m = load_model(path);
+    if (!m.config.scalar)
+        fail(2, "%s is a language model, not a reward model; ./rl reward-model makes one", path);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the reward model %s has a vocabulary of %d tokens; this tokenizer has %d", path,
+             m.config.vocab_size, VOCAB_SIZE);
+    if (m.config.context < context)
+        fail(2, "the reward model %s reads %d tokens; the policy's answers and prompts have up to %d", path,
+             m.config.context, context);
+    return m;
 }
 
-// One line for the updates since the last one: means over them.
-static void print_metrics(long step, const Metrics* sum, int n, double test) {
-    printf("%6ld %6.3f %6.3f %6.3f %7.3f %6.1f %6.1f %8.4f %7.3f %6.2f", step, sum->reward / n,
-           sum->pass_rate / n, sum->tool_rate / n, sum->format_rate / n, (double)sum->silent / n,
-           sum->length / n, sum->entropy / n, sum->grad_norm / n, sum->seconds / n);
+// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model, if any, is loaded into *model.
+static Reward load_reward(const char* text, Model* model, int context) {
+    Reward r = {.verifier = &reward_kinds[0]};
+    for (const char* part = text; *part;) {
+        char name[PATH_SIZE];
+        size_t n = strcspn(part, "+");
+        snprintf(name, sizeof name, "%.*s", (int)n, part);
+        if (strncmp(name, "model:", 6)) {
+            if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
+            r.verifier = find_reward(name), r.verified = 1;
+        } else {
+            if (r.model) fail(2, "--reward %s has two reward models; one can be used", text);
+            *model = load_reward_model(name + 6, context), r.model = model;
+        }
+        part += n + (part[n] == '+');
+    }
+    if (!r.verified && !r.model) find_reward(text);
+    return r;
+}
+
+// The models that a run needs, as its options say. (The learner points into this struct: it stays where it
+// is.)
+typedef struct {
+    Model policy, value, reference, judge;
+    Optimizer optimizer, value_optimizer;
+    Learner learner;
+} Setup;
+
+static void setup_load(Setup* s, const RlOptions* o, long step) {
+    const char* resume = o->resume;
+    *s = (Setup){.policy = resume ? load_fitting_model(resume) : load_tagged_model(o->model)};
+    const Config* c = &s->policy.config;
+    s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
+    Learner* l = &s->learner;
+    *l = learner_new(&s->policy, &s->optimizer, load_reward(o->reward, &s->judge, c->context), o);
+    if (l->advantage == ADVANTAGE_GAE) {
+        l->value = &s->value, l->value_optimizer = &s->value_optimizer;
+        if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
+        else s->value = value_model_new(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
+    }
+    if (o->beta > 0.0f) {
+        l->reference = &s->reference;
+        s->reference = load_tagged_model(o->reference && *o->reference ? o->reference : o->model);
+        if (s->reference.config.context < c->context)
+            fail(2, "the reference reads %d tokens, the policy %d", s->reference.config.context, c->context);
+    }
+}
+
+static void setup_free(Setup* s) {
+    if (s->learner.value) optimizer_free(&s->value_optimizer), model_free(&s->value);
+    if (s->learner.reference) model_free(&s->reference);
+    if (s->learner.reward.model) model_free(&s->judge);
+    optimizer_free(&s->optimizer), model_free(&s->policy);
+}
+
+static int is_given(const Option* options, const char* name) {
+    for (const Option* t = options; t->name; t++) if (!strcmp(t->name, name)) return t->given;
+    return 0;
+}
+
+// An option that was given and would change nothing is refused, with the reason.
+static void refuse_idle(const Option* options, const char* const* names, const char* why) {
+    for (; *names; names++)
+        if (is_given(options, *names)) fail(2, "--%s means nothing here: %s", *names, why);
+}
+
+// Decisions that contradict each other, or that the rollouts cannot bear.
+static void check_method(const RlOptions* o, const Option* options) {
+    int advantage = choose(o->advantage, advantage_names, "advantage"),
+        ratio = choose(o->ratio, ratio_names, "ratio"), of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
+    if (of_group && o->num_samples < 2)
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
+                "nothing to compare with; take 2 or more, or --advantage none",
+             o->advantage);
+    if (o->minibatch > o->examples_per_step)
+        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
+             o->examples_per_step);
+    if (ratio == RATIO_NONE && (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
+                "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
+                "--clip-high 0.2, or leave --epochs-per-batch and --minibatch out");
+    if (ratio == RATIO_NONE)
+        refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
+                    "with --ratio none there is no ratio to clip; take --ratio token");
+    if (o->beta == 0.0f)
+        refuse_idle(options,
+                    (const char* const[]){"kl-estimator", "kl-in", "kl-per", "reference", NULL},
+                    "there is no KL term with --beta 0");
+    if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
+        refuse_idle(options, (const char* const[]){"kl-per", NULL},
+                    "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
+    if (advantage != ADVANTAGE_GAE)
+        refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
+                    "only --advantage gae has steps to discount and a value model; an answer that is rewarded "
+                    "as a whole has one advantage (chapter 4)");
+    choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
+    choose(o->kl_per, kl_per_names, "kl-per");
+}
+
+// The columns of the printed table; the middle ones depend on what can move.
+typedef struct { const char* name; int width, digits; size_t at; int when; } Column;
+enum { ALWAYS, PLAIN, DRIFTING };     // PLAIN: on-policy, without a reference, the reward is the verifier's
+
+static const Column columns[] = {
+    {"reward", 7, 3, offsetof(Metrics, reward), ALWAYS},
+    {"right", 6, 3, offsetof(Metrics, right), DRIFTING},
+    {"solved", 7, 3, offsetof(Metrics, pass_rate), PLAIN},
+    {"tool", 6, 3, offsetof(Metrics, tool_rate), PLAIN},
+    {"format", 7, 3, offsetof(Metrics, format_rate), PLAIN},
+    {"silent", 7, 1, offsetof(Metrics, silent), PLAIN},
+    {"kl-ref", 7, 3, offsetof(Metrics, kl_ref), DRIFTING},
+    {"kl-old", 8, 5, offsetof(Metrics, kl_old), DRIFTING},
+    {"clipped", 8, 4, offsetof(Metrics, clip_fraction), DRIFTING},
+    {"length", 7, 1, offsetof(Metrics, length), ALWAYS},
+    {"entropy", 8, 3, offsetof(Metrics, entropy), ALWAYS},
+    {"|grad|", 7, 3, offsetof(Metrics, grad_norm), ALWAYS},
+    {"s", 6, 2, offsetof(Metrics, seconds), ALWAYS},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static int is_drifting(const RlOptions* o) {
+    return o->beta > 0.0f || o->epochs_per_batch > 1 || o->overlong || strstr(o->reward, "model:") ||
+           (o->minibatch && o->minibatch < o->examples_per_step);
+}
+
+static void print_metrics_head(int drifting, int with_eval) {
+    printf("%6s", "update");
+    for (int i = 0; i < COLUMNS; i++)
+        if (columns[i].when != (drifting ? PLAIN : DRIFTING)) printf("%*s", columns[i].width, columns[i].name);
+    printf("%s\n", with_eval ? "   test" : "");
+}
+
+// One line for the n updates since the last one: means over them. sum (COLUMNS).
+static void print_metrics(long step, const double* sum, int n, int drifting, double test) {
+    printf("%6ld", step);
+    for (int i = 0; i < COLUMNS; i++)
+        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
+            printf("%*.*f", columns[i].width, columns[i].digits, sum[i] / n);
     if (test >= 0) printf("  %5.3f", test);
     printf("\n");
     fflush(stdout);
 }
 
-static void add_metrics(Metrics* sum, const Metrics* s) {
-    sum->reward += s->reward, sum->pass_rate += s->pass_rate, sum->tool_rate += s->tool_rate,
-        sum->format_rate += s->format_rate;
-    sum->silent += s->silent, sum->length += s->length, sum->entropy += s->entropy,
-        sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
-}
-
-static void save_rl(const RlOptions* o, const Model* m, const Optimizer* optimizer, const Option* options,
-                    long step) {
+static void save_rl(const Learner* l, const Option* options, long step) {
     Text state = {0};
     state_to_json(&state, "rl", step, options);
-    save_checkpoint(o->out, m, optimizer, NULL, NULL, &state, step);
+    save_checkpoint(l->o->out, l->policy, l->optimizer, l->value, l->value_optimizer, &state, step);
     text_free(&state);
 }
 
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
-static long rl_train(Model* m, Optimizer* optimizer, RlOptions* o, const Option* options, long step) {
-    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
-    Questions test = o->eval_every ? load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens)
-                                   : (Questions){0};
-    int per_epoch = max_int(1, q.count / o->examples_per_step);
+// Returns 0, or 130 after Ctrl-C.
+static int rl_train(Learner* l, const Option* options, long step) {
+    const RlOptions* o = l->o;
+    int context = l->policy->config.context, room = o->sample.max_new_tokens, n = 0;
+    Questions q = load_questions(o->data, context, room), test = {0};
+    if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch, begun = step;
-    if (step >= steps)
-        fail(2, "the run in %s is finished: %ld of %ld updates are done; --num-steps N asks for more",
-             o->resume, step, steps);
-    FILE* metrics = open_metrics(o->out, METRICS_HEADER, step);
-    printf("reinforcement learning: %ld updates of %d questions x %d rollouts, reward %s\n", steps,
-           o->examples_per_step, o->num_samples, o->reward);
-    print_metrics_head(o->eval_every > 0);
-    watch_for_stop();
-    double started = seconds_now();
-    Metrics sum = {0};
-    // stop_asked, looked at once per update: a signal between two looks must not skip the save
-    int stop = 0;
-    for (int n = 0; step < steps && !stop;) {
-        double lr = (double)o->lr * o->init_lr_frac * lr_schedule(step, steps, 0, 0.0), score = -1.0;
-        deck_deal(chosen, &deck, step, o->examples_per_step);
-        Metrics s = rl_step(m, optimizer, &q, chosen, o, step, lr);
-        if (!isfinite(s.loss) || !isfinite(s.entropy) || !isfinite(s.grad_norm))
-            fail(1, "the loss is not a number after update %ld; try a smaller --lr", step);
-        write_metrics(metrics, step, &s);
-        add_metrics(&sum, &s), n++, step++;
-        if (o->eval_every && step % o->eval_every == 0) {
-            Evaluation e = evaluate_model(m, &test, o->eval_examples, o->eval_samples, o->sample,
-                                          find_reward(o->reward), o->seed + 2);
+    long steps = o->num_steps ? o->num_steps
+                              : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
+    Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
+    printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts, reward %s\n", o->algo,
+           steps, o->examples_per_step, o->num_samples, o->reward);
+    print_metrics_head(is_drifting(o), o->eval_every > 0);
+    double sum[COLUMNS] = {0};
+    while (run_goes_on(&run)) {
+        double score = -1.0;
+        deck_deal(chosen, &deck, run.step, o->examples_per_step);
+        Metrics s = rl_step(l, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
+        write_metrics(run.metrics, run.step, &s);
+        for (int i = 0; i < COLUMNS; i++) sum[i] += *(const double*)((const char*)&s + columns[i].at);
+        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm), n++;
+        if (o->eval_every && run.step % o->eval_every == 0) {
+            Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
+                                          l->reward.verifier, NULL, o->seed + 2);
             score = e.pass[0];
             evaluation_free(&e);
         }
-        progress(step - begun, steps - begun, started);
-        stop = stop_asked;
-        if (step % o->log_every == 0 || step == steps || stop || score >= 0) {
-            print_metrics(step, &sum, n, score);
-            sum = (Metrics){0}, n = 0;
+        if (run_logs(&run) || score >= 0) {
+            print_metrics(run.step, sum, n, is_drifting(o), score);
+            memset(sum, 0, sizeof sum), n = 0;
         }
-        if (step == steps || stop || (o->save_every && step % o->save_every == 0)) {
-            fflush(metrics);
-            save_rl(o, m, optimizer, options, step);
-        }
+        if (run_saves(&run)) save_rl(l, options, run.step);
     }
-    close_metrics(metrics);
     questions_free(&q), questions_free(&test);
     free(deck.order), free(chosen);
-    return step;
+    return run_end(&run, "./rl train", o->out);
+}
+
+// --algo NAME or --algo=NAME, wherever it stands: its row must be there before the other options are read.
+static const char* asked_algo(int argc, char** argv) {
+    const char* name = methods[0].name;
+    for (int i = 0; i < argc; i++) {
+        if (!strncmp(argv[i], "--algo=", 7)) name = argv[i] + 7;
+        if (!strcmp(argv[i], "--algo") && i + 1 < argc) name = argv[i + 1];
+    }
+    return name;
 }
 
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    training_options(options + sampling_options(options, &o), &o);
-    if (asked_for_help(argc, argv, "train - reinforcement learning from a 0/1 reward",
-                       "./rl train [--option=value ...]", options))
+    int n = sampling_options(options, &o);
+    n += training_options(options + n, &o);
+    method_options(options + n, &o);
+    set_method(&o, asked_algo(argc, argv));
+    if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
+                       "./rl train [--algo NAME] [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
+    if (o.resume && is_given(options, "algo"))
+        fail(2, "a run keeps its method when it is resumed; leave --algo out");
     long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
     if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
     check_sampling(&o);
+    check_method(&o, options);
     set_threads(o.threads);
-    Model m = o.resume ? load_fitting_model(o.resume) : load_tagged_model(o.model);
-    Optimizer optimizer = o.resume ? load_optimizer(o.resume, &m.config, step) : optimizer_new(&m.config);
+    Setup setup;
+    setup_load(&setup, &o, step);
     if (o.eval_every) check_apart(o.data, o.eval_data, o.allow_overlap);
-    step = rl_train(&m, &optimizer, &o, options, step);
-    if (stop_asked)
-        printf("stopped after update %ld and saved; go on with: ./rl train --resume %s\n", step, o.out);
-    else printf("saved %s\n", o.out);
-    optimizer_free(&optimizer), model_free(&m);
-    return stop_asked ? 130 : 0;
+    int status = rl_train(&setup.learner, options, step);
+    if (!status) printf("saved %s\n", o.out);
+    setup_free(&setup);
+    return status;
+}
+
+// ---- ./rl algos
+
+static int command_algos(int argc, char** argv) {
+    Option options[] = {{0}};
+    if (asked_for_help(argc, argv, "algos - the methods of ./rl train, and what makes them different",
+                       "./rl algos", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    printf("%-10s %-9s %-9s %-9s %-11s %-16s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        char clip[32] = "-", kl[64] = "-";
+        if (strcmp(m->ratio, "none")) snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
+        if (m->beta > 0.0f)
+            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
+        printf("%-10s %-9s %-9s %-9s %-11s %-16s", m->name, m->advantage, m->ratio, m->norm, clip, kl);
+        if (m->minibatch) printf(" minibatch %d", m->minibatch);
+        printf("\n");
+        if (m->resample) printf("%-51s resample %d, overlong %d\n", "", m->resample, m->overlong);
+    }
+    printf("\n");
+    for (int i = 0; i < METHODS; i++) printf("%-10s %s\n", methods[i].name, methods[i].paper);
+    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\nis nanochat. "
+           "./rl train --algo NAME --help shows all of them with their values.\n");
+    return 0;
 }
 
 // ---- ./rl eval
@@ -7038,7 +7790,8 @@ static int command_eval(int argc, char** argv) {
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
     Evaluation e =
-        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
+        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), NULL,
+                       o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
     return 0;
@@ -7364,7 +8117,9 @@ static int command_run(int argc, char** argv) {
     const char* folder = "out/run";
     o.model = NULL;
     int n = sampling_options(options, &o);
-    training_options(options + n, &o);
+    n += training_options(options + n, &o);
+    method_options(options + n, &o);
+    set_method(&o, asked_algo(argc, argv));
     train_options(sft_options, &s);
     for (Option* t = options; t->name; t++) {
         if (!strcmp(t->name, "out")) t->value = &folder;
@@ -7378,41 +8133,40 @@ static int command_run(int argc, char** argv) {
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
+    check_method(&o, options);
     check_apart(o.data, o.eval_data, o.allow_overlap);
     if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
     set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
     s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
-    Model m;
-    if (o.model) m = load_tagged_model(o.model);
-    else {
-        int status = train(&s, sft_options, &m);
+    if (!o.model) {
+        int status = train(&s, sft_options, NULL);
         if (status) {
             printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
             return status;
         }
         sft_seconds = seconds_now() - started;
+        o.model = sft_folder;
         printf("\n");
     }
-    Questions test = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    const RewardKind* kind = find_reward(o.reward);
+    Setup setup;
+    setup_load(&setup, &o, 0);
+    Model* m = &setup.policy;
+    const RewardKind* kind = setup.learner.reward.verifier;
+    Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     int three = min_int(3, test.count);
-    Evaluation before = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
-    Rollout* first = answer_three(&m, &test, &o, three);
+    Evaluation before = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
+    Rollout* first = answer_three(m, &test, &o, three);
     printf(
         "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
         before.questions, before.pass[0], before.tool_rate, before.format_rate);
-    Optimizer optimizer = optimizer_new(&m.config);
     double rl_started = seconds_now();
-    rl_train(&m, &optimizer, &o, options, 0);
+    int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
-    if (stop_asked) {
-        printf("stopped and saved; go on with: ./rl train --resume %s\n", rl_folder);
-        return 130;
-    }
-    Evaluation after = evaluate_model(&m, &test, 256, 16, o.sample, kind, o.seed + 2);
-    Rollout* last = answer_three(&m, &test, &o, three);
+    if (status) return status;
+    Evaluation after = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
+    Rollout* last = answer_three(m, &test, &o, three);
     print_before_after(&before, &after);
     print_three(&test, first, last, three, kind);
     double total = seconds_now() - started;
@@ -7430,10 +8184,10 @@ static int command_run(int argc, char** argv) {
     printf(
         "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
         total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
-    printf("wrote %s/result.json, %s, %s\n", folder, o.model ? o.model : sft_folder, rl_folder);
+    printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
     text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
     evaluation_free(&before), evaluation_free(&after), questions_free(&test);
-    optimizer_free(&optimizer), model_free(&m);
+    setup_free(&setup);
     return 0;
 }
 
@@ -7486,7 +8240,8 @@ static Trace trace_group(Model* m, Model* other, const Tokens* prompt, Rollout* 
         memcpy(s.mask + (size_t)k * T1, rollouts[k].mask, (size_t)rollouts[k].length * sizeof(int));
     }
     if (truth) {
-        judge_group(s.reward, s.advantage, rollouts, K, truth, kind);
+        judge_group(s.reward, rollouts, K, truth, kind);
+        advantages_centered(s.advantage, s.reward, K);
         s.loss = loss_policy_gradient(s.slope, s.logp, s.advantage, s.mask, K, T1, NORM_TOKEN_MEAN);
     }
     return s;
@@ -8023,7 +8778,7 @@ static void count_group(GroupCounts* g, const float* reward) {
 static void reward_both(float* verified, float* by_length, const Rollout* r, int K, const char* truth,
                         const ExperimentOptions* e) {
     float* unused = allocate((size_t)K, sizeof(float));
-    judge_group(verified, unused, r, K, truth, find_reward(e->rl.reward));
+    judge_group(verified, r, K, truth, find_reward(e->rl.reward));
     for (int k = 0; k < K; k++) {
         int characters = count_characters(&r[k]);
         by_length[k] = characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
@@ -8245,6 +9000,7 @@ static int command_cartpole(int argc, char** argv) {
 static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
+    {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},

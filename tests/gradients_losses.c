@@ -77,9 +77,9 @@ static void gradients_under_drift(void) {
             CHECK(fabs(slope - numeric) <= 1e-6 * fmax(fabs(slope), fabs(numeric)));
         }
         double slope, s, h = 1e-5;
-        TokenInput in = {.logp = drifts[i], .advantage = drifts[i] > 0 ? -1.0 : 1.0, .clip_low = 0.2, .clip_high = 0.2};
+        TokenInput in = {.log_ratio = drifts[i], .advantage = drifts[i] > 0 ? -1.0 : 1.0, .clip_low = 0.2, .clip_high = 0.2};
         TokenInput up = in, down = in;
-        up.logp += h; down.logp -= h;
+        up.log_ratio += h; down.log_ratio -= h;
         token_clip(&slope, &in);
         double numeric = (token_clip(&s, &up) - token_clip(&s, &down)) / (2.0 * h);
         CHECK(fabs(slope - numeric) <= 1e-6 * fmax(fabs(slope), fabs(numeric)) + 1e-300);
