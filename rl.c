@@ -3612,37 +3612,6 @@ typedef struct {
     int epochs_per_batch, minibatch, resample, overlong;
 } RlOptions;
 
-static RlOptions rl_defaults(void) {
-    return (RlOptions){
-        .model = "out/run/sft",
-        .data = "data/train.jsonl",
-        .eval_data = "data/test.jsonl",
-        .reward = "gsm8k",
-        .out = "out/rl",
-        .answer = NULL,
-        .num_samples = 16,
-        .examples_per_step = 16,
-        .eval_every = 20,
-        .eval_examples = 64,
-        .eval_samples = 4,
-        .log_every = 5,
-        .num_epochs = 2,
-        .num_steps = 0,
-        .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
-        .lr = 3e-3f,
-        .init_lr_frac = 0.13f,
-        .grad_clip = 1.0f,
-        .adam = {0.9f, 0.95f, 1e-8f, 0.0f},
-        .seed = 1,
-        .kl_per = "sequence",
-        .gamma = 1.0f,
-        .lambda = 0.95f,
-        .value_lr = 1e-3f,
-        .value_clip = 0.2f,
-        .epochs_per_batch = 1,
-    };
-}
-
 // ---- the methods
 //
 // A policy-gradient method is a few decisions, and each of them is an option of ./rl train:
@@ -3717,6 +3686,37 @@ static void set_method(RlOptions* o, const char* name) {
     o->clip_low = m->clip_low, o->clip_high = m->clip_high;
     o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
     o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+}
+
+static RlOptions rl_defaults(void) {
+    RlOptions o = {
+        .model = "out/run/sft",
+        .data = "data/train.jsonl",
+        .eval_data = "data/test.jsonl",
+        .reward = "gsm8k",
+        .out = "out/rl",
+        .num_samples = 16,
+        .examples_per_step = 16,
+        .eval_every = 20,
+        .eval_examples = 64,
+        .eval_samples = 4,
+        .log_every = 5,
+        .num_epochs = 2,
+        .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
+        .lr = 3e-3f,
+        .init_lr_frac = 0.13f,
+        .grad_clip = 1.0f,
+        .adam = {0.9f, 0.95f, 1e-8f, 0.0f},
+        .seed = 1,
+        .kl_per = "sequence",
+        .gamma = 1.0f,
+        .lambda = 0.95f,
+        .value_lr = 1e-3f,
+        .value_clip = 0.2f,
+        .epochs_per_batch = 1,
+    };
+    set_method(&o, methods[0].name);
+    return o;
 }
 
 // ---- who learns from whom
@@ -3901,6 +3901,19 @@ static void fill_slots(Experience* e, const int* slots, int n, const Learner* l,
     free(prompts), free(score);
 }
 
+// The token arrays, once the rollouts are all there.
+static void lay_out_tokens(Experience* e) {
+    float** arrays[] = {&e->logp_old, &e->logp_ref, &e->token_reward, &e->advantage, &e->value, &e->target};
+    int rollouts = e->B * e->K, T1 = e->T1 = longest_rollout(e->rollouts, rollouts);
+    e->mask = allocate((size_t)rollouts * T1, sizeof(int));
+    for (int i = 0; i < 6; i++) *arrays[i] = allocate((size_t)rollouts * T1, sizeof(float));
+    for (int i = 0; i < rollouts; i++)
+        for (int t = 0; t < e->rollouts[i].length; t++) {
+            e->mask[i * T1 + t] = e->rollouts[i].mask[t];
+            e->logp_old[i * T1 + t] = e->rollouts[i].mask[t] ? e->rollouts[i].logp[t] : 0.0f;
+        }
+}
+
 static int all_equal(const float* x, int n) {
     for (int i = 1; i < n; i++) if (x[i] != x[0]) return 0;
     return 1;
@@ -3925,16 +3938,7 @@ static Experience collect(const Learner* l, const Questions* q, const int* chose
         e.resampled += silent;
     }
     free(slots);
-    for (int i = 0; i < B; i++) e.T1 = max_int(e.T1, longest_rollout(e.rollouts + i * K, K));
-    size_t n = (size_t)B * K * e.T1;
-    e.mask = allocate(n, sizeof(int));
-    float** arrays[] = {&e.logp_old, &e.logp_ref, &e.token_reward, &e.advantage, &e.value, &e.target};
-    for (int i = 0; i < 6; i++) *arrays[i] = allocate(n, sizeof(float));
-    for (int i = 0; i < B * K; i++)
-        for (int t = 0; t < e.rollouts[i].length; t++) {
-            e.mask[i * e.T1 + t] = e.rollouts[i].mask[t];
-            e.logp_old[i * e.T1 + t] = e.rollouts[i].mask[t] ? e.rollouts[i].logp[t] : 0.0f;
-        }
+    lay_out_tokens(&e);
     return e;
 }
 
@@ -3955,6 +3959,15 @@ static void advantages_by_kind(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
     if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
+}
+
+// One advantage per answer (K), to every sampled token of the answers to question i.
+static void spread_advantages(Experience* e, int i, const float* adv) {
+    for (int k = 0; k < e->K; k++)
+        for (int t = 0; t < e->T1; t++) {
+            size_t at = ((size_t)i * e->K + k) * e->T1 + t;
+            e->advantage[at] = e->mask[at] ? adv[k] : 0.0f;
+        }
 }
 
 // Step 4: the reward of each token, and the advantage. The KL penalty in the reward is beta times the sum of
@@ -3985,11 +3998,7 @@ static void weigh(Experience* e, const Learner* l) {
         }
         if (l->advantage == ADVANTAGE_GAE) continue;
         advantages_by_kind(adv, total, K, l->advantage);
-        for (int k = 0; k < K; k++)
-            for (int t = 0; t < T1; t++) {
-                size_t at = ((size_t)i * K + k) * T1 + t;
-                e->advantage[at] = e->mask[at] ? adv[k] : 0.0f;
-            }
+        spread_advantages(e, i, adv);
     }
     free(total), free(adv);
 }
