@@ -208,8 +208,8 @@ static int holds_tmp(const char* folder) {
 }
 
 // the smallest model that there is, and one in which no two sizes are the same
-static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f};
-static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f};
+static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0};
+static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f, 0};
 
 static void fill_with_noise(Weights* w, uint64_t seed) {
     Rng rng = {seed};

@@ -330,7 +330,7 @@ static void test_reference(void) {
     // of tensor_list(), is 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To
     // 1e-5" is meant relative to the largest magnitude of the tensor: a single element may be small
     // because large terms cancel.
-    Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f});
+    Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f, 0});
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
@@ -390,7 +390,7 @@ static void test_tensors_cover_the_weights(void) {
     // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding
     // and the norms.
     for (int tied = 0; tied < 2; tied++) {
-        Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f};
+        Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f, 0};
         Weights w = weights_new(&c);
         int count = tensor_count(&c), once = 1, sorted = 1;
         Tensor* list = allocate((size_t)count, sizeof(Tensor));
@@ -419,7 +419,7 @@ static void test_tensors_cover_the_weights(void) {
 static void test_model_init(void) {
     // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the
     // embedding 0.02
-    Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f};
+    Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f, 0};
     Model m = model_new(c), again = model_new(c);
     model_init(&m, 1), model_init(&again, 1);
     CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
@@ -442,7 +442,7 @@ static void test_model_init(void) {
 
 static void test_rope_table(void) {
     // position 3, pair 1 of D = 4, theta 100: angle 3 * 100^(-2/4) = 0.3
-    Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f};
+    Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f, 0};
     float cosine[16], sine[16];
     rope_table(cosine, sine, &c);
     CHECK(cosine[0] == 1.0f && sine[0] == 0.0f);
@@ -469,7 +469,7 @@ static void test_batch(void) {
     batch_free(&b);
 }
 
-static const Config tiny = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, 1, 100.0f, 1e-6f};
+static const Config tiny = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, 1, 100.0f, 1e-6f, 0};
 
 static void forward_of(const int* ids, const int* targets, int n) {
     Model m = model_new(tiny);
@@ -596,7 +596,7 @@ static void test_tasks(void) {
 // them.
 enum { CONTEXT = 96 };
 static Model decoding_model(int context) {
-    Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f});
+    Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f, 0});
     model_init(&m, 7);
     static const int loud[] = {48, 49, 50, 61, 97, 98, 99, 100, 101, 195, PYTHON_END, ASSISTANT_END};
     Rng rng = {9};
@@ -1017,7 +1017,7 @@ static void test_kth_largest(void) {
 // =============================================================================================
 
 static const AdamOptions adam = {0.9f, 0.95f, 1e-8f, 0.1f};
-static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f};
+static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f, 0};
 
 enum { TOY = 6 };
 static void make_toy_set(Tokens* set, const Tokens** list) {
