@@ -7461,18 +7461,6 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// A model whose tokens are those of this tokenizer, and which can write.
-static Model load_fitting_model(const char* path) {
-    Model m = load_model(path);
-    if (m.config.scalar)
-        fail(2, "%s is a reward model: it says a number and cannot write answers; use it as --reward model:%s",
-             path, path);
-    if (m.config.vocab_size != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", path,
-             m.config.vocab_size, VOCAB_SIZE);
-    return m;
-}
-
 // out/TAG, or the tag itself when it is a directory
 static Model load_tagged_model(const char* tag) {
     char path[PATH_SIZE], config[PATH_SIZE];

@@ -576,7 +576,8 @@ typedef struct {
     int tied;            // 1 = the unembedding is the embedding
     float rope_theta;    // wavelengths of the rotary positions run from 2 pi to 2 pi theta
     float norm_eps;
-    int scalar;          // 1 = no unembedding: one number per token (a reward or value model)
+    int scalar;          // 1 = one number per token instead of V logits (a reward or value model); tied is
+                         // kept as it is and plays no part
 } Config;
 
 static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c->head_dim; }
@@ -974,6 +975,7 @@ static float* take(float** next, size_t count) {
     return here;
 }
 
+// Weights of the head alone: a score, an unembedding, or none when the embedding is the unembedding.
 static size_t head_count(const Config* c) {
     return c->scalar ? (size_t)c->width : c->tied ? 0 : (size_t)c->vocab_size * (size_t)c->width;
 }
@@ -1057,7 +1059,8 @@ typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
-    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); scalar (M) is that of a scalar model
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has the scalar (M) instead of
+    // the logits and probs
     float *last, *hidden, *logits, *probs, *logp, *entropy, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
     float* scratch;                                                 // for attention
@@ -1126,7 +1129,10 @@ static void model_init(Model* m, uint64_t seed) {
         int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"),
             embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
         double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
-        if (!strcmp(t->name, "score.weight")) scale = 0.0;
+        if (t->data == m->weights.score) {
+            memset(t->data, 0, (size_t)t->cols * sizeof(float));
+            continue;
+        }
         for (int i = 0; i < t->rows; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
@@ -1138,8 +1144,8 @@ static void model_init(Model* m, uint64_t seed) {
 
 // Lays the arrays of Activations out in one block; with memory == NULL it only counts.
 static size_t activations_layout(Activations* a, const Config* c, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = (size_t)c->vocab_size, L = (size_t)c->layers, F = (size_t)c->mlp_width,
-           Q = (size_t)qkv_width(c);
+    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, L = (size_t)c->layers,
+           F = (size_t)c->mlp_width, Q = (size_t)qkv_width(c);
     size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
     struct { float** array; size_t size;
     } plan[] = {
@@ -1278,8 +1284,9 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     model_hidden_backward(m, b, a->dh);
 }
 
-// The body with a scalar head. Leaves acts.scalar (M), one number for each of the M scored tokens (what their
-// targets are plays no part here).
+#ifdef TRAIN_GPT_NO_MAIN   // rl.c trains scalar models; alone, this file only writes and reads them
+// The body with a scalar head. Leaves acts.scalar (M), one number for each scored token (one whose target is
+// not -1; which token that target is plays no part).
 static void model_scalar_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
@@ -1287,7 +1294,9 @@ static void model_scalar_forward(Model* m, const Batch* b) {
     for (int i = 0; i < b->M; i++) a->scalar[i] = dot(a->hidden + (size_t)i * C, m->weights.score, C);
 }
 
-// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar). Must follow it directly.
+// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar). Adds to grads, which
+// model_zero_grads() clears; must follow the forward pass directly.
+//     dscore += dscalar_i hidden_i       dhidden_i = dscalar_i score
 static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar) {
     Activations* a = &m->acts;
     int C = m->config.width;
@@ -1299,6 +1308,7 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
         }
     model_hidden_backward(m, b, a->dh);
 }
+#endif
 
 // ---- threads
 //
@@ -2182,27 +2192,31 @@ static Problems load_problems(const char* path) {
 // 10  Checkpoints
 // =============================================================================================
 //
-// A checkpoint is a Hugging Face model directory, which other programs can open, plus two files of our own:
+// A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
+// the optimizer on:
 //
-//     config.json, generation_config.json     the architecture (Qwen3ForCausalLM)
+//     config.json, generation_config.json     the architecture: Qwen3ForCausalLM, or for a scalar model
+//                                             Qwen3ForSequenceClassification with one label
 //     tokenizer.json, tokenizer_config.json   bytes and special tokens
 //     model.safetensors                       the weights
 //     optimizer.safetensors                   both moments of AdamW
 //     trainer_state.json                      updates done, and every option of the run
-//     value.safetensors,
-//     value_optimizer.safetensors             the value model of PPO, where there is one
+//     value.safetensors,                      the value model of PPO and its moments, where there is one: the
+//     value_optimizer.safetensors             body that config.json describes, with a score as its head
 //
 // With these, a resumed run is bit for bit the run that was never stopped. (Without the moments it is
 // not: nanochat's RL leaves them out, and D1 names that as a limitation.) All files carry the number of
 // updates; a directory whose files do not belong together is refused.
 
-// The architectures by their Hugging Face names; a scalar model classifies sequences, with one label.
+// The architectures by their Hugging Face names, [scalar].
 static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
 
 static void config_to_json(Text* out, const Config* c) {
     text_printf(out, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"qwen3\",\n",
                 architectures[c->scalar]);
-    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n");
+    // transformers takes the score of the last token that is not padding, and refuses two texts at once when
+    // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
+    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
     text_printf(out,
                 "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  "
                 "\"num_hidden_layers\": %d,\n",
@@ -2394,6 +2408,16 @@ static float config_float(const Json* j, const char* name, double fallback, cons
     return (float)(field ? field->number : fallback);
 }
 
+// How many numbers per token a classifier gives. transformers writes a table of their names instead, and
+// neither of the two for its usual 2.
+static int config_labels(const Json* j, const char* path) {
+    const Json* names = json_get(j, "id2label");
+    int count = 0;
+    if (!names || names->type == JSON_NULL) return config_int(j, "num_labels", 2, path);
+    for (const Json* name = names->child; name; name = name->next) count++;
+    return count;
+}
+
 static Config config_from_json(const char* path) {
     Json* j = json_read_file(path);
     const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"),
@@ -2405,8 +2429,8 @@ static Config config_from_json(const char* path) {
         fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path,
              type && type->type == JSON_STRING ? type->string : "unknown");
     if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
-        fail(2, "%s: the architecture is \"%s\"; %s and %s (one label) can be read", path, name,
-             architectures[0], architectures[1]);
+        fail(2, "%s: the architecture is \"%s\"; %s and %s can be read", path, name, architectures[0],
+             architectures[1]);
     if (scaling && scaling->type != JSON_NULL)
         fail(2, "%s: rope_scaling is set; only plain rotary positions can be computed", path);
     Config c = {.vocab_size = config_int(j, "vocab_size", -1, path),
@@ -2419,6 +2443,9 @@ static Config config_from_json(const char* path) {
     c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
     c.tied = tied && tied->type == JSON_TRUE;
     c.scalar = !strcmp(name, architectures[1]);
+    if (c.scalar && config_labels(j, path) != 1)
+        fail(2, "%s: the model gives %d numbers per token; a reward or value model gives one (num_labels 1)",
+             path, config_labels(j, path));
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2430,6 +2457,7 @@ static Config config_from_json(const char* path) {
 static const char* const no_prefix[] = {""};
 static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
 
+// Adds the weights of m, or with an optimizer both of its moments.
 static void add_weights(FileSet* files, const char* name, const Model* m, const Optimizer* o, long step) {
     Weights list[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
     Text text = {0};
@@ -2438,8 +2466,24 @@ static void add_weights(FileSet* files, const char* name, const Model* m, const 
     text_free(&text);
 }
 
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json;
-// optimizer may be NULL, and so may the value model and its optimizer.
+// Removes what an earlier run has left in the folder and this checkpoint does not have. Should the process be
+// killed before this is done, the number of updates still tells such a file from one that belongs here, and
+// the next save removes it.
+static void remove_leftovers(const char* folder, int has_optimizer, int has_value) {
+    const struct { const char* name; int has; } own[] = {{"optimizer.safetensors", has_optimizer},
+                                                         {"trainer_state.json", has_optimizer},
+                                                         {"value.safetensors", has_value},
+                                                         {"value_optimizer.safetensors", has_value}};
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i].has) continue;
+        join_path(path, folder, own[i].name);
+        remove(path);
+    }
+}
+
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json. A
+// NULL optimizer leaves it and the state out, a NULL value model leaves that and its optimizer out.
 static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
                             const Optimizer* value_o, const Text* state, long step) {
     FileSet files = {.count = 0};
@@ -2461,9 +2505,10 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     text.length = 0;
     text_printf(&text,
                 "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  "
-                "\"model_max_length\": %d\n}\n",
-                special_names[0], special_names[ASSISTANT_END - 256], m->config.context);
+                "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+                special_names[0], special_names[ASSISTANT_END - 256]);
+    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
+    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
     files_add(&files, "tokenizer_config.json", text.data, text.length);
     add_weights(&files, "model.safetensors", m, NULL, step);
     if (o) add_weights(&files, "optimizer.safetensors", m, o, step);
@@ -2471,12 +2516,13 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     if (value) add_weights(&files, "value_optimizer.safetensors", value, value_o, step);
     if (o) files_add(&files, "trainer_state.json", state->data, state->length);
     files_commit(&files);
+    remove_leftovers(folder, o != NULL, value != NULL);
     text_free(&text);
 }
 
 static Model load_model(const char* folder) {
     char path[PATH_SIZE];
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory %s", folder);
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
     files_finish(folder);
     join_path(path, folder, "config.json");
     Config config = config_from_json(path);
@@ -2491,15 +2537,28 @@ static Model load_model(const char* folder) {
     return m;
 }
 
-// Files of one checkpoint must be of the same update, or the weights of one would go on with the moments of
-// another. `step` is the one of trainer_state.json. groups = 0 looks at the step only.
+// A model that can write, in the tokens of this tokenizer.
+static Model load_fitting_model(const char* folder) {
+    Model m = load_model(folder);
+    if (m.config.scalar)
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose a model that writes",
+             folder);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
+             m.config.vocab_size, VOCAB_SIZE);
+    return m;
+}
+
+// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. It must
+// be `step`, the one of trainer_state.json, or the weights of one update would go on with the moments of
+// another.
 static void read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
                          const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
     join_path(path, folder, name);
     long found = safetensors_to_weights(w, prefix, groups, c, path);
     if (found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: a save was interrupted", path,
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
              found, step);
 }
 
@@ -2510,14 +2569,20 @@ static Optimizer read_optimizer(const Config* c, const char* folder, const char*
     return o;
 }
 
-// The optimizer of a checkpoint.
+// The optimizer of a checkpoint. The weights that load_model() has read are looked at again: are they of the
+// same update?
 static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
     read_weights(NULL, no_prefix, 0, c, folder, "model.safetensors", step);
     return read_optimizer(c, folder, "optimizer.safetensors", step);
 }
 
+#ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
 // The value model of a checkpoint and its optimizer; c is the policy's configuration.
 static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
+    char path[PATH_SIZE];
+    join_path(path, folder, "value.safetensors");
+    if (!file_exists(path))
+        fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
     Config config = *c;
     config.scalar = 1;
     Model m = model_new(config);
@@ -2525,6 +2590,7 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
     *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
     return m;
 }
+#endif
 
 // =============================================================================================
 // 11  Options, the log, and the signal that says stop
@@ -2737,34 +2803,37 @@ static void close_metrics(FILE* file) {
 
 // ---- a run: what all kinds of training have around their updates
 //
-//     Run r = run_begin(...);
+//     Run r = run_begin(out, resume, header, step, steps, log_every, save_every);
 //     while (run_goes_on(&r)) {
-//         ... update number r.step ...
-//         run_count(&r, loss, norm);             one more is done
+//         ... update number r.step, the first is 0 ...
+//         run_count(&r, loss, norm);             one more is done: r.step grows
+//         ... a line for r.metrics ...
 //         if (run_logs(&r)) ... print a line ...
 //         if (run_saves(&r)) ... save ...
 //     }
-//     run_end(&r);
+//     return run_end(&r, "./program", out);
 
 typedef struct {
     FILE* metrics;
     long step, steps, begun;         // updates done, asked for, done before this process
-    int log_every, save_every, stop;
+    int log_every, save_every, stop; // updates between two lines, between two saves; 1 = Ctrl-C was pressed
     double started;                  // in seconds
 } Run;
 
+// Opens out/metrics.csv; `step` updates of `steps` are done (resume: by the run in that folder, else NULL).
 static Run run_begin(const char* out, const char* resume, const char* header, long step, long steps,
                      int log_every, int save_every) {
     if (step >= steps)
-        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for more of them", resume, step,
-             steps);
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
+             resume ? resume : out, step, steps);
     watch_for_stop();
     return (Run){open_metrics(out, header, step), step, steps, step, log_every, save_every, 0, seconds_now()};
 }
 
 static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
 
-// stop_asked is looked at once per update: a signal between two looks must not skip the save.
+// One more update is done. Only here is stop_asked looked at: a signal between two looks must not skip the
+// save.
 static void run_count(Run* r, double loss, double norm) {
     if (!isfinite(loss) || !isfinite(norm))
         fail(1, "the loss is not a number after update %ld; try a smaller --lr", r->step);
@@ -2773,6 +2842,7 @@ static void run_count(Run* r, double loss, double norm) {
     r->stop = stop_asked != 0;
 }
 
+// After every `every` updates (0: never) and after the last one, also when Ctrl-C has made it the last.
 static int run_due(const Run* r, int every) {
     return !run_goes_on(r) || (every && r->step % every == 0);
 }
@@ -2784,11 +2854,12 @@ static int run_saves(const Run* r) {
 }
 
 // Returns the exit status: 0, or 130 after Ctrl-C.
-static int run_end(Run* r, const char* how_to_go_on, const char* out) {
+static int run_end(Run* r, const char* program, const char* out) {
     close_metrics(r->metrics);
-    if (r->stop)
-        printf("stopped after update %ld and saved; go on with: %s --resume %s\n", r->step, how_to_go_on, out);
-    return r->stop ? 130 : 0;
+    if (!r->stop) return 0;
+    if (r->step == r->steps) printf("stopped after the last update, %ld, and saved in %s\n", r->step, out);
+    else printf("stopped after update %ld and saved; go on with: %s --resume %s\n", r->step, program, out);
+    return 130;
 }
 
 // =============================================================================================
@@ -2833,7 +2904,7 @@ static void train_options(Option* t, TrainOptions* o) {
     Option table[TRAIN_OPTIONS] = {
         {"data", OPTION_TEXT, &o->data, 0, 0, "records {\"question\", \"answer\"} to imitate", 1, 0},
         {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "file whose loss is reported too", 1, 0},
-        {"model", OPTION_TEXT, &o->model, 0, 0, "start from these weights, not from random ones", 1, 0},
+        {"model", OPTION_TEXT, &o->model, 0, 0, "start from the weights of this checkpoint", 1, 0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory to write the checkpoint to", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
         {"steps", OPTION_INT, &o->steps, 1, 1e9, "updates in all", 1, 0},
@@ -2856,7 +2927,7 @@ static void train_options(Option* t, TrainOptions* o) {
         {"head-dim", OPTION_INT, &o->config.head_dim, 2, 1024, "width of a head, even", 1, 0},
         {"mlp-width", OPTION_INT, &o->config.mlp_width, 1, 65536, "width of the MLP", 1, 0},
         {"tied", OPTION_INT, &o->config.tied, 0, 1, "1 = unembed with the embedding", 1, 0},
-        {"rope-theta", OPTION_FLOAT, &o->config.rope_theta, 2, 1e8, "base of the rotary positions", 1, 0},
+        {"rope-theta", OPTION_FLOAT, &o->config.rope_theta, 1, 1e9, "base of the rotary positions", 1, 0},
         {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
         {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates between printed lines", 0, 0},
         {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
@@ -2984,35 +3055,54 @@ static void print_sample(Model* m, const char* question, uint64_t seed) {
     text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
 }
 
-// The model that a run begins with: random, that of --model, or that of --resume. The last two bring their
-// sizes with them.
-static Model first_model(TrainOptions* o) {
-    const char* from = o->resume ? o->resume : o->model && *o->model ? o->model : NULL;
+static int same_folder(const char* a, const char* b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+// A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
+// must be the model's; in a resumed run all of them are given, by trainer_state.json.
+static void take_sizes(TrainOptions* o, const Option* options, const Model* m, const char* from) {
+    for (const Option* t = options; t->name; t++) {
+        uintptr_t place = (uintptr_t)t->value - (uintptr_t)&o->config;
+        if (place >= sizeof(Config) || !(t->given || o->resume)) continue;
+        Config config = m->config;
+        Option own = *t;
+        char asked[32], found[32];
+        own.value = (char*)&config + place;
+        option_text(t, asked, sizeof asked), option_text(&own, found, sizeof found);
+        if (strcmp(asked, found))
+            fail(2, "--%s is %s for the model in %s, not %s; leave it out: a model brings its sizes with it",
+                 t->name, found, from, asked);
+    }
+    o->config = m->config;
+}
+
+// The model that a run begins with: random, that of --model, or that of --resume. (In a resumed run o->model
+// says where the run once began, which may be gone by now.)
+static Model first_model(TrainOptions* o, const Option* options) {
+    const char* from = o->resume ? o->resume : o->model;
     if (!from) {
         Model m = model_new(o->config);
         model_init(&m, o->seed);
         return m;
     }
-    Model m = load_model(from);
-    Config asked = o->config, usual = train_defaults().config;
-    if (m.config.scalar) fail(2, "%s is a reward model; it cannot write", from);
-    if (m.config.vocab_size != VOCAB_SIZE)
-        fail(2, "the model's vocabulary has %d tokens; this tokenizer has %d", m.config.vocab_size,
-             VOCAB_SIZE);
-    if (memcmp(&m.config, &asked, sizeof(Config)) && (o->resume || memcmp(&asked, &usual, sizeof(Config))))
-        fail(2, "the model in %s has other sizes; leave --width, --layers and the like out", from);
-    o->config = m.config;
+    if (!o->resume && same_folder(o->out, from))
+        fail(2, "the run would be written over the model in %s that it starts from; try another --out", from);
+    Model m = load_fitting_model(from);
+    take_sizes(o, options, &m, from);
     return m;
 }
 
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
 static int train(TrainOptions* o, Option* options, Model* result) {
     set_threads(o->threads);
+    if (o->resume && o->model) fail(2, "--model starts a run and --resume goes on with one: leave one out");
     long step = o->resume ? state_from_json(o->resume, "sft", options) : 0;
     if (o->resume && o->out == train_defaults().out) o->out = o->resume;
     Problems problems = load_problems(o->data), eval = {0};
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
-    Model m = first_model(o);
+    Model m = first_model(o, options);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
            *held = allocate((size_t)eval.count, sizeof(Tokens));

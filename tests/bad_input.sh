@@ -140,6 +140,10 @@ works 'a good run' sft --save-every=1
 check 'resume a finished run' 2 '2 of 2 updates are done' "$train_gpt" --resume=out
 check 'resume with other sizes' 2 '--width' "$train_gpt" --resume=out --steps=4 --width=16
 check 'resume with bad data' 2 'cannot open nowhere' "$train_gpt" --resume=out --steps=4 --data=nowhere.jsonl
+check 'model from nothing' 2 "no checkpoint directory 'nowhere'" sft --model=nowhere
+check 'model of other sizes' 2 '--width is 8 for the model in out, not 16' sft --model=out --width=16 --out=more
+check 'model that would be overwritten' 2 'try another --out' sft --model=out
+check 'model and resume' 2 'leave one out' "$train_gpt" --model=out --resume=out
 cp -R out kept
 cp -R out bad
 last=config.json
@@ -169,6 +173,11 @@ broken 'a size that overflows' 'not a whole' config.json sed 's/"hidden_size": 8
 broken 'another size' 'too small' config.json sed 's/"vocab_size": 265/"vocab_size": 99999/'
 broken 'another shape' 'not have the shape' config.json sed 's/"intermediate_size": 8/"intermediate_size": 7/'
 broken 'another architecture' 'only "qwen3"' config.json sed 's/"qwen3"/"llama"/'
+broken 'a kind of model that is unknown' 'the architecture is "Qwen3ForTokenClassification"' config.json \
+    sed 's/CausalLM/TokenClassification/'
+broken 'two scores' 'gives 2 numbers per token' config.json sed 's/CausalLM/SequenceClassification/'
+broken 'a score that is missing' 'score.weight is missing' config.json \
+    sed 's/CausalLM"],/SequenceClassification"], "num_labels": 1,/'
 broken 'another kind of run' 'of kind "rl"' trainer_state.json sed 's/"sft"/"rl"/'
 broken 'another update' 'update' trainer_state.json sed 's/"step": 2/"step": 1/'
 broken 'weights of another update' 'update' model.safetensors sed 's/"step":"2"/"step":"1"/'

@@ -416,15 +416,27 @@ static Model model;
 static Batch batch;
 static double* token_weight;
 
+// what the model's head gives for each scored token, a log-probability or a scalar, and the way back from it
+static const double* head_forward(Model* m, const Batch* b) {
+    if (m->config.scalar) model_scalar_forward(m, b);
+    else model_forward(m, b);
+    return m->config.scalar ? m->acts.scalar : m->acts.logp;
+}
+static void head_backward(Model* m, const Batch* b, const double* d) {
+    if (m->config.scalar) model_scalar_backward(m, b, d);
+    else model_backward(m, b, d);
+}
+
 static double model_loss(void) {
-    model_forward(&model, &batch);
-    return weighted_sum(model.acts.logp, token_weight, (size_t)batch.M);
+    return weighted_sum(head_forward(&model, &batch), token_weight, (size_t)batch.M);
 }
 
 // A model with weights of a size at which every layer matters: matrices 0.4 sin(...), norms 1 + 0.2 sin(...).
-static Model small_model(int heads, int kv_heads, int head_dim, int tied) {
+enum { UNTIED, TIED, SCALAR, HEADS };
+static Model small_model(int heads, int kv_heads, int head_dim, int head) {
     Config c = config_of(16, heads, kv_heads, head_dim);
-    c.vocab_size = 7, c.layers = 2, c.width = 6, c.mlp_width = 5, c.tied = tied;
+    c.vocab_size = 7, c.layers = 2, c.width = 6, c.mlp_width = 5;
+    c.tied = head == TIED, c.scalar = head == SCALAR;
     Model m = model_new(c);
     int count = tensor_count(&m.config);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
@@ -453,14 +465,14 @@ static void small_batch(Batch* b) {
     batch_add(b, other, other_targets, 6, -1);
 }
 
-static void check_model(int heads, int kv_heads, int head_dim, int tied) {
-    model = small_model(heads, kv_heads, head_dim, tied);
+static void check_model(int heads, int kv_heads, int head_dim, int head) {
+    model = small_model(heads, kv_heads, head_dim, head);
     small_batch(&batch);
     CHECK(batch.N == 18 && batch.M == 2 + 4 + 3 + 4);
-    token_weight = filled((size_t)batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp), of both signs
+    token_weight = filled((size_t)batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp or scalar), of both signs
     model_zero_grads(&model);
     model_loss();
-    model_backward(&model, &batch, token_weight);
+    head_backward(&model, &batch, token_weight);
     int count = tensor_count(&model.config);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
     tensor_list(w, &model.weights, &model.config);
@@ -468,7 +480,7 @@ static void check_model(int heads, int kv_heads, int head_dim, int tied) {
     for (int k = 0; k < count; k++) {
         double error = gradient_error(model_loss, w[k], g[k]);
         if (!(error < TOLERANCE))
-            printf("  heads %d/%d of %d, tied %d: %s\n", heads, kv_heads, head_dim, tied, w[k].name);
+            printf("  heads %d/%d of %d, head %d: %s\n", heads, kv_heads, head_dim, head, w[k].name);
         CHECK_NEAR(error, 0, TOLERANCE);
     }
     free(w), free(g), free(token_weight);
@@ -476,31 +488,34 @@ static void check_model(int heads, int kv_heads, int head_dim, int tied) {
 }
 
 // H D = 16 and C = 6: the heads need not fill the width
-static void test_model_grouped_queries(void) { check_model(4, 2, 4, 1), check_model(4, 2, 4, 0); }
-static void test_model_one_key_head(void) { check_model(4, 1, 2, 1), check_model(4, 1, 2, 0); }
-static void test_model_all_key_heads(void) { check_model(3, 3, 2, 1), check_model(3, 3, 2, 0); }
+static void test_model_grouped_queries(void) { check_model(4, 2, 4, TIED), check_model(4, 2, 4, UNTIED); }
+static void test_model_one_key_head(void) { check_model(4, 1, 2, TIED), check_model(4, 1, 2, UNTIED); }
+static void test_model_all_key_heads(void) { check_model(3, 3, 2, TIED), check_model(3, 3, 2, UNTIED); }
+static void test_model_scalar(void) { check_model(4, 2, 4, SCALAR), check_model(3, 3, 2, SCALAR); }
 
 static void test_gradients_accumulate(void) {
     // A second backward pass adds the same again: every gradient doubles (to rounding, because the sums
     // run on).
-    Model m = small_model(4, 2, 4, 1);
-    Batch b = {0};
-    small_batch(&b);
-    double* r = filled((size_t)b.M, 5, 1.0, 0.1);
-    model_forward(&m, &b);
-    model_backward(&m, &b, r);      // the first one makes the gradients, all zero
-    size_t n = m.grads.count;
-    double* once = allocate(n, sizeof(double));
-    for (size_t i = 0; i < n; i++) once[i] = 2.0 * m.grads.memory[i];
-    model_forward(&m, &b);
-    model_backward(&m, &b, r);
-    CHECK_NEAR(difference(m.grads.memory, once, n), 0, 1e-13);
-    model_zero_grads(&m);
-    size_t left = 0;
-    for (size_t i = 0; i < n; i++) left += m.grads.memory[i] != 0.0;
-    CHECK(left == 0);
-    free(once), free(r);
-    model_free(&m), batch_free(&b);
+    for (int head = TIED; head < HEADS; head++) {
+        Model m = small_model(4, 2, 4, head);
+        Batch b = {0};
+        small_batch(&b);
+        double* r = filled((size_t)b.M, 5, 1.0, 0.1);
+        head_forward(&m, &b);
+        head_backward(&m, &b, r);      // the first one makes the gradients, all zero
+        size_t n = m.grads.count;
+        double* once = allocate(n, sizeof(double));
+        for (size_t i = 0; i < n; i++) once[i] = 2.0 * m.grads.memory[i];
+        head_forward(&m, &b);
+        head_backward(&m, &b, r);
+        CHECK_NEAR(difference(m.grads.memory, once, n), 0, 1e-13);
+        model_zero_grads(&m);
+        size_t left = 0;
+        for (size_t i = 0; i < n; i++) left += m.grads.memory[i] != 0.0;
+        CHECK(left == 0);
+        free(once), free(r);
+        model_free(&m), batch_free(&b);
+    }
 }
 
 static void test_shared_prefix_is_written_out(void) {
@@ -510,8 +525,8 @@ static void test_shared_prefix_is_written_out(void) {
     static const int two[] = {1, 5, 3, 6, 2, 6, 5}, two_targets[] = {-1, -1, -1, -1, 6, 5, 0};
     static const int prefix_targets[] = {-1, 3, 6, -1};
     static const int other[] = {0, 4, 4, 3, 2, 1}, other_targets[] = {4, -1, -1, 2, 1, 1};
-    for (int tied = 0; tied < 2; tied++) {
-        Model m = small_model(4, 2, 4, tied);
+    for (int head = 0; head < HEADS; head++) {
+        Model m = small_model(4, 2, 4, head);
         Batch shared = {0}, written = {0};
         small_batch(&shared);
         batch_add(&written, one, prefix_targets, 4, -1);
@@ -519,21 +534,20 @@ static void test_shared_prefix_is_written_out(void) {
         batch_add(&written, two, two_targets, 7, -1);
         batch_add(&written, other, other_targets, 6, -1);
         size_t M = (size_t)shared.M, n = m.weights.count;
-        double *r = filled(M, 5, 1.0, 0.1), *logp = filled(M, 0, 0.0, 0.0);
+        double *r = filled(M, 5, 1.0, 0.1), *given = filled(M, 0, 0.0, 0.0);
         double* gradient = filled(n, 0, 0.0, 0.0);
         CHECK(written.M == shared.M && shared.N == 18 && written.N == 26);
-        model_forward(&m, &written);
-        memcpy(logp, m.acts.logp, M * sizeof(double));
-        double loss = weighted_sum(logp, r, M);
-        model_backward(&m, &written, r);
+        memcpy(given, head_forward(&m, &written), M * sizeof(double));
+        double loss = weighted_sum(given, r, M);
+        head_backward(&m, &written, r);
         memcpy(gradient, m.grads.memory, n * sizeof(double));
         model_zero_grads(&m);
-        model_forward(&m, &shared);
-        CHECK_NEAR(difference(m.acts.logp, logp, M), 0, 1e-12);
-        CHECK_NEAR(weighted_sum(m.acts.logp, r, M), loss, 1e-12);
-        model_backward(&m, &shared, r);
+        const double* now = head_forward(&m, &shared);
+        CHECK_NEAR(difference(now, given, M), 0, 1e-12);
+        CHECK_NEAR(weighted_sum(now, r, M), loss, 1e-12);
+        head_backward(&m, &shared, r);
         CHECK_NEAR(difference(m.grads.memory, gradient, n), 0, 1e-12);
-        free(r), free(logp), free(gradient);
+        free(r), free(given), free(gradient);
         model_free(&m), batch_free(&shared), batch_free(&written);
     }
 }
@@ -632,6 +646,7 @@ int main(void) {
     RUN(test_model_grouped_queries);
     RUN(test_model_one_key_head);
     RUN(test_model_all_key_heads);
+    RUN(test_model_scalar);
     RUN(test_gradients_accumulate);
     RUN(test_shared_prefix_is_written_out);
     RUN(test_adamw);

@@ -208,26 +208,37 @@ static int holds_tmp(const char* folder) {
 }
 
 // the smallest model that there is, and one in which no two sizes are the same
-static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f};
-static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f};
+static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0};
+static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f, 0};
 
 static void fill_with_noise(Weights* w, uint64_t seed) {
     Rng rng = {seed};
     for (size_t i = 0; i < w->count; i++) w->memory[i] = (float)random_normal(&rng);
 }
 
+static int with_value;   // 1 = the checkpoints that are made and read have a value model too
+
+static Config value_config(const Config* policy) {
+    Config c = *policy;
+    c.scalar = 1;
+    return c;
+}
+
 // a checkpoint after `step` updates of a model, with moments and a trainer_state.json; all numbers are noise
 static void make_checkpoint(const char* folder, const Config* c, uint64_t seed, long step) {
-    Model m = model_new(*c);
-    Optimizer o = optimizer_new(c);
+    Config vc = value_config(c);
+    Model m = model_new(*c), v = model_new(vc);
+    Optimizer o = optimizer_new(c), vo = optimizer_new(&vc);
     Text state = {0};
     fill_with_noise(&m.weights, seed);
     fill_with_noise(&o.first, seed + 1), fill_with_noise(&o.second, seed + 2);
+    fill_with_noise(&v.weights, seed + 3);
+    fill_with_noise(&vo.first, seed + 4), fill_with_noise(&vo.second, seed + 5);
     int n = 7;
     Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
     state_to_json(&state, "sft", step, options);
-    save_checkpoint(folder, &m, &o, NULL, NULL, &state, step);
-    text_free(&state), optimizer_free(&o), model_free(&m);
+    save_checkpoint(folder, &m, &o, with_value ? &v : NULL, with_value ? &vo : NULL, &state, step);
+    text_free(&state), optimizer_free(&o), model_free(&m), optimizer_free(&vo), model_free(&v);
 }
 
 // reads all of a checkpoint, as a resumed run does
@@ -237,6 +248,11 @@ static void load_all(const char* folder) {
     long step = state_from_json(folder, "sft", options);
     Model m = load_model(folder);
     Optimizer o = load_optimizer(folder, &m.config, step);
+    if (with_value) {
+        Optimizer vo;
+        Model v = load_value_model(&vo, folder, &m.config, step);
+        optimizer_free(&vo), model_free(&v);
+    }
     optimizer_free(&o), model_free(&m);
 }
 
@@ -742,19 +758,21 @@ static int same_weights(const Weights* a, const Weights* b) {
 }
 
 static void what_is_saved_is_loaded(void) {
-    for (int tied = 0; tied < 2; tied++) {
+    for (int head = 0; head < 4; head++) {
         Config c = crooked;
-        c.tied = tied;
+        int tied = head % 2;
+        c.tied = tied, c.scalar = head / 2;
         Model m = model_new(c);
         Optimizer o = optimizer_new(&c);
         fill_with_noise(&m.weights, 1), fill_with_noise(&o.first, 2), fill_with_noise(&o.second, 3);
         m.weights.memory[0] = -0.0f, m.weights.memory[1] = 0x1p-149f, m.weights.memory[2] = 3.4028235e38f;
         Text state = {0};
         text_printf(&state, "{\"kind\": \"sft\", \"step\": 12, \"options\": {}}");
-        save_checkpoint(in_root("saved/in/a/new/folder"), &m, &o, NULL, NULL, &state, 12);   // made on the way
+        save_checkpoint(in_root("saved/in/a/new/folder"), &m, &o, NULL, NULL, &state, 12);   // all made
         Model n = load_model(in_root("saved/in/a/new/folder"));
         Optimizer p = load_optimizer(in_root("saved/in/a/new/folder"), &n.config, 12);
-        CHECK(n.config.tied == tied && (n.weights.unembedding == n.weights.embedding) == tied);
+        CHECK(c.scalar ? n.weights.score && !n.weights.unembedding
+                       : !n.weights.score && (n.weights.unembedding == n.weights.embedding) == tied);
         CHECK(!memcmp(&n.config, &c, sizeof c));
         CHECK(same_weights(&m.weights, &n.weights));
         CHECK(same_weights(&o.first, &p.first) && same_weights(&o.second, &p.second));
@@ -767,6 +785,131 @@ static void what_is_saved_is_loaded(void) {
         text_free(&a), text_free(&b), text_free(&state);
         model_free(&m), model_free(&n), optimizer_free(&o), optimizer_free(&p);
     }
+}
+
+// A reward model as transformers' Qwen3ForSequenceClassification has it: a linear layer without a bias from
+// the C = 6 numbers of a token to num_labels = 1, so `score.weight` is (1,6); no lm_head. Of several texts it
+// takes the score of each one's last token that is not pad_token_id, and that must not be 260,
+// <|assistant_end|>.
+static void reward_model_files(void) {
+    Config c = value_config(&crooked);
+    Model m = model_new(c);
+    fill_with_noise(&m.weights, 5);
+    save_checkpoint(in_root("reward"), &m, NULL, NULL, NULL, NULL, 7);
+    Json *config = json_read_file(in_root("reward/config.json")),
+         *tokens = json_read_file(in_root("reward/tokenizer_config.json"));
+    CHECK_TEXT(json_get(config, "architectures")->child->string, "Qwen3ForSequenceClassification");
+    CHECK_TEXT(json_get(config, "model_type")->string, "qwen3");
+    CHECK(json_get(config, "num_labels")->number == 1 && json_get(config, "pad_token_id")->number == 256);
+    CHECK_TEXT(json_get(tokens, "pad_token")->string, "<|bos|>");
+    json_free(config), json_free(tokens);
+
+    Text file = read_file(in_root("reward/model.safetensors"));
+    size_t length = (unsigned char)file.data[0] + 256u * (unsigned char)file.data[1], from, to;
+    char* header = allocate(length + 1, 1);
+    memcpy(header, file.data + 8, length);
+    const char* data = file.data + 8 + length;
+    int rows, cols, wrong = 0;
+    CHECK(find_entry(header, "score.weight", &rows, &cols, &from, &to) && rows == 1 && cols == 6);
+    for (int i = 0; i < 6; i++) wrong += float_at(data + from + 4 * i) != m.weights.score[i];
+    CHECK(wrong == 0 && to - from == 6 * 4 && !strstr(header, "lm_head"));
+    free(header), text_free(&file);
+
+    // a policy has none of this
+    make_checkpoint(in_root("policy"), &crooked, 5, 7);
+    config = json_read_file(in_root("policy/config.json"));
+    tokens = json_read_file(in_root("policy/tokenizer_config.json"));
+    CHECK_TEXT(json_get(config, "architectures")->child->string, "Qwen3ForCausalLM");
+    CHECK(!json_get(config, "num_labels") && !json_get(config, "pad_token_id") &&
+          !json_get(tokens, "pad_token"));
+    json_free(config), json_free(tokens);
+
+    // transformers names the labels instead of counting them
+    Text own = read_file(in_root("reward/config.json")),
+         other = replaced(&own, "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
+    put_file(in_root("reward/config.json"), other.data, other.length);
+    Model n = load_model(in_root("reward"));
+    CHECK(!memcmp(&n.config, &c, sizeof c) && same_weights(&m.weights, &n.weights));
+    text_free(&own), text_free(&other);
+    model_free(&m), model_free(&n);
+}
+
+// A file that does not say how it was built is taken for a policy.
+static void unnamed_architecture(void) {
+    make_checkpoint(in_root("unnamed"), &smallest, 3, 5);
+    Text config = read_file(in_root("unnamed/config.json"));
+    static const char* const to[] = {"\"architectures\": null", "\"architectures\": []", "\"x\": 0"};
+    for (int i = 0; i < 3; i++) {
+        Text other = replaced(&config, "\"architectures\": [\"Qwen3ForCausalLM\"]", to[i]);
+        put_file(in_root("unnamed/config.json"), other.data, other.length);
+        ENDS(load_all, in_root("unnamed"), 0, "");
+        text_free(&other);
+    }
+    text_free(&config);
+}
+
+static void load_value_of(const char* folder) {
+    Optimizer o;
+    load_value_model(&o, folder, &crooked, 12);
+}
+
+static void a_value_model_comes_back(void) {
+    with_value = 1;
+    make_checkpoint(in_root("valued"), &crooked, 3, 12);
+    with_value = 0;
+    Config vc = value_config(&crooked);
+    Optimizer o, expected = optimizer_new(&vc);
+    Model v = load_value_model(&o, in_root("valued"), &crooked, 12), w = model_new(vc);
+    fill_with_noise(&w.weights, 3 + 3);   // see make_checkpoint()
+    fill_with_noise(&expected.first, 3 + 4), fill_with_noise(&expected.second, 3 + 5);
+    CHECK(!memcmp(&v.config, &vc, sizeof vc) && same_weights(&v.weights, &w.weights));
+    CHECK(same_weights(&o.first, &expected.first) && same_weights(&o.second, &expected.second));
+    CHECK(o.step == 12);
+    model_free(&v), model_free(&w), optimizer_free(&o), optimizer_free(&expected);
+
+    // a policy's weights are no value model's, also with nothing to tell them apart but their head
+    copy_file(in_root("valued/value.safetensors"), in_root("valued/model.safetensors"));
+    ENDS(load_value_of, in_root("valued"), 2, "value.safetensors: the tensor score.weight is missing");
+}
+
+// What an earlier run has left in the folder does not outlive the next save, or a value model of that run
+// could be taken for one of this. Without an optimizer there is nothing to resume either.
+static void a_save_removes_what_it_does_not_have(void) {
+    static const char* const own[] = {"optimizer.safetensors", "trainer_state.json", "value.safetensors",
+                                      "value_optimizer.safetensors"};
+    Model m = model_new(crooked);
+    for (int kind = 0; kind < 3; kind++) {   // the second save: all, without a value model, weights alone
+        char path[PATH_SIZE];
+        with_value = 1;
+        make_checkpoint(in_root("reused"), &crooked, 3, 12);
+        with_value = kind == 0;
+        if (kind < 2) make_checkpoint(in_root("reused"), &crooked, 9, 12);
+        else save_checkpoint(in_root("reused"), &m, NULL, NULL, NULL, NULL, 12);
+        for (int i = 0; i < 4; i++) {
+            join_path(path, in_root("reused"), own[i]);
+            CHECK(file_exists(path) == (i < 2 ? kind < 2 : kind == 0));
+        }
+        with_value = 0;
+        if (kind) ENDS(load_value_of, in_root("reused"), 2, "has no value.safetensors: the run");
+    }
+    // Whoever is killed before the removal leaves a value model of another update behind: it is refused.
+    with_value = 1;
+    make_checkpoint(in_root("reused"), &crooked, 3, 11);
+    with_value = 0;
+    ENDS(load_value_of, in_root("reused"), 2, "belongs to update 11, trainer_state.json to update 12");
+    model_free(&m);
+}
+
+// Who needs a text or a token takes no reward model, and no model with other tokens.
+static void load_fitting(const char* folder) { load_fitting_model(folder); }
+static void models_that_do_not_fit(void) {
+    make_checkpoint(in_root("fits"), &(Config){VOCAB_SIZE, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0}, 3, 1);
+    ENDS(load_fitting, in_root("fits"), 0, "");
+    make_checkpoint(in_root("fits"), &(Config){VOCAB_SIZE, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 1}, 3, 1);
+    ENDS(load_fitting, in_root("fits"), 2, "holds a reward model: it gives scores and cannot write");
+    make_checkpoint(in_root("fits"), &smallest, 3, 1);
+    ENDS(load_fitting, in_root("fits"), 2, "has a vocabulary of 3 tokens; this tokenizer has 265");
+    ENDS(load_fitting, "", 2, "there is no checkpoint directory ''");
 }
 
 // Files of other programs: BF16 (the upper half of a float), entries in another order with a gap between
@@ -1051,6 +1194,14 @@ static void damaged_settings(void) {
         {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"yarn\"}", "rope_scaling"},
         {"\"qwen3\"", "\"llama\"", "the model type is \"llama\"; only \"qwen3\""},
         {"\"model_type\": \"qwen3\",", "", "the model type is \"unknown\""},
+        {"CausalLM", "TokenClassification", "the architecture is \"Qwen3ForTokenClassification\""},
+        {"CausalLM", "SequenceClassification", "gives 2 numbers per token"},   // transformers' usual number
+        {"CausalLM\"],", "SequenceClassification\"], \"num_labels\": 3,", "gives 3 numbers per token"},
+        {"CausalLM\"],", "SequenceClassification\"], \"num_labels\": [],", "\"num_labels\" is not a whole"},
+        {"CausalLM\"],", "SequenceClassification\"], \"id2label\": {\"0\": \"a\", \"1\": \"b\"},",
+         "gives 2 numbers per token"},
+        // a policy that calls itself a reward model
+        {"CausalLM\"],", "SequenceClassification\"], \"num_labels\": 1,", "tensor score.weight is missing"},
         {"{", "[", "config.json, line "},
     };
     for (size_t i = 0; i < sizeof config / sizeof *config; i++) {
@@ -1077,9 +1228,11 @@ static void damaged_settings(void) {
 
 static void missing_and_mixed_files(void) {
     static const char* const names[] = {"config.json", "model.safetensors", "optimizer.safetensors",
-                                        "trainer_state.json"};
+                                        "trainer_state.json", "value.safetensors",
+                                        "value_optimizer.safetensors"};
     char path[PATH_SIZE];
-    for (int i = 0; i < 4; i++) {
+    with_value = 1;
+    for (int i = 0; i < 6; i++) {
         make_checkpoint(in_root("broken"), &smallest, 3, 5);
         join_path(path, in_root("broken"), names[i]);
         remove(path);
@@ -1089,7 +1242,7 @@ static void missing_and_mixed_files(void) {
     // A save that is killed while it renames leaves some files of update 6 beside some of update 5. Whichever
     // they are, such a directory must not be resumed as if nothing had happened.
     make_checkpoint(in_root("later"), &smallest, 9, 6);
-    for (int i = 1; i < 4; i++) {
+    for (int i = 1; i < 6; i++) {
         make_checkpoint(in_root("broken"), &smallest, 3, 5);
         join_path(path, in_root("broken"), names[i]);
         char from[PATH_SIZE];
@@ -1097,6 +1250,7 @@ static void missing_and_mixed_files(void) {
         copy_file(path, from);
         ENDS(load_all, in_root("broken"), 2, "update 6");
     }
+    with_value = 0;
 }
 
 // =============================================================================================
@@ -1118,10 +1272,12 @@ static void save_later(const char* folder) { make_checkpoint(folder, &smallest, 
 static void a_failed_save_changes_nothing(void) {
     static const char* const names[] = {"config.json", "generation_config.json", "tokenizer.json",
                                         "tokenizer_config.json", "model.safetensors", "optimizer.safetensors",
+                                        "value.safetensors", "value_optimizer.safetensors",
                                         "trainer_state.json"};
+    with_value = 1;
     flushes = 0, renames = 0;
     make_checkpoint(in_root("kept"), &smallest, 3, 5);
-    CHECK(flushes >= 7 && renames >= 7);   // seven files
+    CHECK(flushes == 10 && renames == 10);   // nine files, and the list of them
     Text before = picture(in_root("kept")), largest = read_file(in_root("kept/tokenizer.json"));
     for (size_limit = 0; size_limit < (int)largest.length; size_limit += (int)largest.length / 12) {
         ENDS(save_with_little_room, in_root("kept"), 1, "cannot write");
@@ -1131,7 +1287,7 @@ static void a_failed_save_changes_nothing(void) {
     }
     // A full disk, at each of the files in turn: what is written to /dev/full finds "no space left on
     // device".
-    for (int i = 0; i < 7 && file_exists("/dev/full"); i++) {
+    for (int i = 0; i < 9 && file_exists("/dev/full"); i++) {
         char path[PATH_SIZE];
         snprintf(path, sizeof path, "%s/%s.tmp", in_root("kept"), names[i]);
         if (symlink("/dev/full", path)) CHECK(!"the link could be made");
@@ -1150,10 +1306,11 @@ static void a_failed_save_changes_nothing(void) {
     Text after = picture(in_root("kept"));
     CHECK(!same_text(&before, &after) && !holds_tmp(in_root("kept")));
     text_free(&before), text_free(&after), text_free(&largest);
+    with_value = 0;
 }
 
 // fails with status 1 unless weights, moments and number of updates are all of the save after update 5, or
-// all of the one after update 6
+// all of the one after update 6; the same for the value model
 static void load_killed(const char* folder) {
     Model m = load_model(folder), old = model_new(smallest);
     Optimizer first = optimizer_new(&smallest);
@@ -1163,11 +1320,20 @@ static void load_killed(const char* folder) {
     long step = state_from_json(folder, "sft", (Option[]){{0}});
     Optimizer o = load_optimizer(folder, &m.config, step);
     if (step != expected || !same_weights(&o.first, &first.first)) fail(1, "parts of two saves were mixed");
+    if (!with_value) return;
+    Config vc = value_config(&smallest);
+    Optimizer vo, value_first = optimizer_new(&vc);
+    Model v = load_value_model(&vo, folder, &m.config, step), value = model_new(vc);
+    fill_with_noise(&value.weights, expected == 5 ? 3 + 3 : 77 + 3);
+    fill_with_noise(&value_first.first, expected == 5 ? 3 + 4 : 77 + 4);
+    if (!same_weights(&v.weights, &value.weights) || !same_weights(&vo.first, &value_first.first))
+        fail(1, "value models of two saves were mixed");
 }
 
 // A process that is killed while it gives the files their names leaves files of two saves behind. What is
 // loaded then is all of one of them: of the old one until `complete` is there, and of the new one afterwards.
 static void a_killed_save_is_never_mixed(void) {
+    with_value = 1;
     renames = 0;
     save_later(in_root("killed"));
     int last = renames;
@@ -1189,6 +1355,7 @@ static void a_killed_save_is_never_mixed(void) {
     save_later(in_root("killed"));   // what was left behind is in nobody's way
     ENDS(load_killed, in_root("killed"), 0, "");
     CHECK(!holds_tmp(in_root("killed")));
+    with_value = 0;
 }
 
 // =============================================================================================
@@ -1444,6 +1611,171 @@ static void runs_that_cannot_be_resumed(void) {
     CHECK(!file_exists(in_root("never")));
 }
 
+static void copy_model(const char* to, const char* from) {   // the weights and what they are, no moments
+    static const char* const names[] = {"config.json", "model.safetensors"};
+    char x[PATH_SIZE], y[PATH_SIZE];
+    make_folder(to);
+    for (int i = 0; i < 2; i++) join_path(x, to, names[i]), join_path(y, from, names[i]), copy_file(x, y);
+}
+
+// --model takes the weights and the sizes, and nothing else: the run begins with update 0 and moments of 0.
+#define FROM "--data=@tiny.jsonl|--threads=1|--batch-size=3|--warmup-steps=2|--model=@start"
+static void a_run_from_a_model(void) {
+    CHECK(train_status(TINY "|--out=@start") == 0);
+    // with a learning rate of 0 the weights stay as they are
+    CHECK(train_status(FROM "|--steps=1|--lr=0|--out=@still") == 0);
+    Model start = load_model(in_root("start")), still = load_model(in_root("still"));
+    CHECK(same_weights(&start.weights, &still.weights));
+    CHECK(!memcmp(&start.config, &still.config, sizeof(Config)) && start.config.width == 8);
+    model_free(&start), model_free(&still);
+
+    // the moments of the nine updates behind it play no part: without their file it is the same run
+    CHECK(train_status(FROM "|--steps=7|--out=@from") == 0);
+    remove(in_root("start/optimizer.safetensors")), remove(in_root("start/trainer_state.json"));
+    CHECK(train_status(FROM "|--steps=7|--out=@again") == 0);
+    same_run(__LINE__, in_root("from"), in_root("again"));
+    Json* state = json_read_file(in_root("again/trainer_state.json"));
+    CHECK(json_get(state, "step")->number == 7);
+    CHECK_TEXT(json_get(json_get(state, "options"), "model")->string, in_root("start"));
+    CHECK_TEXT(json_get(json_get(state, "options"), "width")->string, "8");
+    json_free(state);
+
+    // it is resumed bit for bit, whether the model it began with is still there, is another one, or is gone
+    for (int kind = 0; kind < 3; kind++) {
+        remove_folder(in_root("parts"));
+        remove_folder(in_root("start"));
+        copy_model(in_root("start"), in_root("still"));
+        press_at = 3;
+        CHECK(train_status(FROM "|--steps=7|--out=@parts") == 130);
+        press_at = 0;
+        if (kind == 1) make_checkpoint(in_root("start"), &smallest, 3, 5);
+        if (kind == 2) remove_folder(in_root("start"));
+        CHECK(train_status("--resume=@parts|--threads=1") == 0);
+        same_run(__LINE__, in_root("from"), in_root("parts"));
+    }
+
+    // a model of another program, whose norm_eps and rope_theta no option has: resumed all the same
+    copy_model(in_root("start"), in_root("still"));
+    Text config = read_file(in_root("start/config.json")),
+         eps = replaced(&config, "\"rms_norm_eps\": 9.99999997e-07", "\"rms_norm_eps\": 1e-4"),
+         both = replaced(&eps, "\"rope_theta\": 10000", "\"rope_theta\": 5e8");
+    put_file(in_root("start/config.json"), both.data, both.length);
+    CHECK(train_status(FROM FLAT "|--steps=4|--out=@theirs") == 0);
+    CHECK(train_status(FROM FLAT "|--steps=2|--out=@halves") == 0);
+    CHECK(train_status("--resume=@halves|--steps=4|--threads=1") == 0);
+    same_run(__LINE__, in_root("theirs"), in_root("halves"));
+    text_free(&config), text_free(&eps), text_free(&both);
+}
+
+static void models_that_no_run_starts_from(void) {
+    CHECK(train_status(TINY "|--out=@start") == 0);
+    make_checkpoint(in_root("few"), &smallest, 3, 5);
+    Config c = load_model(in_root("start")).config;
+    c.scalar = 1;
+    make_checkpoint(in_root("scores"), &c, 3, 5);
+    Text before = picture(in_root("start"));
+    static const struct { const char *options, *words; } bad[] = {
+        {"--model=@nowhere", "there is no checkpoint directory '"},
+        {"--model=", "there is no checkpoint directory ''"},   // an empty variable of the shell, perhaps
+        {"--model=@few", "has a vocabulary of 3 tokens"},
+        {"--model=@scores", "holds a reward model"},
+        {"--model=@start|--width=16", "--width is 8 for the model in "},
+        {"--model=@start|--width=96", "not 96; leave it out"},   // 96 is what is usual, but it was given
+        {"--model=@start|--width=8|--tied=0", "--tied is 1 for the model in "},
+        {"--model=@start|--rope-theta=500", "--rope-theta is 10000 for the model in "},
+        {"--model=@start|--context=128", "--context is 256 for the model in "},
+        {"--model=@start|--out=@start", "over the model in "},
+        {"--model=@start|--out=@few/../start/", "try another --out"},
+        {"--model=@start|--resume=@start", "--model starts a run and --resume goes on with one"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[500];
+        snprintf(line, sizeof line, "--data=@tiny.jsonl|--steps=20|--out=@never|%s", bad[i].options);
+        ENDS(run_training, line, 2, bad[i].words);
+    }
+    CHECK(!file_exists(in_root("never")));
+    Text after = picture(in_root("start"));
+    CHECK(same_text(&before, &after));
+    text_free(&before), text_free(&after);
+    // a size that agrees may be given
+    CHECK(train_status(FROM "|--steps=1|--out=@agrees|--width=8") == 0);
+}
+
+// Which updates are followed by a line (l) and by a save (s). Ctrl-C comes in update number `press`; 0 is
+// never.
+static const char* schedule(long step, long steps, int log_every, int save_every, int press) {
+    static char text[200];
+    size_t n = 0;
+    updates_seen = 0, press_at = press;
+    Run r = run_begin(in_root("run"), in_root("run"), "step", step, steps, log_every, save_every);
+    while (run_goes_on(&r)) {
+        run_count(&r, 1.0, 1.0);
+        int logs = run_logs(&r), saves = run_saves(&r);
+        n += (size_t)snprintf(text + n, sizeof text - n, " %ld%s%s", r.step, logs ? "l" : "",
+                              saves ? "s" : "");
+    }
+    CHECK(r.stop == (press > 0));
+    press_at = 0, stop_asked = 0;
+    close_metrics(r.metrics);
+    return text;
+}
+
+static void begin_a_finished_run(const char* resume) {
+    run_begin(in_root("run"), *resume ? resume : NULL, "step", 3, 3, 1, 0);
+}
+static void begin_a_run_past_its_end(const char* resume) {
+    run_begin(in_root("run"), resume, "step", 4, 3, 1, 0);
+}
+static void count_loss(const char* loss) {
+    Run r = run_begin(in_root("run"), NULL, "step", 0, 3, 1, 0);
+    run_count(&r, strtod(loss, NULL), 1.0);
+}
+static void count_norm(const char* norm) {
+    Run r = run_begin(in_root("run"), NULL, "step", 0, 3, 1, 0);
+    run_count(&r, 1.0, strtod(norm, NULL));
+}
+
+// Lines and saves come at every multiple and after the last update, also when Ctrl-C has made it the last; 0
+// is never but at the end. What is counted are the updates of the whole run, not of this process.
+static void lines_and_saves(void) {
+    CHECK_TEXT(schedule(0, 7, 3, 0, 0), " 1 2 3l 4 5 6l 7ls");
+    CHECK_TEXT(schedule(0, 7, 3, 2, 0), " 1 2s 3l 4s 5 6ls 7ls");
+    CHECK_TEXT(schedule(0, 6, 3, 2, 0), " 1 2s 3l 4s 5 6ls");
+    CHECK_TEXT(schedule(0, 3, 1, 1, 0), " 1ls 2ls 3ls");
+    CHECK_TEXT(schedule(0, 3, 100, 100, 0), " 1 2 3ls");
+    CHECK_TEXT(schedule(4, 7, 3, 2, 0), " 5 6ls 7ls");
+    CHECK_TEXT(schedule(6, 7, 3, 2, 0), " 7ls");
+    CHECK_TEXT(schedule(0, 7, 3, 0, 2), " 1 2ls");
+    CHECK_TEXT(schedule(0, 7, 3, 0, 1), " 1ls");
+    CHECK_TEXT(schedule(0, 2, 3, 0, 2), " 1 2ls");
+    ENDS(begin_a_finished_run, "old", 2, "the run in old is finished: 3 of 3 updates are done");
+    ENDS(begin_a_finished_run, "", 2, "/run is finished: 3 of 3 updates are done");
+    ENDS(begin_a_run_past_its_end, "old", 2, "4 of 3 updates are done; ask for a larger number");
+    ENDS(count_loss, "1.5", 0, "");
+    ENDS(count_loss, "nan", 1, "the loss is not a number after update 0; try a smaller --lr");
+    ENDS(count_norm, "inf", 1, "the loss is not a number after update 0");
+}
+
+static void run_aloud(const char* words) {   // what it prints stands in Ending.said
+    dup2(2, 1);
+    setvbuf(stdout, NULL, _IONBF, 0);   // run_training() ends without emptying a buffer
+    run_training(words);
+}
+
+// How to go on, unless there is nothing left to do.
+static void the_last_words_of_a_stopped_run(void) {
+    updates_seen = 0, press_at = 2;
+    Ending e = ending_of(run_aloud, TINY "|--steps=3|--out=@words");
+    CHECK(e.status == 130);
+    CHECK(strstr(e.said, "stopped after update 2 and saved; go on with: ./train_gpt --resume "));
+    e = ending_of(run_aloud, TINY "|--steps=2|--out=@words");
+    CHECK(e.status == 130 && strstr(e.said, "stopped after the last update, 2, and saved in "));
+    CHECK(!strstr(e.said, "go on with"));
+    press_at = 0;
+    e = ending_of(run_aloud, TINY "|--steps=2|--out=@words");
+    CHECK(e.status == 0 && !strstr(e.said, "stopped") && strstr(e.said, "\nsaved "));
+}
+
 // A real Ctrl-C from outside, at a moment that nobody chose.
 static void ctrl_c(void) {
     pid_t child = fork();
@@ -1497,6 +1829,11 @@ int main(void) {
     RUN(the_files_of_data);
     RUN(safetensors_by_hand);
     RUN(what_is_saved_is_loaded);
+    RUN(reward_model_files);
+    RUN(unnamed_architecture);
+    RUN(a_value_model_comes_back);
+    RUN(a_save_removes_what_it_does_not_have);
+    RUN(models_that_do_not_fit);
     RUN(files_of_others);
     RUN(tokenizer_file);
     RUN(cut_or_changed_anywhere);
@@ -1509,6 +1846,10 @@ int main(void) {
     RUN(options_that_are_wrong);
     RUN(a_resumed_run_is_the_same_run);
     RUN(runs_that_cannot_be_resumed);
+    RUN(a_run_from_a_model);
+    RUN(models_that_no_run_starts_from);
+    RUN(lines_and_saves);
+    RUN(the_last_words_of_a_stopped_run);
     RUN(ctrl_c);
     remove_folder(root);
     return check_failed != 0;

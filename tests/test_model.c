@@ -330,7 +330,7 @@ static void test_reference(void) {
     // of tensor_list(), is 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To
     // 1e-5" is meant relative to the largest magnitude of the tensor: a single element may be small
     // because large terms cancel.
-    Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f});
+    Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f, 0});
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
@@ -388,9 +388,12 @@ static void test_reference(void) {
 
 static void test_tensors_cover_the_weights(void) {
     // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding
-    // and the norms.
-    for (int tied = 0; tied < 2; tied++) {
-        Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f};
+    // and the norms; what the head has of its own is at the end. Heads: an unembedding, a tied one, a score,
+    // and a score where the body comes from a tied model.
+    for (int head = 0; head < 4; head++) {
+        int tied = head % 2, scalar = head / 2;
+        size_t own = scalar ? 10 : tied ? 0 : 130;   // C = 10; V C = 13 * 10
+        Config c = {13, 8, 3, 10, 6, 2, 4, 7, tied, 100.0f, 1e-6f, scalar};
         Weights w = weights_new(&c);
         int count = tensor_count(&c), once = 1, sorted = 1;
         Tensor* list = allocate((size_t)count, sizeof(Tensor));
@@ -406,11 +409,15 @@ static void test_tensors_cover_the_weights(void) {
         for (size_t i = 0; i < w.count; i++) once &= w.memory[i] == 1.0f;
         CHECK(once);
         CHECK(sorted);
-        CHECK((w.embedding == w.unembedding) == tied);
+        CHECK(scalar ? !w.unembedding : (w.embedding == w.unembedding) == tied);
+        CHECK(scalar ? w.score == w.memory + w.count - own : !w.score);
+        CHECK(count == 2 + 3 * 11 + (own > 0));
+        CHECK(!own || !strcmp(list[count - 1].name, scalar ? "score.weight" : "lm_head.weight"));
         // by hand: embedding 13 * 10, final norm 10, three layers of norms 10 + 10 + 4 + 4 and matrices
-        // 10 * (6 + 2 * 2) * 4 = 400, 24 * 10 = 240, 10 * 14 = 140, 7 * 10 = 70; untied another 130
+        // 10 * (6 + 2 * 2) * 4 = 400, 24 * 10 = 240, 10 * 14 = 140, 7 * 10 = 70; and the head's own
         CHECK(w.undecayed == 130 + 10 + 3 * 28);
-        CHECK(w.count == 224 + 3 * (400 + 240 + 140 + 70) + (tied ? 0 : 130));
+        CHECK(head_count(&c) == own);
+        CHECK(w.count == 224 + 3 * (400 + 240 + 140 + 70) + own);
         free(list);
         weights_free(&w);
     }
@@ -419,7 +426,7 @@ static void test_tensors_cover_the_weights(void) {
 static void test_model_init(void) {
     // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the
     // embedding 0.02
-    Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f};
+    Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f, 0};
     Model m = model_new(c), again = model_new(c);
     model_init(&m, 1), model_init(&again, 1);
     CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
@@ -440,9 +447,82 @@ static void test_model_init(void) {
     model_free(&m), model_free(&again);
 }
 
+// ---- the scalar head
+
+// C = 2, and the two matrices that write to the residual stream are 0: the final norm sees the embedding.
+//     token 0: (1,-1), mean square 1:                  (1,-1)
+//     token 1: (3,4), mean square (9 + 16)/2 = 12.5:   (3,4) / sqrt(12.5) = (0.8485281, 1.1313708)
+// The norm's weights (1,2) and the score (0.5,-1) make of them
+//     0.5 * 1 + 1 * 2 = 2.5      and      0.5 * 0.8485281 - 1 * 2 * 1.1313708 = -1.8384776
+static void test_scalar_by_hand(void) {
+    Model m = model_new((Config){2, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-12f, 1});
+    Batch b = {0};
+    model_init(&m, 1);
+    memset(m.weights.layer[0].out, 0, 4 * sizeof(float));
+    memset(m.weights.layer[0].down, 0, 4 * sizeof(float));
+    memcpy(m.weights.embedding, (float[]){1, -1, 3, 4}, 4 * sizeof(float));
+    memcpy(m.weights.norm, (float[]){1, 2}, 2 * sizeof(float));
+    memcpy(m.weights.score, (float[]){0.5f, -1}, 2 * sizeof(float));
+    batch_add(&b, (int[]){0, 1, 0, 1}, (int[]){0, -1, -1, 0}, 4, -1);   // scored: the first and the last
+    model_scalar_forward(&m, &b);
+    CHECK(b.M == 2);
+    CHECK_NEAR(m.acts.scalar[0], 2.5, 1e-6);
+    CHECK_NEAR(m.acts.scalar[1], -1.8384776, 1e-6);
+    // which tokens the targets are makes no difference
+    float before[2] = {m.acts.scalar[0], m.acts.scalar[1]};
+    batch_clear(&b);
+    batch_add(&b, (int[]){0, 1, 0, 1}, (int[]){1, -1, -1, 1}, 4, -1);
+    model_scalar_forward(&m, &b);
+    CHECK(same_bits(m.acts.scalar, before, 2));
+    model_free(&m), batch_free(&b);
+}
+
+// The body of a policy and that of a scalar model of the same sizes are the same block of numbers: the first
+// ones lie where the policy's lie, are drawn alike, and give the same hidden states. So a reward model can
+// take over a policy's body with one memcpy.
+static void test_scalar_has_the_same_body(void) {
+    for (int tied = 0; tied < 2; tied++) {
+        Config c = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, tied, 100.0f, 1e-6f, 0};
+        Model policy = model_new(c);
+        c.scalar = 1;
+        Model scalar = model_new(c);
+        size_t body = policy.weights.count - head_count(&policy.config);
+        CHECK(body == scalar.weights.count - head_count(&scalar.config) && head_count(&scalar.config) == 12);
+        Tensor p[32], s[32];
+        tensor_list(p, &policy.weights, &policy.config), tensor_list(s, &scalar.weights, &scalar.config);
+        for (int k = 0; k < 2 + 2 * 11; k++)
+            CHECK(!strcmp(p[k].name, s[k].name) &&
+                  p[k].data - policy.weights.memory == s[k].data - scalar.weights.memory);
+        model_init(&policy, 5), model_init(&scalar, 5);
+        CHECK(same_bits(policy.weights.memory, scalar.weights.memory, body));
+        CHECK(same_bits(scalar.weights.score, (float[12]){0}, 12));   // 0, and not -0
+
+        // score 0 says 0 to everything; otherwise it says hidden . score
+        Batch b = {0};
+        batch_add(&b, (int[]){1, 2, 3, 4}, (int[]){-1, 3, 4, 5}, 4, -1);
+        batch_add(&b, (int[]){7, 8}, (int[]){-1, 9}, 2, 0);
+        model_forward(&policy, &b), model_scalar_forward(&scalar, &b);
+        CHECK(same_bits(policy.acts.hidden, scalar.acts.hidden, 4 * 12));
+        CHECK(same_bits(scalar.acts.scalar, (float[4]){0}, 4));
+        fill_normal(scalar.weights.score, 12, 9);
+        model_scalar_forward(&scalar, &b);
+        for (int i = 0; i < 4; i++) {
+            double sum = 0.0;
+            for (int j = 0; j < 12; j++)
+                sum += (double)scalar.acts.hidden[i * 12 + j] * (double)scalar.weights.score[j];
+            CHECK_NEAR(scalar.acts.scalar[i], sum, 1e-6);
+        }
+        // no logits, no probabilities: for 16 tokens 2 * 16 * 265 numbers less
+        Activations a = {0};
+        CHECK(activations_layout(&a, &policy.config, 16, NULL) -
+                  activations_layout(&a, &scalar.config, 16, NULL) == 2 * 16 * 265);
+        model_free(&policy), model_free(&scalar), batch_free(&b);
+    }
+}
+
 static void test_rope_table(void) {
     // position 3, pair 1 of D = 4, theta 100: angle 3 * 100^(-2/4) = 0.3
-    Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f};
+    Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f, 0};
     float cosine[16], sine[16];
     rope_table(cosine, sine, &c);
     CHECK(cosine[0] == 1.0f && sine[0] == 0.0f);
@@ -469,7 +549,7 @@ static void test_batch(void) {
     batch_free(&b);
 }
 
-static const Config tiny = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, 1, 100.0f, 1e-6f};
+static const Config tiny = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, 1, 100.0f, 1e-6f, 0};
 
 static void forward_of(const int* ids, const int* targets, int n) {
     Model m = model_new(tiny);
@@ -596,7 +676,7 @@ static void test_tasks(void) {
 // them.
 enum { CONTEXT = 96 };
 static Model decoding_model(int context) {
-    Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f});
+    Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f, 0});
     model_init(&m, 7);
     static const int loud[] = {48, 49, 50, 61, 97, 98, 99, 100, 101, 195, PYTHON_END, ASSISTANT_END};
     Rng rng = {9};
@@ -1017,7 +1097,7 @@ static void test_kth_largest(void) {
 // =============================================================================================
 
 static const AdamOptions adam = {0.9f, 0.95f, 1e-8f, 0.1f};
-static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f};
+static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f, 0};
 
 enum { TOY = 6 };
 static void make_toy_set(Tokens* set, const Tokens** list) {
@@ -1187,6 +1267,8 @@ int main(void) {
     RUN(test_reference);
     RUN(test_tensors_cover_the_weights);
     RUN(test_model_init);
+    RUN(test_scalar_by_hand);
+    RUN(test_scalar_has_the_same_body);
     RUN(test_rope_table);
     RUN(test_batch);
     RUN(test_nothing_scored);

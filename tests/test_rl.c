@@ -5,7 +5,7 @@ static void add_text(Tokens* t, const char* text) { tokens_add_text(t, text, str
 
 // a model small enough for a test; its vocabulary is the real one
 static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f});
+    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
     model_init(&m, seed);
     return m;
 }
