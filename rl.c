@@ -3787,20 +3787,28 @@ double pass_at_k(int n, int correct, int k) {
     return 1.0 - none;
 }
 
+// The k after this one on the ladder 1, f, f^2, ... that ends with n itself; 0 = that was the last.
+static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
+
 typedef struct {
     int questions, samples;
     double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
-    double squares;                 // sum over the questions of (share of right answers)^2
-    double low, high;               // 95% interval of pass@1
+    double* squares;                // (samples) sums over the questions of their pass@k squared
+    double *low, *high;             // (samples) 95% intervals of pass@k
     double tool_rate, format_rate, length;
 } Evaluation;
 
 static Evaluation evaluation_new(int samples) {
-    return (Evaluation){.samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+    size_t n = (size_t)samples;
+    return (Evaluation){.samples = samples,
+                        .pass = allocate(n, sizeof(double)),
+                        .squares = allocate(n, sizeof(double)),
+                        .low = allocate(n, sizeof(double)),
+                        .high = allocate(n, sizeof(double))};
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass);
+    free(e->pass), free(e->squares), free(e->low), free(e->high);
     *e = (Evaluation){0};
 }
 
@@ -3815,19 +3823,28 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
+// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares.
+static double mean_rate(double* low, double* high, double sum, double squares, int n) {
+    double mean = sum / n;
+    rate_interval(low, high, mean, n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0, n);
+    return mean;
+}
+
 // One more question, with n >= samples answers, of which `right` are right.
 static void evaluation_add(Evaluation* e, int n, int right) {
-    for (int k = 1; k <= e->samples; k++) e->pass[k - 1] += pass_at_k(n, right, k);
-    e->squares += pow((double)right / n, 2);
+    for (int k = 1; k <= e->samples; k++) {
+        double rate = pass_at_k(n, right, k);
+        e->pass[k - 1] += rate;
+        if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
+        e->squares[k - 1] += pow(rate, 2);
+    }
     e->questions++;
 }
 
-// Turns the sums into means, and finds the interval.
+// Turns the sums into means, and finds the intervals.
 static void evaluation_finish(Evaluation* e) {
-    int n = e->questions;
-    for (int k = 0; k < e->samples; k++) e->pass[k] /= n;
-    rate_interval(&e->low, &e->high, e->pass[0],
-                  n > 1 ? (e->squares - n * e->pass[0] * e->pass[0]) / (n - 1) : 0.0, n);
+    for (int k = 0; k < e->samples; k++)
+        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions);
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
@@ -7011,8 +7028,12 @@ static int command_train(int argc, char** argv) {
 
 static void print_pass_rates(const Evaluation* e) {
     const char* first = e->samples == 1 ? "accuracy" : "pass@1";
-    printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", first, e->pass[0], e->low, e->high);
-    for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        char name[24];
+        snprintf(name, sizeof name, "pass@%d", k);
+        printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", k == 1 ? first : name, e->pass[k - 1],
+               e->low[k - 1], e->high[k - 1]);
+    }
 }
 
 static void print_evaluation(const Evaluation* e, const char* reward) {
@@ -7321,19 +7342,23 @@ static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, i
 }
 
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
+    int last = e->samples - 1;
     text_printf(out,
                 "  \"%s\": {\"pass_at_1\": %.4f, \"pass_at_1_low\": %.4f, \"pass_at_1_high\": %.4f, \"k\": "
-                "%d, \"pass_at_k\": %.4f, \"tool_rate\": %.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
-                name, e->pass[0], e->low, e->high, e->samples, e->pass[e->samples - 1], e->tool_rate,
-                e->format_rate, e->length);
+                "%d, \"pass_at_k\": %.4f, \"pass_at_k_low\": %.4f, \"pass_at_k_high\": %.4f, \"tool_rate\": "
+                "%.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
+                name, e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last],
+                e->high[last], e->tool_rate, e->format_rate, e->length);
 }
 
 static void print_before_after(const Evaluation* a, const Evaluation* b) {
     printf("\n%d held-out questions, %d answers to each:\n\n  %-34s %10s %10s\n", a->questions, a->samples,
            "", "before RL", "after RL");
-    printf("  %-34s %10.3f %10.3f\n", "pass@1", a->pass[0], b->pass[0]);
-    printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low, a->high, b->low, b->high);
-    printf("  pass@%-29d %10.3f %10.3f\n", a->samples, a->pass[a->samples - 1], b->pass[b->samples - 1]);
+    for (int k = 1; k; k = next_k(k, a->samples, a->samples)) {
+        printf("  pass@%-29d %10.3f %10.3f\n", k, a->pass[k - 1], b->pass[k - 1]);
+        printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low[k - 1], a->high[k - 1],
+               b->low[k - 1], b->high[k - 1]);
+    }
     printf("  %-34s %10.3f %10.3f\n", "answers that used the calculator", a->tool_rate, b->tool_rate);
     printf("  %-34s %10.3f %10.3f\n", "answers in the rewarded format", a->format_rate, b->format_rate);
     printf("  %-34s %10.1f %10.1f\n", "mean length, tokens", a->length, b->length);
