@@ -3849,6 +3849,17 @@ static void evaluation_finish(Evaluation* e) {
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
 
+// `samples` answers to each of the questions from .. from + count - 1, which draw from streams of their own:
+// an answer is the same in whatever pieces the questions are taken.
+static Rollout* answer_questions(Model* m, const Questions* q, int from, int count, int samples,
+                                 SampleOptions sample, uint64_t seed) {
+    Tokens* prompts = allocate((size_t)count, sizeof(Tokens));
+    for (int i = 0; i < count; i++) prompts[i] = q->list[from + i].prompt;
+    Rollout* rollouts = generate(m, prompts, count, samples, sample, tool_calculator, seed, (uint64_t)from);
+    free(prompts);
+    return rollouts;
+}
+
 // Samples `samples` answers to each of the first `count` questions and grades them.
 static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
                                  const RewardKind* kind, uint64_t seed) {
@@ -3859,9 +3870,7 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
           *advantage = allocate((size_t)samples, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
-        Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
-        for (int i = 0; i < B; i++) prompts[i] = q->list[from + i].prompt;
-        Rollout* rollouts = generate(m, prompts, B, samples, sample, tool_calculator, seed, (uint64_t)from);
+        Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         for (int i = 0; i < B; i++) {
             Group g = judge_group(reward, advantage, rollouts + i * samples, samples, q->list[from + i].truth,
                                   kind);
@@ -3869,7 +3878,6 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
             e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
         }
         rollouts_free(rollouts, B * samples);
-        free(prompts);
     }
     double n = (double)count * samples;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n;
@@ -3891,6 +3899,25 @@ static int majority_vote(const char* const* answers, int n) {
         if (votes > best_votes) best = i, best_votes = votes;
     }
     return best;
+}
+
+// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
+// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
+// over is not used. *none (out): the share of groups in which nobody voted; these are not right. With fewer
+// answers than votes there is no group, and both are 0.
+//
+// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
+// two votes are as good as one, except that the second can speak when the first is silent.
+static double vote_accuracy(double* none, const char* const* answers, int n, int votes, const char* truth) {
+    int groups = votes > 0 ? n / votes : 0, right = 0, silent = 0;
+    for (int g = 0; g < groups; g++) {
+        const char* const* group = answers + (size_t)g * votes;
+        int winner = majority_vote(group, votes);
+        silent += winner < 0;
+        right += winner >= 0 && answers_equal(group[winner], truth);
+    }
+    *none = groups ? (double)silent / groups : 0.0;
+    return groups ? (double)right / groups : 0.0;
 }
 
 // How often the vote of n answers is right when each is right with probability p and wrong answers are spread
@@ -6815,6 +6842,22 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
+// Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
+// To be called before the work, so that a bad name costs no minutes; write_file() afterwards.
+static const char* out_file(char folder[PATH_SIZE], const char* path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    FileSet* files = NULL;
+    struct stat info;
+    if (!*name || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
+    if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
+        fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
+    int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
+    snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
+    make_folder(folder);
+    return name;
+}
+
 // ---- options of all commands that use a model
 
 enum { RL_OPTIONS = 40 };
@@ -7062,6 +7105,156 @@ static int command_eval(int argc, char** argv) {
         evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl vote: many answers instead of training
+
+typedef struct {                 // of a ladder of 1, 2, 4, ... votes; sums over the questions, then means
+    int votes;
+    double right, squares;       // share of right votes, and its square
+    double low, high;            // 95% interval of the share
+    double none, lenient;        // share without any vote; share of right votes when read leniently
+} Rung;
+
+enum { RUNGS = 16 };             // 1, 2, 4, ... 4096 are 13
+
+typedef struct {
+    Rung rung[RUNGS];
+    int rungs;
+    Evaluation pass;             // of the same answers
+    double prompt;               // tokens of a question's prompt, the mean
+    double seconds;              // that sampling took, all questions together
+} Ladder;
+
+// What each of K rollouts votes for: the answer in the rewarded format, "" = none. A lenient vote then takes
+// a box or the last number instead, as a person would who reads the answer.
+static void read_votes(char** strict, char** lenient, const Rollout* r, int K, const RewardKind* kind) {
+    char answer[MAX_ANSWER + 1];
+    for (int k = 0; k < K; k++) {
+        Text text = rollout_text(&r[k]);
+        int found = kind->format(text.data, answer, sizeof answer);
+        strict[k] = copy_text(found ? answer : "");
+        int how = found ? 1 : extract_lenient(text.data, answer, sizeof answer);
+        lenient[k] = copy_text(how == 1 || how == 2 ? answer : "");                 // 3 is the whole text
+        text_free(&text);
+    }
+}
+
+static void vote_on_question(Ladder* l, const Rollout* r, int K, const char* truth, const RewardKind* kind) {
+    char **strict = allocate((size_t)K, sizeof(char*)), **lenient = allocate((size_t)K, sizeof(char*));
+    read_votes(strict, lenient, r, K, kind);
+    for (Rung* rung = l->rung; rung < l->rung + l->rungs; rung++) {
+        double none, right = vote_accuracy(&none, (const char* const*)strict, K, rung->votes, truth);
+        rung->right += right, rung->squares += right * right, rung->none += none;
+        rung->lenient += vote_accuracy(&none, (const char* const*)lenient, K, rung->votes, truth);
+    }
+    for (int k = 0; k < K; k++) free(strict[k]), free(lenient[k]);
+    free(strict), free(lenient);
+}
+
+// Samples K answers to each of the first `count` questions, as evaluate_model() does, and lets them vote.
+static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
+    int K = o->num_samples, count = min_int(o->eval_examples, q->count), together = max_int(1, EVAL_ROWS / K);
+    const RewardKind* kind = find_reward(o->reward);
+    Ladder l = {.pass = evaluation_new(K)};
+    for (int k = 1; k; k = next_k(k, 2, K)) l.rung[l.rungs++].votes = k;
+    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
+    for (int from = 0; from < count; from += together) {
+        int B = min_int(together, count - from);
+        double begin = seconds_now();
+        Rollout* r = answer_questions(m, q, from, B, K, o->sample, o->seed + 2);
+        l.seconds += seconds_now() - begin;
+        for (int i = 0; i < B; i++) {
+            const Question* question = &q->list[from + i];
+            Group g = judge_group(reward, advantage, r + (size_t)i * K, K, question->truth, kind);
+            evaluation_add(&l.pass, K, g.right);
+            vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
+            l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
+        }
+        rollouts_free(r, B * K);
+    }
+    evaluation_finish(&l.pass);
+    l.pass.length /= (double)count * K, l.prompt /= count;
+    for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
+        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count);
+        rung->none /= count, rung->lenient /= count;
+    }
+    free(reward), free(advantage);
+    return l;
+}
+
+// Tokens of one question that go through the model for so many votes: the prompt once, and the answers.
+static double model_tokens(const Ladder* l, int votes) { return l->prompt + votes * l->pass.length; }
+
+static double rung_seconds(const Ladder* l, const Rung* rung) {
+    return l->seconds / l->pass.questions * model_tokens(l, rung->votes) / model_tokens(l, l->pass.samples);
+}
+
+static void print_ladder(const Ladder* l, const char* reward) {
+    const Rung *first = l->rung, *last = l->rung + l->rungs - 1;
+    printf("%d questions x %d samples, reward %s\n\n", l->pass.questions, l->pass.samples, reward);
+    printf("  votes accuracy  95%% interval no vote lenient  pass@n   tokens      ms   cost\n");
+    for (const Rung* rung = first; rung <= last; rung++)
+        printf("%7d %8.4f %.4f-%.4f %7.1f %7.4f %7.4f %8.1f %7.2f %6.2f\n", rung->votes, rung->right,
+               rung->low, rung->high, rung->none * l->pass.questions, rung->lenient,
+               l->pass.pass[rung->votes - 1], rung->votes * l->pass.length, 1e3 * rung_seconds(l, rung),
+               model_tokens(l, rung->votes) / model_tokens(l, 1));
+    printf("\n"
+           "  accuracy  of the majority; mean over all disjoint groups of so many samples\n"
+           "  no vote   questions without any answer in the rewarded format, which count as\n"
+           "            wrong; mean over the groups\n"
+           "  lenient   accuracy if answers outside the format vote too: with their box or\n"
+           "            else their last number\n"
+           "  pass@n    at least one of so many answers is rewarded: the ceiling of accuracy\n"
+           "  tokens    generated for a question\n"
+           "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
+           "            measured by itself, but in proportion to the tokens through the\n"
+           "            model: the prompt, %.1f of them, once, and the answers\n"
+           "  cost      tokens through the model, in units of one vote\n",
+           l->seconds, l->prompt);
+    if (last == first) return;
+    printf("\n%d votes instead of one: accuracy %.4f -> %.4f, cost x %.1f.\n", last->votes, first->right,
+           last->right, model_tokens(l, last->votes) / model_tokens(l, 1));
+}
+
+static void append_ladder(Text* csv, const Ladder* l) {
+    text_printf(csv, "votes,accuracy,low,high,pass_at_n,tokens,seconds\n");
+    for (const Rung* rung = l->rung; rung < l->rung + l->rungs; rung++)
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", rung->votes, rung->right, rung->low,
+                    rung->high, l->pass.pass[rung->votes - 1], rung->votes * l->pass.length,
+                    rung_seconds(l, rung));
+}
+
+static int command_vote(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    char folder[PATH_SIZE];
+    const char *out = NULL, *name = NULL;
+    o.eval_examples = 256;
+    int n = sampling_options(options, &o);
+    evaluation_options(options + n, &o);
+    while (options[n].name) n++;
+    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the table", 0, 0};
+    if (asked_for_help(argc, argv, "vote - the majority of many answers: what is gained without training",
+                       "./rl vote [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+    if (out) name = out_file(folder, out);
+    Ladder l = climb_ladder(&m, &q, &o);
+    print_ladder(&l, o.reward);
+    if (out) {
+        Text csv = {0};
+        append_ladder(&csv, &l);
+        write_file(folder, name, &csv);
+        printf("\nwrote %s\n", out);
+        text_free(&csv);
+    }
+    evaluation_free(&l.pass), questions_free(&q), model_free(&m);
     return 0;
 }
 
@@ -7336,9 +7529,7 @@ static int command_sample(int argc, char** argv) {
 // ---- ./rl run: the whole story
 
 static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, int count) {
-    Tokens prompts[8];
-    for (int i = 0; i < count; i++) prompts[i] = q->list[i].prompt;
-    return generate(m, prompts, count, 1, o->sample, tool_calculator, o->seed + 3, 0);
+    return answer_questions(m, q, 0, count, 1, o->sample, o->seed + 3);
 }
 
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
@@ -8271,6 +8462,7 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"vote", "majority vote of many answers, instead of training", command_vote},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
