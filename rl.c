@@ -4328,21 +4328,29 @@ double pass_at_k(int n, int correct, int k) {
     return 1.0 - none;
 }
 
+// The k after this one on the ladder 1, f, f^2, ... that ends with n itself; 0 = that was the last.
+static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
+
 typedef struct {
     int questions, samples;
     double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
-    double squares;                 // sum over the questions of (share of right answers)^2
-    double low, high;               // 95% interval of pass@1
+    double* squares;                // (samples) sums over the questions of their pass@k squared
+    double *low, *high;             // (samples) 95% intervals of pass@k
     double tool_rate, format_rate, length;
     double entropy, kl;             // nats per token; KL(model || reference) in nats per answer
 } Evaluation;
 
 static Evaluation evaluation_new(int samples) {
-    return (Evaluation){.samples = samples, .pass = allocate((size_t)samples, sizeof(double))};
+    size_t n = (size_t)samples;
+    return (Evaluation){.samples = samples,
+                        .pass = allocate(n, sizeof(double)),
+                        .squares = allocate(n, sizeof(double)),
+                        .low = allocate(n, sizeof(double)),
+                        .high = allocate(n, sizeof(double))};
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass);
+    free(e->pass), free(e->squares), free(e->low), free(e->high);
     *e = (Evaluation){0};
 }
 
@@ -4357,23 +4365,32 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
+// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares.
+static double mean_rate(double* low, double* high, double sum, double squares, int n) {
+    double mean = sum / n;
+    rate_interval(low, high, mean, n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0, n);
+    return mean;
+}
+
 // One more question, with n >= samples answers, of which `right` are right.
 static void evaluation_add(Evaluation* e, int n, int right) {
-    for (int k = 1; k <= e->samples; k++) e->pass[k - 1] += pass_at_k(n, right, k);
-    e->squares += pow((double)right / n, 2);
+    for (int k = 1; k <= e->samples; k++) {
+        double rate = pass_at_k(n, right, k);
+        e->pass[k - 1] += rate;
+        if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
+        e->squares[k - 1] += pow(rate, 2);
+    }
     e->questions++;
 }
 
-// Turns the sums into means, and finds the interval.
+// Turns the sums into means, and finds the intervals.
 static void evaluation_finish(Evaluation* e) {
-    int n = e->questions;
-    for (int k = 0; k < e->samples; k++) e->pass[k] /= n;
-    rate_interval(&e->low, &e->high, e->pass[0],
-                  n > 1 ? (e->squares - n * e->pass[0] * e->pass[0]) / (n - 1) : 0.0, n);
+    for (int k = 0; k < e->samples; k++)
+        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions);
 }
 
 // KL(model || reference) by k3, summed over the answers to question `index`.
-typedef struct { const Tokens* prompts; const Rollout* rollouts; double* kl; int K; } KlTask;
+typedef struct { const Question* questions; const Rollout* rollouts; double* kl; int K; } KlTask;
 
 static void kl_group(Model* reference, int index, void* context) {
     const KlTask* task = context;
@@ -4381,7 +4398,7 @@ static void kl_group(Model* reference, int index, void* context) {
     const float* logp_ref;
     double slope;
     Batch b = {0};
-    batch_add_group(&b, &task->prompts[index], r, task->K);
+    batch_add_group(&b, &task->questions[index].prompt, r, task->K);
     model_forward(reference, &b);
     logp_ref = reference->acts.logp;
     for (int k = 0; k < task->K; k++)
@@ -4392,6 +4409,17 @@ static void kl_group(Model* reference, int index, void* context) {
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
+
+// `samples` answers to each of the questions from .. from + count - 1, which draw from streams of their own:
+// an answer is the same in whatever pieces the questions are taken.
+static Rollout* answer_questions(Model* m, const Questions* q, int from, int count, int samples,
+                                 SampleOptions sample, uint64_t seed) {
+    Tokens* prompts = allocate((size_t)count, sizeof(Tokens));
+    for (int i = 0; i < count; i++) prompts[i] = q->list[from + i].prompt;
+    Rollout* rollouts = generate(m, prompts, count, samples, sample, tool_calculator, seed, (uint64_t)from);
+    free(prompts);
+    return rollouts;
+}
 
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
 // NULL) the distance to it is measured too.
@@ -4404,11 +4432,9 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     float* reward = allocate((size_t)samples, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
-        Tokens* prompts = allocate((size_t)B, sizeof(Tokens));
-        for (int i = 0; i < B; i++) prompts[i] = q->list[from + i].prompt;
-        Rollout* rollouts = generate(m, prompts, B, samples, sample, tool_calculator, seed, (uint64_t)from);
+        Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         double* kl = allocate((size_t)B, sizeof(double));
-        KlTask task = {prompts, rollouts, kl, samples};
+        KlTask task = {q->list + from, rollouts, kl, samples};
         if (reference) run_tasks(reference, B, 0, kl_group, &task);
         for (int i = 0; i < B; i++) {
             Group g = judge_group(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
@@ -4418,7 +4444,6 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         }
         free(kl);
         rollouts_free(rollouts, B * samples);
-        free(prompts);
     }
     double n = (double)count * samples;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
@@ -4441,6 +4466,25 @@ static int majority_vote(const char* const* answers, int n) {
         if (votes > best_votes) best = i, best_votes = votes;
     }
     return best;
+}
+
+// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
+// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
+// over is not used. *none (out): the share of groups in which nobody voted; these are not right. With fewer
+// answers than votes there is no group, and both are 0.
+//
+// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
+// two votes are as good as one, except that the second can speak when the first is silent.
+static double vote_accuracy(double* none, const char* const* answers, int n, int votes, const char* truth) {
+    int groups = votes > 0 ? n / votes : 0, right = 0, silent = 0;
+    for (int g = 0; g < groups; g++) {
+        const char* const* group = answers + (size_t)g * votes;
+        int winner = majority_vote(group, votes);
+        silent += winner < 0;
+        right += winner >= 0 && answers_equal(group[winner], truth);
+    }
+    *none = groups ? (double)silent / groups : 0.0;
+    return groups ? (double)right / groups : 0.0;
 }
 
 // How often the vote of n answers is right when each is right with probability p and wrong answers are spread
@@ -7365,6 +7409,22 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
+// Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
+// To be called before the work, so that a bad name costs no minutes; write_file() afterwards.
+static const char* out_file(char folder[PATH_SIZE], const char* path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    FileSet* files = NULL;
+    struct stat info;
+    if (!*name || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
+    if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
+        fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
+    int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
+    snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
+    make_folder(folder);
+    return name;
+}
+
 // ---- options of all commands that use a model
 
 enum { RL_OPTIONS = 64 };
@@ -7760,8 +7820,12 @@ static int command_algos(int argc, char** argv) {
 
 static void print_pass_rates(const Evaluation* e) {
     const char* first = e->samples == 1 ? "accuracy" : "pass@1";
-    printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", first, e->pass[0], e->low, e->high);
-    for (int k = 2; k <= e->samples; k *= 2) printf("  pass@%-5d   %6.4f\n", k, e->pass[k - 1]);
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        char name[24];
+        snprintf(name, sizeof name, "pass@%d", k);
+        printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", k == 1 ? first : name, e->pass[k - 1],
+               e->low[k - 1], e->high[k - 1]);
+    }
 }
 
 static void print_evaluation(const Evaluation* e, const char* reward) {
@@ -7791,6 +7855,156 @@ static int command_eval(int argc, char** argv) {
                        o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl vote: many answers instead of training
+
+typedef struct {                 // of a ladder of 1, 2, 4, ... votes; sums over the questions, then means
+    int votes;
+    double right, squares;       // share of right votes, and its square
+    double low, high;            // 95% interval of the share
+    double none, lenient;        // share without any vote; share of right votes when read leniently
+} Rung;
+
+enum { RUNGS = 16 };             // 1, 2, 4, ... 4096 are 13
+
+typedef struct {
+    Rung rung[RUNGS];
+    int rungs;
+    Evaluation pass;             // of the same answers
+    double prompt;               // tokens of a question's prompt, the mean
+    double seconds;              // that sampling took, all questions together
+} Ladder;
+
+// What each of K rollouts votes for: the answer in the rewarded format, "" = none. A lenient vote then takes
+// a box or the last number instead, as a person would who reads the answer.
+static void read_votes(char** strict, char** lenient, const Rollout* r, int K, const RewardKind* kind) {
+    char answer[MAX_ANSWER + 1];
+    for (int k = 0; k < K; k++) {
+        Text text = rollout_text(&r[k]);
+        int found = kind->format(text.data, answer, sizeof answer);
+        strict[k] = copy_text(found ? answer : "");
+        int how = found ? 1 : extract_lenient(text.data, answer, sizeof answer);
+        lenient[k] = copy_text(how == 1 || how == 2 ? answer : "");                 // 3 is the whole text
+        text_free(&text);
+    }
+}
+
+static void vote_on_question(Ladder* l, const Rollout* r, int K, const char* truth, const RewardKind* kind) {
+    char **strict = allocate((size_t)K, sizeof(char*)), **lenient = allocate((size_t)K, sizeof(char*));
+    read_votes(strict, lenient, r, K, kind);
+    for (Rung* rung = l->rung; rung < l->rung + l->rungs; rung++) {
+        double none, right = vote_accuracy(&none, (const char* const*)strict, K, rung->votes, truth);
+        rung->right += right, rung->squares += right * right, rung->none += none;
+        rung->lenient += vote_accuracy(&none, (const char* const*)lenient, K, rung->votes, truth);
+    }
+    for (int k = 0; k < K; k++) free(strict[k]), free(lenient[k]);
+    free(strict), free(lenient);
+}
+
+// Samples K answers to each of the first `count` questions, as evaluate_model() does, and lets them vote.
+static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
+    int K = o->num_samples, count = min_int(o->eval_examples, q->count), together = max_int(1, EVAL_ROWS / K);
+    const RewardKind* kind = find_reward(o->reward);
+    Ladder l = {.pass = evaluation_new(K)};
+    for (int k = 1; k; k = next_k(k, 2, K)) l.rung[l.rungs++].votes = k;
+    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
+    for (int from = 0; from < count; from += together) {
+        int B = min_int(together, count - from);
+        double begin = seconds_now();
+        Rollout* r = answer_questions(m, q, from, B, K, o->sample, o->seed + 2);
+        l.seconds += seconds_now() - begin;
+        for (int i = 0; i < B; i++) {
+            const Question* question = &q->list[from + i];
+            Group g = judge_group(reward, advantage, r + (size_t)i * K, K, question->truth, kind);
+            evaluation_add(&l.pass, K, g.right);
+            vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
+            l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
+        }
+        rollouts_free(r, B * K);
+    }
+    evaluation_finish(&l.pass);
+    l.pass.length /= (double)count * K, l.prompt /= count;
+    for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
+        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count);
+        rung->none /= count, rung->lenient /= count;
+    }
+    free(reward), free(advantage);
+    return l;
+}
+
+// Tokens of one question that go through the model for so many votes: the prompt once, and the answers.
+static double model_tokens(const Ladder* l, int votes) { return l->prompt + votes * l->pass.length; }
+
+static double rung_seconds(const Ladder* l, const Rung* rung) {
+    return l->seconds / l->pass.questions * model_tokens(l, rung->votes) / model_tokens(l, l->pass.samples);
+}
+
+static void print_ladder(const Ladder* l, const char* reward) {
+    const Rung *first = l->rung, *last = l->rung + l->rungs - 1;
+    printf("%d questions x %d samples, reward %s\n\n", l->pass.questions, l->pass.samples, reward);
+    printf("  votes accuracy  95%% interval no vote lenient  pass@n   tokens      ms   cost\n");
+    for (const Rung* rung = first; rung <= last; rung++)
+        printf("%7d %8.4f %.4f-%.4f %7.1f %7.4f %7.4f %8.1f %7.2f %6.2f\n", rung->votes, rung->right,
+               rung->low, rung->high, rung->none * l->pass.questions, rung->lenient,
+               l->pass.pass[rung->votes - 1], rung->votes * l->pass.length, 1e3 * rung_seconds(l, rung),
+               model_tokens(l, rung->votes) / model_tokens(l, 1));
+    printf("\n"
+           "  accuracy  of the majority; mean over all disjoint groups of so many samples\n"
+           "  no vote   questions without any answer in the rewarded format, which count as\n"
+           "            wrong; mean over the groups\n"
+           "  lenient   accuracy if answers outside the format vote too: with their box or\n"
+           "            else their last number\n"
+           "  pass@n    at least one of so many answers is rewarded: the ceiling of accuracy\n"
+           "  tokens    generated for a question\n"
+           "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
+           "            measured by itself, but in proportion to the tokens through the\n"
+           "            model: the prompt, %.1f of them, once, and the answers\n"
+           "  cost      tokens through the model, in units of one vote\n",
+           l->seconds, l->prompt);
+    if (last == first) return;
+    printf("\n%d votes instead of one: accuracy %.4f -> %.4f, cost x %.1f.\n", last->votes, first->right,
+           last->right, model_tokens(l, last->votes) / model_tokens(l, 1));
+}
+
+static void append_ladder(Text* csv, const Ladder* l) {
+    text_printf(csv, "votes,accuracy,low,high,pass_at_n,tokens,seconds\n");
+    for (const Rung* rung = l->rung; rung < l->rung + l->rungs; rung++)
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", rung->votes, rung->right, rung->low,
+                    rung->high, l->pass.pass[rung->votes - 1], rung->votes * l->pass.length,
+                    rung_seconds(l, rung));
+}
+
+static int command_vote(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    char folder[PATH_SIZE];
+    const char *out = NULL, *name = NULL;
+    o.eval_examples = 256;
+    int n = sampling_options(options, &o);
+    evaluation_options(options + n, &o);
+    while (options[n].name) n++;
+    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the table", 0, 0};
+    if (asked_for_help(argc, argv, "vote - the majority of many answers: what is gained without training",
+                       "./rl vote [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+    if (out) name = out_file(folder, out);
+    Ladder l = climb_ladder(&m, &q, &o);
+    print_ladder(&l, o.reward);
+    if (out) {
+        Text csv = {0};
+        append_ladder(&csv, &l);
+        write_file(folder, name, &csv);
+        printf("\nwrote %s\n", out);
+        text_free(&csv);
+    }
+    evaluation_free(&l.pass), questions_free(&q), model_free(&m);
     return 0;
 }
 
@@ -8065,25 +8279,27 @@ static int command_sample(int argc, char** argv) {
 // ---- ./rl run: the whole story
 
 static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, int count) {
-    Tokens prompts[8];
-    for (int i = 0; i < count; i++) prompts[i] = q->list[i].prompt;
-    return generate(m, prompts, count, 1, o->sample, tool_calculator, o->seed + 3, 0);
+    return answer_questions(m, q, 0, count, 1, o->sample, o->seed + 3);
 }
 
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
+    int last = e->samples - 1;
     text_printf(out,
                 "  \"%s\": {\"pass_at_1\": %.4f, \"pass_at_1_low\": %.4f, \"pass_at_1_high\": %.4f, \"k\": "
-                "%d, \"pass_at_k\": %.4f, \"tool_rate\": %.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
-                name, e->pass[0], e->low, e->high, e->samples, e->pass[e->samples - 1], e->tool_rate,
-                e->format_rate, e->length);
+                "%d, \"pass_at_k\": %.4f, \"pass_at_k_low\": %.4f, \"pass_at_k_high\": %.4f, \"tool_rate\": "
+                "%.4f, \"format_rate\": %.4f, \"mean_length\": %.1f}",
+                name, e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last],
+                e->high[last], e->tool_rate, e->format_rate, e->length);
 }
 
 static void print_before_after(const Evaluation* a, const Evaluation* b) {
     printf("\n%d held-out questions, %d answers to each:\n\n  %-34s %10s %10s\n", a->questions, a->samples,
            "", "before RL", "after RL");
-    printf("  %-34s %10.3f %10.3f\n", "pass@1", a->pass[0], b->pass[0]);
-    printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low, a->high, b->low, b->high);
-    printf("  pass@%-29d %10.3f %10.3f\n", a->samples, a->pass[a->samples - 1], b->pass[b->samples - 1]);
+    for (int k = 1; k; k = next_k(k, a->samples, a->samples)) {
+        printf("  pass@%-29d %10.3f %10.3f\n", k, a->pass[k - 1], b->pass[k - 1]);
+        printf("  %-34s %4.3f-%4.3f %4.3f-%4.3f\n", "  95% interval", a->low[k - 1], a->high[k - 1],
+               b->low[k - 1], b->high[k - 1]);
+    }
     printf("  %-34s %10.3f %10.3f\n", "answers that used the calculator", a->tool_rate, b->tool_rate);
     printf("  %-34s %10.3f %10.3f\n", "answers in the rewarded format", a->format_rate, b->format_rate);
     printf("  %-34s %10.1f %10.1f\n", "mean length, tokens", a->length, b->length);
@@ -8999,6 +9215,7 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"vote", "majority vote of many answers, instead of training", command_vote},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},

@@ -214,7 +214,7 @@ head -c 900 out/model.safetensors > bad/model.safetensors
 
 check 'rl: unknown command' 2 "no command 'trian'" "$rl" trian
 check 'rl: unknown lesson' 2 'lesson' "$rl" lesson 13
-for command in train eval; do
+for command in train eval vote; do
     check "rl $command: unknown option" 2 "unknown option '--nun-samples'" "$rl" $command --nun-samples=3
     check "rl $command: value missing" 2 '--num-samples needs a value' "$rl" $command --num-samples
     check "rl $command: no rollouts" 2 '--num-samples must be' "$rl" $command --num-samples=0
@@ -226,6 +226,15 @@ for command in train eval; do
 done
 check 'rl train: data file missing' 2 'cannot open nowhere' "$rl" train --model-tag=./out --data=nowhere.jsonl
 check 'rl eval: data file missing' 2 'cannot open nowhere' "$rl" eval --model-tag=./out --data=nowhere.jsonl
+check 'rl vote: data file missing' 2 'cannot open nowhere' "$rl" vote --model-tag=./out --data=nowhere.jsonl
+for bad in '' . out/; do
+    check "rl vote: --out '$bad'" 2 'is not the name of a file' "$rl" vote --model-tag=./out --data=good.jsonl \
+        --out="$bad"
+done
+check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=./out --data=good.jsonl \
+    --out="$(printf '%064d' 0)"
+check 'rl vote: --out below a file' 1 'cannot make the directory' "$rl" vote --model-tag=./out --data=good.jsonl \
+    --out=file/table.csv
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
     --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out

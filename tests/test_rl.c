@@ -480,6 +480,31 @@ static void votes(void) {
     CHECK(majority_vote(none, 2) == -1 && majority_vote(none, 0) == -1);
 }
 
+static void one_vote_is_pass_at_1(void) {
+    // The same questions, samples and streams: the first rung of the ladder is pass@1 of an evaluation, up to
+    // the rounding of a sum, and pass@4 is the ceiling of four votes.
+    char folder[] = "/tmp/test_rl_XXXXXX", data[PATH_SIZE], command[PATH_SIZE + 16];
+    if (!mkdtemp(folder)) { CHECK(!"mkdtemp"); return; }
+    write_questions(folder);
+    join_path(data, folder, "questions.jsonl");
+    Model m = guessing_model(5);
+    RlOptions o = small_run(folder);
+    o.eval_examples = 9;
+    Questions q = load_questions(data, m.config.context, 12);
+    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), o.seed + 2);
+    Ladder l = climb_ladder(&m, &q, &o);
+    CHECK(l.rungs == 3 && l.rung[2].votes == 4 && l.pass.questions == 9);
+    CHECK(e.pass[0] > 0.0 && e.pass[0] < 1.0 && l.pass.pass[0] == e.pass[0] && l.pass.pass[3] == e.pass[3]);
+    CHECK_NEAR(l.rung[0].right, e.pass[0], 1e-15);
+    CHECK_NEAR(l.rung[0].low, e.low[0], 1e-12);
+    CHECK_NEAR(l.rung[0].high, e.high[0], 1e-12);
+    CHECK(l.rung[2].right <= e.pass[3] && l.pass.length == e.length);
+    CHECK_NEAR(l.rung[0].none, 1.0 - e.format_rate, 1e-15);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK(system(command) == 0);
+    evaluation_free(&e), evaluation_free(&l.pass), questions_free(&q), model_free(&m);
+}
+
 static void same_question(void) {
     Problem x[2] = {{(char*)"Tom has 3 pens, and buys 4.", (char*)"7"},
                     {(char*)"Tom has 3 pens and buys 5.", (char*)"8"}};
@@ -521,6 +546,7 @@ int main(void) {
     RUN(pass_at_k_is_unbiased);
     RUN(intervals);
     RUN(votes);
+    RUN(one_vote_is_pass_at_1);
     RUN(same_question);
     RUN(readable);
     return check_failed != 0;

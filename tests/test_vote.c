@@ -1,0 +1,142 @@
+// Chapter 11 once more: intervals of pass@k, the majority vote, two models on the same questions, the plot.
+#include "chapters.h"
+
+// ---- intervals
+
+static void every_pass_at_k_has_an_interval(void) {
+    // Four questions, two answers each, of which 2, 1, 0, 1 are right.
+    //   pass@1: 1, 1/2, 0, 1/2; mean 1/2, variance (1/4 + 0 + 1/4 + 0) / 3 = 1/6.
+    //           As many flips as have that error: p(1-p) / (variance/n) = (1/4) / (1/24) = 6.
+    //           Wilson at p = 1/2: half = z / (1 + z^2/6) * sqrt(1/24 + z^2/144)
+    //                                   = 1.96 / 1.640267 * sqrt(0.0416667 + 0.0266778) = 0.312387
+    //   pass@2: 1, 1, 0, 1; mean 3/4, variance (3/16 + 9/16) / 3 = 1/4, flips = (3/16) / (1/16) = 3.
+    //           middle = (3/4 + z^2/6) / (1 + z^2/3) = 1.3902667 / 2.2805333 = 0.6096235
+    //           half   = 1.96 / 2.2805333 * sqrt(1/16 + z^2/36) = 0.8594481 * sqrt(0.1692111) = 0.3535363
+    static const int right[4] = {2, 1, 0, 1};
+    Evaluation e = evaluation_new(2);
+    for (int i = 0; i < 4; i++) evaluation_add(&e, 2, right[i]);
+    evaluation_finish(&e);
+    CHECK_NEAR(e.pass[0], 0.5, 1e-15);
+    CHECK_NEAR(e.low[0], 0.5 - 0.312387, 1e-6);
+    CHECK_NEAR(e.high[0], 0.5 + 0.312387, 1e-6);
+    CHECK_NEAR(e.pass[1], 0.75, 1e-15);
+    CHECK_NEAR(e.low[1], 0.6096235 - 0.3535363, 1e-6);
+    CHECK_NEAR(e.high[1], 0.6096235 + 0.3535363, 1e-6);
+    evaluation_free(&e);
+}
+
+static void all_or_nothing_is_no_certainty(void) {
+    // 16 questions that always and never pass: the ends are Wilson's n / (n + z^2) and z^2 / (n + z^2), for
+    // every k. 16 / 19.8416 = 0.806387
+    for (int right = 0; right <= 8; right += 8) {
+        Evaluation e = evaluation_new(8);
+        for (int i = 0; i < 16; i++) evaluation_add(&e, 8, right);
+        evaluation_finish(&e);
+        for (int k = 0; k < 8; k++) {
+            CHECK_NEAR(right ? e.low[k] : 1.0 - e.high[k], 0.806387, 1e-6);
+            CHECK_NEAR(right ? 1.0 - e.high[k] : e.low[k], 0.0, 1e-12);
+        }
+        evaluation_free(&e);
+    }
+}
+
+static void ladder_ends_with_the_whole(void) {
+    // 1, 2, 4, 8, 10; with 16 the last doubling is the end itself; 1, 4, 16, 64, 256; 1 alone; 1, 7
+    static const struct { int n, factor, steps, last_but_one; } ladders[] = {
+        {10, 2, 5, 8}, {16, 2, 5, 8}, {256, 4, 5, 64}, {1, 2, 1, 0}, {7, 7, 2, 1}, {INT_MAX, 2, 32, 1 << 30}};
+    for (size_t i = 0; i < sizeof ladders / sizeof *ladders; i++) {
+        int steps = 0, before = 0, last = 0;
+        for (int k = 1; k; k = next_k(k, ladders[i].factor, ladders[i].n)) before = last, last = k, steps++;
+        CHECK(steps == ladders[i].steps && last == ladders[i].n && before == ladders[i].last_but_one);
+    }
+}
+
+// ---- the vote
+
+static void votes_of_one_question(void) {
+    // The truth is 7. Eight answers:      7    8    8   7.0   ""    9   ""   ""
+    //   1 vote   each by itself          yes   -    -   yes    .    -    .    .      2/8, none 3/8
+    //   2 votes  7 8 | 8 7.0 | "" 9 | "" ""    ties go to the first: 7 8 9 and nobody   1/4, none 1/4
+    //   3 votes  7 8 8 | 7.0 "" 9 | two left over         8, and 7.0 before 9           1/2, none 0
+    //   4 votes  7 8 8 7.0 | "" 9 "" ""                   2 to 2: 7 came first          1/2, none 0
+    //   8 votes  2 to 2 to 1                              7                             1/1, none 0
+    static const char* const answers[8] = {"7", "8", "8", "7.0", "", "9", "", ""};
+    static const struct { int votes; double right, none; } expected[] = {
+        {1, 2.0 / 8, 3.0 / 8}, {2, 1.0 / 4, 1.0 / 4}, {3, 0.5, 0}, {4, 0.5, 0}, {8, 1, 0}, {9, 0, 0},
+        {0, 0, 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        double none = -1.0;
+        CHECK(vote_accuracy(&none, answers, 8, expected[i].votes, "7") == expected[i].right);
+        CHECK(none == expected[i].none);
+    }
+}
+
+static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
+    Rollout* r = allocate((size_t)K, sizeof(Rollout));
+    for (int k = 0; k < K; k++) {
+        Tokens t = {0};
+        tokens_add_text(&t, texts[k], strlen(texts[k]), 1);
+        r[k] = (Rollout){.length = t.length, .ids = allocate((size_t)t.length, sizeof(int)),
+                         .mask = allocate((size_t)t.length, sizeof(int)),
+                         .logp = allocate((size_t)t.length, sizeof(float)),
+                         .logp_sampler = allocate((size_t)t.length, sizeof(float))};
+        memcpy(r[k].ids, t.ids, (size_t)t.length * sizeof(int));
+        tokens_free(&t);
+    }
+    return r;
+}
+
+static void a_rollout_votes_with_its_format(void) {
+    // For the reward gsm8k what stands behind #### votes. A box and a last number vote leniently only; words
+    // without a number never do.
+    static const char* const texts[5] = {"so 5\n#### 7", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
+    static const char* const strict_votes[5] = {"7", "", "", "", ""};
+    static const char* const lenient_votes[5] = {"7", "8", "9", "", "4"};
+    char *strict[5], *lenient[5];
+    Rollout* r = written(texts, 5);
+    read_votes(strict, lenient, r, 5, find_reward("gsm8k"));
+    for (int k = 0; k < 5; k++) {
+        CHECK_TEXT(strict[k], strict_votes[k]);
+        CHECK_TEXT(lenient[k], lenient_votes[k]);
+        free(strict[k]), free(lenient[k]);
+    }
+    rollouts_free(r, 5);
+}
+
+static void the_ladder_adds_up(void) {
+    // One question, truth 7, four answers: 7 in the format, nothing, 7 in a box, 8 in the format.
+    //   1 vote:   strict 1/4, none 2/4; lenient 2/4
+    //   2 votes:  strict 7 | 8: 1/2;    lenient: "" loses to 7, and 7 came before 8: 2/2
+    //   4 votes:  strict 7 before 8;    lenient 7
+    static const char* const texts[4] = {"#### 7", "Hm.", "\\boxed{7}", "#### 8"};
+    static const double right[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, lenient[3] = {0.5, 1.0, 1.0};
+    Ladder l = {.rungs = 3, .rung = {{.votes = 1}, {.votes = 2}, {.votes = 4}}};
+    Rollout* r = written(texts, 4);
+    vote_on_question(&l, r, 4, "7", find_reward("gsm8k"));
+    for (int i = 0; i < 3; i++) {
+        CHECK(l.rung[i].right == right[i] && l.rung[i].none == none[i] && l.rung[i].lenient == lenient[i]);
+        CHECK(l.rung[i].squares == right[i] * right[i]);
+    }
+    rollouts_free(r, 4);
+}
+
+static void cost_of_votes(void) {
+    // A prompt of 80 tokens and answers of 40: one vote is 120 tokens, 4 are 240, 16 are 720. Of 3.6 s for
+    // 100 questions with 16 answers, 36 ms each, one vote has 1/6: 6 ms, and four have 1/3: 12 ms.
+    Ladder l = {.pass = {.questions = 100, .samples = 16, .length = 40.0}, .prompt = 80.0, .seconds = 3.6};
+    CHECK_NEAR(model_tokens(&l, 16) / model_tokens(&l, 1), 6.0, 1e-12);
+    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 1}), 0.006, 1e-12);
+    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 4}), 0.012, 1e-12);
+    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 16}), 0.036, 1e-12);
+}
+
+int main(void) {
+    RUN(every_pass_at_k_has_an_interval);
+    RUN(all_or_nothing_is_no_certainty);
+    RUN(ladder_ends_with_the_whole);
+    RUN(votes_of_one_question);
+    RUN(a_rollout_votes_with_its_format);
+    RUN(the_ladder_adds_up);
+    RUN(cost_of_votes);
+    return check_failed != 0;
+}
