@@ -3559,8 +3559,8 @@ static const RewardKind* find_reward(const char* name) {
 }
 
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
-// bare answer. The written solution is not used (D2 section 6).
-typedef struct { Tokens prompt; char* truth; const char* question; } Question;
+// bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
+typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
 typedef struct { Question* list; int count; Problems problems; } Questions;
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
@@ -3577,7 +3577,7 @@ static Questions load_questions(const char* path, int context, int room) {
             continue;
         }
         const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
-        q.list[q.count] = (Question){prompt, copy_text(answer), p->question};
+        q.list[q.count] = (Question){prompt, copy_text(answer), p->question, p->answer};
         q.count++;
     }
     if (q.count < q.problems.count)
@@ -3750,8 +3750,8 @@ static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, c
                      .kl_per_token = choose(o->kl_per, kl_per_names, "kl-per")};
 }
 
-// A value model as PPO begins: the policy's body, and a score of 0, so that it foretells 0 everywhere.
-static Model value_model_new(const Model* policy) {
+// A reward or value model as it begins: the policy's body, and a score of 0, so that it says 0 to everything.
+static Model scalar_model_on(const Model* policy) {
     Config c = policy->config;
     c.scalar = 1;
     Model m = model_new(c);
@@ -3835,11 +3835,11 @@ static void experience_free(Experience* e) {
 }
 
 // A reward model reads the question and the whole answer, and says one number at the last token.
-typedef struct { const Tokens* prompts; const Rollout* rollouts; float* score; int K; } ScoreTask;
+typedef struct { const Questions* q; const int* index; const Rollout* rollouts; float* score; int K; } ScoreTask;
 
 static void score_group(Model* m, int index, void* context) {
     const ScoreTask* s = context;
-    const Tokens* prompt = &s->prompts[index];
+    const Tokens* prompt = &s->q->list[s->index[index]].prompt;
     const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
     int last = prompt->length - 1, longest = longest_rollout(rollouts, s->K);
     int *ids = allocate((size_t)longest + 1, sizeof(int)),
@@ -3865,40 +3865,53 @@ static float overlong_penalty(int length, int limit, int window) {
     return window > 0 && over > 0 ? -(float)over / (float)window : 0.0f;
 }
 
-// Steps 2 and 3 for n of the B questions, those in `slots`: rollouts, rewards and their sums. What stood in
-// these slots before is thrown away.
-static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
-                       uint64_t seed, uint64_t first) {
-    const RlOptions* o = l->o;
-    int K = e->K;
-    Tokens* prompts = allocate((size_t)n, sizeof(Tokens));
+// Step 3: what K rollouts of each of n questions, q->list[index[0..n-1]], are worth: reward (n,K), group (n).
+static void reward_rollouts(float* reward, Group* group, const Reward* r, const RlOptions* o,
+                            const Questions* q, const int* index, const Rollout* rollouts, int n) {
+    int K = o->num_samples;
     float* score = allocate((size_t)n * K, sizeof(float));
-    for (int i = 0; i < n; i++) prompts[i] = e->prompts[slots[i]] = q->list[e->question[slots[i]]].prompt;
-    Rollout* fresh = generate(l->policy, prompts, n, K, o->sample, tool_calculator, seed, first);
-    ScoreTask task = {prompts, fresh, score, K};
-    if (l->reward.model) run_tasks(l->reward.model, n, 0, score_group, &task);
+    ScoreTask task = {q, index, rollouts, score, K};
+    if (r->model) run_tasks(r->model, n, 0, score_group, &task);
     for (int i = 0; i < n; i++) {
-        const Question* question = &q->list[e->question[slots[i]]];
-        float* reward = e->reward + (size_t)slots[i] * K;
-        Group* g = &e->group[slots[i]];
-        *g = judge_group(reward, fresh + i * K, K, question->truth, l->reward.verifier);
-        g->reward = 0.0;
+        const Question* question = &q->list[index[i]];
+        float* own = reward + (size_t)i * K;
+        group[i] = judge_group(own, rollouts + (size_t)i * K, K, question->truth, r->verifier);
+        group[i].reward = 0.0;
         for (int k = 0; k < K; k++) {
-            if (!l->reward.verified) reward[k] = 0.0f;
-            reward[k] += score[i * K + k];
-            reward[k] += overlong_penalty(fresh[i * K + k].length, o->sample.max_new_tokens, o->overlong);
-            if (!isfinite(reward[k]))
+            if (!r->verified) own[k] = 0.0f;
+            own[k] += score[i * K + k];
+            own[k] += overlong_penalty(rollouts[i * K + k].length, o->sample.max_new_tokens, o->overlong);
+            if (!isfinite(own[k]))
                 fail(2, "the reward %s is not a number for rollout %d of the question: %s", o->reward, k + 1,
                      question->question);
-            g->reward += reward[k];
+            group[i].reward += own[k];
         }
-        for (int k = 0; k < K; k++) {               // the new rollouts go in, the old ones out
-            Rollout old = e->rollouts[slots[i] * K + k];
-            e->rollouts[slots[i] * K + k] = fresh[i * K + k], fresh[i * K + k] = old;
+    }
+    free(score);
+}
+
+// Steps 2 and 3 for the questions in n of the B slots. What stood in these slots before is thrown away.
+static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
+                       uint64_t seed, uint64_t first) {
+    int K = e->K;
+    Tokens* prompts = allocate((size_t)n, sizeof(Tokens));
+    float* reward = allocate((size_t)n * K, sizeof(float));
+    Group* group = allocate((size_t)n, sizeof(Group));
+    int* index = allocate((size_t)n, sizeof(int));
+    for (int i = 0; i < n; i++) index[i] = e->question[slots[i]], prompts[i] = q->list[index[i]].prompt;
+    Rollout* fresh = generate(l->policy, prompts, n, K, l->o->sample, tool_calculator, seed, first);
+    reward_rollouts(reward, group, &l->reward, l->o, q, index, fresh, n);
+    for (int i = 0; i < n; i++) {
+        e->prompts[slots[i]] = prompts[i], e->group[slots[i]] = group[i];
+        for (int k = 0; k < K; k++) {
+            int to = slots[i] * K + k, from = i * K + k;
+            Rollout old = e->rollouts[to];          // goes out with the array of the new ones
+            e->rollouts[to] = fresh[from], fresh[from] = old;
+            e->reward[to] = reward[from];
         }
     }
     rollouts_free(fresh, n * K);
-    free(prompts), free(score);
+    free(prompts), free(reward), free(group), free(index);
 }
 
 // The token arrays, once the rollouts are all there.
@@ -4776,7 +4789,616 @@ static void lesson_11(void) {
  *
  * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
  * crowd's demonstrations, then RLVR.
+ *
+ * The other stages are here in miniature too, on the same model and the same questions, in the order in which
+ * they need each other: pairs of answers and the judges that make them; one trainer that turns pairs into a
+ * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
+ * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
+ * it sees, and how to find out whether the result can be trusted.
  * ======================================================================================================== */
+
+// ---- preference pairs
+//
+// Chapter 9's judgements of the third kind: not "this answer is worth 1" but "this answer is better than that
+// one". A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
+//
+//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
+//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
+//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+//
+// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
+// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
+// different x the difference means nothing. A conversation is one question and one answer. Of several rounds
+// it would have to be said which of the assistant's messages are judged, so they are refused.
+//
+// Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
+enum { CHOSEN, REJECTED };
+
+typedef struct {
+    char *question, *answer[2];      // answers as in our data: a call of the tool is <<17+26=43>>
+    Tokens tokens[2];                // the two conversations, see render_pairs()
+    float reference[2];              // log pi_ref of the two answers, nats; 0 for a reward model
+} Pair;
+typedef struct { Pair* list; int count, capacity; } Pairs;
+
+static void pair_free(Pair* p) {
+    free(p->question);
+    for (int side = CHOSEN; side <= REJECTED; side++) free(p->answer[side]), tokens_free(&p->tokens[side]);
+}
+
+static void pairs_free(Pairs* p) {
+    for (int i = 0; i < p->count; i++) pair_free(&p->list[i]);
+    free(p->list);
+    *p = (Pairs){0};
+}
+
+static void pairs_add(Pairs* p, const char* question, const char* chosen, const char* rejected) {
+    if (p->count == p->capacity) {
+        p->capacity = 2 * p->capacity + 64;
+        p->list = enlarge(p->list, (size_t)p->capacity, sizeof(Pair));
+    }
+    p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
+}
+
+// What user and assistant say in one field of a record; NULL = nothing.
+typedef struct { const char *user, *assistant; } Exchange;
+
+static void read_message(Exchange* e, const Json* message, const char* name, int line, const char* path) {
+    const Json *role = json_get(message, "role"), *content = json_get(message, "content");
+    if (!role || role->type != JSON_STRING || !content || content->type != JSON_STRING)
+        fail(2, "%s, line %d: a message in \"%s\" is not {\"role\": a text, \"content\": a text}", path, line,
+             name);
+    int user = !strcmp(role->string, "user");
+    const char** place = user ? &e->user : &e->assistant;
+    if (!user && strcmp(role->string, "assistant"))
+        fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be read",
+             path, line, name, role->string);
+    if (*place || (user && e->assistant))
+        fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two answers "
+                "(assistant), so keep the round that is judged", path, line, name);
+    if (!*content->string) fail(2, "%s, line %d: a message in \"%s\" is empty", path, line, name);
+    *place = content->string;
+}
+
+// A field that is a text or an array of messages. A side must have an answer, a prompt must have none.
+static Exchange read_exchange(const Json* record, const char* name, int is_side, const char* path) {
+    const Json* field = json_get(record, name);
+    Exchange e = {NULL, NULL};
+    if (!field && !is_side) return e;
+    if (!field || field->type != JSON_ARRAY) {
+        const char* text = record_text(record, name, path);
+        return is_side ? (Exchange){NULL, text} : (Exchange){text, NULL};
+    }
+    for (const Json* m = field->child; m; m = m->next) read_message(&e, m, name, record->line, path);
+    if (is_side && !e.assistant)
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, record->line, name);
+    if (!is_side && (e.assistant || !e.user))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, record->line, name);
+    return e;
+}
+
+// Adds the pair of one record, or ends the program with what is wrong with it.
+static void read_pair(Pairs* p, const Json* record, const char* path) {
+    static const char* const names[] = {"chosen", "rejected"};
+    Exchange prompt = read_exchange(record, json_get(record, "prompt") ? "prompt" : "question", 0, path),
+             side[2];
+    for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
+    const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
+    if (!question)
+        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
+                "the user in \"chosen\" and \"rejected\"", path, record->line);
+    for (int i = CHOSEN; i <= REJECTED; i++) {
+        if (!side[i].user && !prompt.user)
+            fail(2, "%s, line %d: \"%s\" has no message of the user, the other side has one", path,
+                 record->line, names[i]);
+        if (side[i].user && strcmp(side[i].user, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks; both sides of a pair "
+                    "answer the same one", path, record->line, names[i], prompt.user ? "prompt" : "chosen");
+    }
+    if (!strcmp(side[CHOSEN].assistant, side[REJECTED].assistant))
+        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
+             record->line);
+    pairs_add(p, question, side[CHOSEN].assistant, side[REJECTED].assistant);
+}
+
+static Pairs load_pairs(const char* path) {
+    Json* records = load_records(path);
+    Pairs p = {0};
+    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
+    if (!p.count)
+        fail(2, "%s has no pairs in it: lines like {\"question\": ..., \"chosen\": ..., \"rejected\": ...} "
+                "were expected", path);
+    json_free(records);
+    return p;
+}
+
+static void pairs_to_json(Text* out, const Pairs* p) {
+    text_append(out, "", 0);
+    for (int i = 0; i < p->count; i++) {
+        const char* const field[] = {p->list[i].question, p->list[i].answer[CHOSEN],
+                                     p->list[i].answer[REJECTED]};
+        static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
+        for (int k = 0; k < 3; k++) text_printf(out, "%s", names[k]), json_append_string(out, field[k]);
+        text_printf(out, "}\n");
+    }
+}
+
+// Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
+static void render_pairs(Pairs* p, int context, const char* path) {
+    int count = 0;
+    for (int i = 0; i < p->count; i++) {
+        Pair pair = p->list[i];
+        for (int side = CHOSEN; side <= REJECTED; side++)
+            render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
+        if (pair.tokens[CHOSEN].length <= context && pair.tokens[REJECTED].length <= context)
+            p->list[count++] = pair;
+        else pair_free(&pair);
+    }
+    if (count < p->count)
+        printf("%s: %d of %d pairs have a side longer than the context of %d tokens and are skipped\n", path,
+               p->count - count, p->count, context);
+    if (!count) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
+    p->count = count;
+}
+
+// ---- where pairs come from: rollouts and a judge
+//
+// InstructGPT's pairs come from people who rank the model's answers. Here a program ranks them: sample K
+// answers to a question (chapter 6), give each a score, and write down who beats whom:
+//
+//     score = a reward + b length                                 length in tokens of the answer
+//
+// a = 1, b = 0 is the verifier of chapter 5. A judge that likes long answers (b = 1) is a bad one, on
+// purpose: D3 section 5 is about what happens to a policy that is trained to please it. A demonstration, the
+// answer that stands in the data file, may compete too. A judgement can be turned around by chance (noise):
+// people agree with each other in three of four cases (Ouyang et al. 2022: 73%).
+//
+// Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
+// missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
+// whether it is right. (3) Length. When right answers are longer on average, so are the chosen ones.
+
+enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
+
+typedef struct { const char *name, *what; int demonstration; float reward, length; } Judge;
+
+static const Judge judges[] = {
+    {"verifier", "right answers beat wrong ones", DEMO_NONE, 1.0f, 0.0f},
+    {"demos", "the demonstration beats wrong answers", DEMO_WINS, 1.0f, 0.0f},
+    {"mixed", "verifier; the demonstration competes", DEMO_COMPETES, 1.0f, 0.0f},
+    {"longer", "the longer answer wins, right or wrong", DEMO_NONE, 0.0f, 1.0f},
+    {"shorter", "the shorter answer wins, right or wrong", DEMO_NONE, 0.0f, -1.0f},
+};
+
+static const Judge* find_judge(const char* name) {
+    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++)
+        if (!strcmp(name, judges[i].name)) return &judges[i];
+    fail(2, "there is no judge '%s'; choose verifier, demos, mixed, longer or shorter", name);
+}
+
+// K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free() frees
+// all.
+static Rollout* sample_answers(Model* m, const Questions* q, int K, SampleOptions sample, uint64_t seed) {
+    Rollout* all = allocate((size_t)q->count * (size_t)K, sizeof(Rollout));
+    int together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q->count; from += together) {
+        int B = min_int(together, q->count - from);
+        Rollout* some = answer_questions(m, q, from, B, K, sample, seed);
+        memcpy(all + (size_t)from * K, some, (size_t)B * K * sizeof(Rollout));
+        free(some);
+    }
+    return all;
+}
+
+// The reward of each of K answers to one question.
+static void score_answers(float* score, const Rollout* rollouts, int K, const Question* q,
+                          const RewardKind* kind) {
+    for (int k = 0; k < K; k++) {
+        Text text = rollout_text(&rollouts[k]);
+        score[k] = kind->reward(text.data, q->truth);
+        text_free(&text);
+    }
+}
+
+// A rollout as the answer of a data file; to be freed. NULL when it cannot be one: it was cut off, is empty
+// or no UTF-8, or would be read back as other tokens or with another mask (a call that the tool did not
+// answer, an output that the model wrote itself). Then training would see something that was never sampled.
+static char* rollout_answer(const Rollout* r, const Question* q) {
+    Text text = {0};
+    Tokens again = {0};
+    int start = q->prompt.length, same = 1;
+    text_append(&text, "", 0);
+    for (int t = 0; t < r->length; t++) {
+        char byte = (char)r->ids[t];
+        if (r->ids[t] < 256) text_append(&text, &byte, 1);
+        else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
+        else if (r->ids[t] == OUTPUT_START) text_append(&text, "=", 1);
+        else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
+    }
+    render_conversation(&again, q->question, text.data);
+    same = r->finished && text.length && again.length == start + r->length;
+    for (int t = 0; same && t < r->length; t++)
+        same = again.ids[start + t] == r->ids[t] && again.mask[start + t] == r->mask[t];
+    for (const char *p = text.data, *end = p + text.length; same && p < end; p += utf8_length(p, end))
+        if (!utf8_length(p, end)) same = 0;
+    tokens_free(&again);
+    if (!same) text_free(&text);
+    return text.data;
+}
+
+// The answer that stands in the data file, as if it had been sampled. ids and mask are to be freed.
+static Rollout demonstration(const Question* q) {
+    Tokens t = {0};
+    int start = q->prompt.length;
+    render_conversation(&t, q->question, q->solution);
+    Rollout r = {.length = t.length - start, .finished = 1};
+    r.ids = allocate((size_t)r.length, sizeof(int)), r.mask = allocate((size_t)r.length, sizeof(int));
+    memcpy(r.ids, t.ids + start, (size_t)r.length * sizeof(int));
+    memcpy(r.mask, t.mask + start, (size_t)r.length * sizeof(int));
+    tokens_free(&t);
+    return r;
+}
+
+// How pairs are made from the rollouts of a question.
+typedef struct {
+    const Judge* judge;
+    const RewardKind* kind;          // the verifier
+    int per_question;                // at most so many pairs of one question
+    float noise;                     // probability that a judgement is turned around
+    uint64_t seed;                   // of the choice of pairs and of the noise
+} PairRules;
+
+// Adds the pairs of question number `index`: at most per_question of all (winner, loser), chosen at random.
+// rollouts (K) of the question. Of answers with the same text only the first one counts.
+static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
+                        const PairRules* rules) {
+    const Judge* judge = rules->judge;
+    int n = K + (judge->demonstration != DEMO_NONE), count = 0;
+    Rollout* all = allocate((size_t)K + 1, sizeof(Rollout));
+    char** answer = allocate((size_t)K + 1, sizeof(char*));
+    float* score = allocate((size_t)K + 1, sizeof(float));
+    int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
+    Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
+    memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
+    all[K] = demonstration(q);
+    score_answers(score, all, K + 1, q, rules->kind);
+    for (int k = 0; k < n; k++) {
+        score[k] = judge->reward * score[k] + judge->length * (float)all[k].length;
+        answer[k] = rollout_answer(&all[k], q);
+        for (int j = 0; j < k && answer[k]; j++)
+            if (answer[j] && !strcmp(answer[j], answer[k])) free(answer[k]), answer[k] = NULL;
+    }
+    for (int w = judge->demonstration == DEMO_WINS ? K : 0; w < n; w++)
+        for (int l = 0; l < n; l++)
+            if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
+    shuffle(order, count, &rng);
+    for (int i = 0; i < count && i < rules->per_question; i++) {
+        int w = pair[order[i]] / n, l = pair[order[i]] % n, turned = random_uniform(&rng) < rules->noise;
+        pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
+    }
+    for (int k = 0; k < n; k++) free(answer[k]);
+    free(all[K].ids), free(all[K].mask);
+    free(all), free(answer), free(score), free(pair), free(order);
+}
+
+// A random choice of `most` pairs (0: all of them), in the order of the file.
+static void limit_pairs(Pairs* p, int most, uint64_t seed) {
+    if (!most || p->count <= most) return;
+    int *order = allocate((size_t)p->count, sizeof(int)), *stays = allocate((size_t)p->count, sizeof(int));
+    int n = 0;
+    Rng rng = random_stream(seed, 0, 1);
+    shuffle(order, p->count, &rng);
+    for (int i = 0; i < most; i++) stays[order[i]] = 1;
+    for (int i = 0; i < p->count; i++)
+        if (stays[i]) p->list[n++] = p->list[i];
+        else pair_free(&p->list[i]);
+    p->count = n;
+    free(order), free(stays);
+}
+
+// ---- one trainer for pairs: reward model, outcome model, DPO
+//
+// The three losses of chapter 9 that read two answers need one number v per answer, and differ in what it is:
+//
+//     reward model    v = r(x,y), the scalar head at the last token, <|assistant_end|>
+//                     L = -log sigma(r_w - r_l)                              any constant may be added to r
+//     outcome model   v = r(x,y) too, but it means P(right) = sigma(r):
+//                     L = -1/2 log sigma(r_w) - 1/2 log(1 - sigma(r_l))      r = 0 is now "one in two"
+//     DPO             v = log pi(y|x), the sum of log-probabilities of the sampled tokens
+//                     L = -log sigma( beta (v_w - ref_w) - beta (v_l - ref_l) )
+//
+// So a pair is two conversations through the model, v is the sum over the scored tokens of what the head says
+// there, and each of these tokens gets d(loss)/dv of its side. The margin is what Bradley-Terry looks at:
+// beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
+// when its margin is positive.
+//
+// A reward model begins with the trunk of the supervised model and a head of zeros: at the start it says 0 to
+// all, the loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin
+// 0, loss log 2. The reference's log-probabilities do not change, so they are computed once.
+//
+// Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
+// The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
+// the calculator's answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two
+// log-probabilities, not only the margin. When the chosen answers lose probability too, the margin still
+// grows, and what gains is something that is in no pair. (5) P(right) is that of answers as in the pairs,
+// where half are right. For a policy that is right one time in ten it is far too high.
+
+typedef struct {
+    const char *name, *what;
+    int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
+    // value, reference (2) -> loss, and slope (2) = d(loss)/d(value)
+    double (*loss)(float* slope, const float* value, const float* reference, float beta);
+} PairLoss;
+
+static double pair_bradley_terry(float* slope, const float* value, const float* reference, float beta) {
+    (void)reference, (void)beta;
+    return loss_reward_model(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED]);
+}
+
+// Binary cross-entropy on the label of each answer, right (1) or wrong (0); mean of the two (Cobbe et al.
+// 2021).
+static double pair_outcome(float* slope, const float* value, const float* reference, float beta) {
+    double right, wrong, loss = bradley_terry(&right, value[CHOSEN]);
+    loss += bradley_terry(&wrong, -value[REJECTED]);
+    (void)reference, (void)beta;
+    slope[CHOSEN] = (float)(0.5 * right), slope[REJECTED] = (float)(-0.5 * wrong);
+    return 0.5 * loss;
+}
+
+static double pair_dpo(float* slope, const float* value, const float* reference, float beta) {
+    return loss_dpo(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED], reference[CHOSEN],
+                    reference[REJECTED], beta);
+}
+
+static const PairLoss pair_losses[] = {
+    {"bradley-terry", "the chosen answer beats the rejected one", 1, pair_bradley_terry},
+    {"outcome", "the chosen answer is right, the other one wrong", 1, pair_outcome},
+    {"dpo", "as bradley-terry, on the policy's own log-ratios", 0, pair_dpo},
+};
+
+// What a pair said on its way through the model.
+typedef struct { float value[2]; double loss, margin; } PairResult;
+
+typedef struct {
+    Pair* const* list;               // (count)
+    int *from, count, with_grads;    // task i takes the pairs from[i] .. from[i+1]-1
+    const PairLoss* loss;
+    float beta;
+    PairResult* result;              // (count) out
+} PairsTask;
+
+// Appends a conversation that is judged as a whole: its last token is the only one that is scored.
+static void batch_add_judged(Batch* b, const Tokens* t) {
+    int* targets = allocate((size_t)t->length, sizeof(int));
+    for (int i = 0; i < t->length; i++) targets[i] = i + 1 < t->length ? -1 : 0;
+    batch_add(b, t->ids, targets, t->length, -1);
+    free(targets);
+}
+
+static void pairs_some(Model* m, int index, void* context) {
+    const PairsTask* c = context;
+    int first = c->from[index], count = c->from[index + 1] - first, k = 0, scalar = m->config.scalar;
+    Batch b = {0};
+    for (int i = 0; i < 2 * count; i++)
+        (scalar ? batch_add_judged : batch_add_conversation)(&b, &c->list[first + i / 2]->tokens[i % 2]);
+    (scalar ? model_scalar_forward : model_forward)(m, &b);
+    const float* said = scalar ? m->acts.scalar : m->acts.logp;
+    float* d = allocate((size_t)b.M, sizeof(float));
+    for (int i = 0; i < count; i++) {
+        const Pair* pair = c->list[first + i];
+        PairResult* r = &c->result[first + i];
+        float slope[2];
+        int begin = k, middle = k;
+        for (int side = CHOSEN; side <= REJECTED; side++) {
+            double sum = 0.0;
+            for (; k < b.M && b.scored[k] < b.start[2 * i + side + 1]; k++) sum += said[k];
+            r->value[side] = (float)sum;
+            if (side == CHOSEN) middle = k;
+        }
+        r->loss = c->loss->loss(slope, r->value, pair->reference, c->beta);
+        r->margin = (double)c->beta * (((double)r->value[CHOSEN] - pair->reference[CHOSEN]) -
+                                       ((double)r->value[REJECTED] - pair->reference[REJECTED]));
+        for (int j = begin; j < k; j++) d[j] = slope[j < middle ? CHOSEN : REJECTED] / (float)c->count;
+    }
+    if (c->with_grads) (scalar ? model_scalar_backward : model_backward)(m, &b, d);
+    batch_free(&b);
+    free(d);
+}
+
+// `count` pairs through the model: result (count), and with with_grads the gradient of the mean loss, added
+// to grads. beta = 1 for a scalar model.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                          float beta, int with_grads) {
+    int tasks = 0, tokens = 0;
+    PairsTask c = {list, allocate((size_t)count + 1, sizeof(int)), count, with_grads, loss, beta, result};
+    for (int i = 0; i < count; i++) {
+        int length = list[i]->tokens[CHOSEN].length + list[i]->tokens[REJECTED].length;
+        if (tokens && tokens + length > BATCH_TOKENS) c.from[++tasks] = i, tokens = 0;
+        tokens += length;
+    }
+    if (count) c.from[++tasks] = count;
+    run_tasks(m, tasks, with_grads, pairs_some, &c);
+    free(c.from);
+}
+
+// The log-probabilities of all pairs under the reference, once and for all.
+static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
+    Pair** list = allocate((size_t)p->count, sizeof(Pair*));
+    PairResult* result = allocate((size_t)p->count, sizeof(PairResult));
+    for (int i = 0; i < p->count; i++) list[i] = &p->list[i];
+    pairs_forward(result, reference, list, p->count, loss, 1.0f, 0);
+    for (int i = 0; i < p->count; i++)
+        memcpy(p->list[i].reference, result[i].value, sizeof p->list[i].reference);
+    free(list), free(result);
+}
+
+// Means over the pairs of an update.
+typedef struct { double loss, margin, accuracy, chosen, rejected, grad_norm, seconds; } PairMetrics;
+
+// 1 = ranked right, 0 = wrong; equal values are half right, as a coin would be.
+static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin < 0.0 ? 0.0 : 0.5; }
+
+// One update on `count` pairs. AdamW and the clipping of the gradient as everywhere.
+static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list, int count,
+                              const PairLoss* loss, float beta, float lr, float grad_clip, AdamOptions adam) {
+    PairMetrics s = {0};
+    PairResult* result = allocate((size_t)count, sizeof(PairResult));
+    double begin = seconds_now();
+    model_zero_grads(m);
+    pairs_forward(result, m, list, count, loss, beta, 1);
+    for (int i = 0; i < count; i++) {
+        s.loss += result[i].loss / count, s.margin += result[i].margin / count;
+        s.accuracy += ranked_right(result[i].margin) / count;
+        s.chosen += result[i].value[CHOSEN] / (double)count;
+        s.rejected += result[i].value[REJECTED] / (double)count;
+    }
+    s.grad_norm = clip_gradient(m, grad_clip);
+    adamw_step(m, optimizer, lr, adam);
+    s.seconds = seconds_now() - begin;
+    free(result);
+    return s;
+}
+
+// ---- is a judge any good? Accuracy and calibration on pairs that it was not trained on
+//
+// Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
+// (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
+// right, p = sum a_i / sum m_i has the variance of a ratio,
+//
+//     var(p) = n / (n - 1) * sum_i (a_i - p m_i)^2 / (sum_i m_i)^2             n questions (Cochran 1977)
+//
+// Calibration: of all pairs that a reward model calls at 80%, are 80% ranked right? Each pair is read from
+// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it really won; from the loser's
+// side it is the same statement. An outcome model makes two statements per pair, sigma(r) of each answer. The
+// expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
+//
+//     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
+
+enum { CALIBRATION_BINS = 5 };
+typedef struct {
+    int pairs, questions;
+    double accuracy, low, high;                      // with its 95% interval
+    double from;                                     // bins divide from .. 1: 1/2, or 0 for an outcome model
+    int count[CALIBRATION_BINS];
+    double predicted[CALIBRATION_BINS], observed[CALIBRATION_BINS], error;   // means per bin, and the ECE
+} PairEvaluation;
+
+static void calibration_add(PairEvaluation* e, double p, double y) {
+    int b = min_int(CALIBRATION_BINS - 1, (int)((p - e->from) / (1.0 - e->from) * CALIBRATION_BINS));
+    e->count[b]++, e->predicted[b] += p, e->observed[b] += y;
+}
+
+static void calibration_finish(PairEvaluation* e) {
+    int n = 0;
+    for (int b = 0; b < CALIBRATION_BINS; b++) n += e->count[b];
+    for (int b = 0; b < CALIBRATION_BINS; b++) {
+        if (!e->count[b]) continue;
+        e->predicted[b] /= e->count[b], e->observed[b] /= e->count[b];
+        e->error += (double)e->count[b] / n * fabs(e->predicted[b] - e->observed[b]);
+    }
+}
+
+typedef struct { const char* question; double right; } RankedPair;
+
+static int compare_ranked(const void* a, const void* b) {
+    const RankedPair *x = a, *y = b;
+    int order = strcmp(x->question, y->question);
+    return order ? order : (x->right > y->right) - (x->right < y->right);
+}
+
+// accuracy, low, high and questions of e. ranked (n) is put in order.
+static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
+    double sum = 0.0, square = 0.0;
+    for (int i = 0; i < n; i++) sum += ranked[i].right;
+    e->pairs = n, e->accuracy = sum / n;
+    qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
+    for (int i = 0, j = 0; i < n; i = j) {
+        double off = 0.0;
+        for (; j < n && !strcmp(ranked[j].question, ranked[i].question); j++)
+            off += ranked[j].right - e->accuracy;
+        square += off * off;
+        e->questions++;
+    }
+    double q = e->questions, variance = q > 1 ? q / (q - 1) * square / ((double)n * n) : 0.0;
+    rate_interval(&e->low, &e->high, e->accuracy, variance * q, e->questions);
+}
+
+static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, float beta) {
+    int n = p->count, by_answer = loss->loss == pair_outcome;
+    PairEvaluation e = {.from = by_answer ? 0.0 : 0.5};
+    Pair** list = allocate((size_t)n, sizeof(Pair*));
+    PairResult* result = allocate((size_t)n, sizeof(PairResult));
+    RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
+    for (int i = 0; i < n; i++) list[i] = &p->list[i];
+    pairs_forward(result, m, list, n, loss, beta, 0);
+    for (int i = 0; i < n; i++) {
+        double right = ranked_right(result[i].margin);
+        ranked[i] = (RankedPair){p->list[i].question, right};
+        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), right);
+        for (int side = CHOSEN; by_answer && side <= REJECTED; side++)
+            calibration_add(&e, sigmoid(result[i].value[side]), side == CHOSEN);
+    }
+    accuracy_finish(&e, ranked, n);
+    calibration_finish(&e);
+    free(list), free(result), free(ranked);
+    return e;
+}
+
+// ---- best of n
+//
+// Rejection sampling (chapter 9): sample N answers, keep the best, and imitate them. Supervised training on a
+// data set that the model wrote and a judge filtered. DeepSeek R1's third stage is this, on 600k answers.
+//
+//     prompt     the best answer of each question; a question on which all fail gives none     M answers
+//     overall    the M best of all answers, whatever question they belong to
+//     random     M answers at random: the control
+//
+// What "overall" buys with a higher score it pays for with questions: easy ones give many answers, hard ones
+// none. Equal scores are settled by the seed. In the order of the file, a 0/1 reward would fill the M places
+// from the first questions alone.
+//
+// Trap: without the control you do not know what the selection did. Training a model on its own unselected
+// answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
+// only what goes beyond that is due to the reward.
+
+enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM, KEEP_RULES };
+static const char* const keep_names[KEEP_RULES] = {"prompt", "overall", "random"};
+
+typedef struct { float score; int place, index; } RankedAnswer;
+
+// By score, the highest first; equal ones by place, which is random.
+static int compare_answers(const void* a, const void* b) {
+    const RankedAnswer *x = a, *y = b;
+    return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : x->place - y->place;
+}
+
+// Which answers are kept: kept (count), their indices in rising order; returns how many, M.
+//   score (count,K)   NaN = not to be kept at all
+//   above             the best of a question must have a score above this: 0 for a verifier, -inf for a judge
+// All three rules keep the same number M, the one of KEEP_PROMPT.
+static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
+                        uint64_t seed) {
+    int n = count * K, usable = 0, M = 0, *order = allocate((size_t)n, sizeof(int));
+    RankedAnswer* ranked = allocate((size_t)n, sizeof(RankedAnswer));
+    Rng rng = random_stream(seed, 0, 0);
+    for (int i = 0; i < count; i++) {
+        int best = best_of_n(score + (size_t)i * K, K);
+        if (best >= 0 && score[i * K + best] > above) kept[M++] = i * K + best;
+    }
+    if (rule != KEEP_PROMPT) {
+        shuffle(order, n, &rng);
+        for (int i = 0; i < n; i++)
+            if (!isnan(score[i]))
+                ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], order[i], i};
+        qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
+        memset(order, 0, (size_t)n * sizeof(int));           // from here on: 1 = kept
+        for (int i = 0; i < M; i++) order[ranked[i].index] = 1;
+        for (int i = 0, k = 0; i < n; i++) if (order[i]) kept[k++] = i;
+    }
+    free(order), free(ranked);
+    return M;
+}
+
+// ---- recipes
 
 typedef struct { const char *recipe, *stage, *method, *size, *feedback; } Stage;
 
@@ -7522,29 +8144,39 @@ static void check_sampling(const RlOptions* o) {
 }
 
 // out/TAG, or the tag itself when it is a directory
-static Model load_tagged_model(const char* tag) {
-    char path[PATH_SIZE], config[PATH_SIZE];
+static void tagged_path(char path[PATH_SIZE], const char* tag) {
+    char config[PATH_SIZE];
     join_path(config, tag, "config.json");
-    if (file_exists(config) || strchr(tag, '/')) snprintf(path, sizeof path, "%s", tag);
+    if (file_exists(config) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
     else join_path(path, "out", tag);
     if (!file_exists(path))
         fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl",
              path);
+}
+
+static Model load_tagged_model(const char* tag) {
+    char path[PATH_SIZE];
+    tagged_path(path, tag);
     return load_fitting_model(path);
 }
 
 // ---- ./rl train
 
-// Refuses to evaluate on questions that are trained on, unless told to.
-static void check_apart(const char* train, const char* test, int allowed) {
-    Problems a = load_problems(train), b = load_problems(test);
-    int shared = count_overlap(&a, &b, SAME_WORDS);
+// Refuses to evaluate on questions (b, of the file `test`) that are trained on (a), unless told to.
+static void refuse_overlap(const Problems* a, const Problems* b, const char* train, const char* test,
+                           const char* hint, int allowed) {
+    int shared = count_overlap(a, b, SAME_WORDS);
     if (shared && !allowed)
         fail(2,
              "%d of the %d questions of %s are trained on too, in %s, so a score on them would say nothing; "
-             "./rl overlap shows them, another --eval-data avoids them, --allow-overlap goes on",
-             shared, b.count, test, train);
-    if (shared) printf("notice: %d of the %d questions of %s are trained on too\n", shared, b.count, test);
+             "%sanother --eval-data avoids them, --allow-overlap goes on",
+             shared, b->count, test, train, hint);
+    if (shared) printf("notice: %d of the %d questions of %s are trained on too\n", shared, b->count, test);
+}
+
+static void check_apart(const char* train, const char* test, int allowed) {
+    Problems a = load_problems(train), b = load_problems(test);
+    refuse_overlap(&a, &b, train, test, "./rl overlap shows them, ", allowed);
     problems_free(&a), problems_free(&b);
 }
 
@@ -7600,7 +8232,7 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value, l->value_optimizer = &s->value_optimizer;
         if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
-        else s->value = value_model_new(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
+        else s->value = scalar_model_on(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
     }
     if (o->beta > 0.0f) {
         l->reference = &s->reference;
@@ -7816,6 +8448,403 @@ static int command_algos(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl pairs, ./rl reward-model, ./rl dpo
+
+typedef struct {
+    RlOptions rl;                    // sampling and what all training has: model, data, out, lr, seed, ...
+    const char *questions, *eval_questions, *judge, *loss, *reference;
+    int per_question, most_pairs, batch_size, warmup_steps;
+    float noise, beta;
+} PairOptions;
+
+// The two commands that train on pairs. Their defaults are what differs.
+typedef struct {
+    const char *name, *what, *out, *loss, *judge;
+    int scalar, num_epochs;
+    float lr;
+} PairCommand;
+
+static const PairCommand pair_commands[] = {
+    {"reward-model", "reward-model - a judge that learns from pairs of answers", "out/reward",
+     "bradley-terry", "mixed", 1, 1, 1e-3f},
+    {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
+     "dpo", "verifier", 0, 1, 3e-4f},
+};
+
+static PairOptions pair_defaults(const PairCommand* c) {
+    PairOptions o = {.rl = rl_defaults(), .judge = c->judge, .loss = c->loss, .per_question = 4,
+                     .batch_size = 32, .warmup_steps = 10, .beta = 0.1f};
+    o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
+    o.rl.out = c->out, o.rl.num_epochs = c->num_epochs, o.rl.lr = c->lr, o.rl.log_every = 10;
+    return o;
+}
+
+// How pairs are made. `questions` is the name of the option for the file of questions.
+static int judging_options(Option* t, PairOptions* o, const char* questions) {
+    Option table[] = {
+        {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
+        {"judge", OPTION_TEXT, &o->judge, 0, 0, "verifier, demos, mixed, longer, shorter", 1, 0},
+        {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
+        {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
+        {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
+    };
+    memcpy(t, table, sizeof table);
+    return (int)(sizeof table / sizeof *table);
+}
+
+static void preference_options(Option* t, PairOptions* o, const PairCommand* c) {
+    RlOptions* r = &o->rl;
+    Option table[] = {
+        {"data", OPTION_TEXT, &r->data, 0, 0, "pairs to train on; none = make them", 1, 0},
+        {"eval-data", OPTION_TEXT, &r->eval_data, 0, 0, "held-out pairs", 1, 0},
+        {"allow-overlap", OPTION_FLAG, &r->allow_overlap, 0, 0, "held-out questions may be trained on", 1, 0},
+        {"loss", OPTION_TEXT, &o->loss, 0, 0, c->scalar ? "bradley-terry or outcome" : "dpo", 1, 0},
+        {"out", OPTION_TEXT, &r->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
+        {"resume", OPTION_TEXT, &r->resume, 0, 0, "directory of a run to go on with", 0, 0},
+        {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "pairs per update", 1, 0},
+        {"num-epochs", OPTION_INT, &r->num_epochs, 1, 1e6, "passes over the pairs", 1, 0},
+        {"num-steps", OPTION_INT, &r->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
+        {"lr", OPTION_FLOAT, &r->lr, 0, 10, "learning rate at its highest; it falls to 0", 1, 0},
+        {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises", 1, 0},
+        {"weight-decay", OPTION_FLOAT, &r->adam.weight_decay, 0, 10, "AdamW: decay of matrices", 1, 0},
+        {"grad-clip", OPTION_FLOAT, &r->grad_clip, 0, 1e9, "longest gradient norm; 0 = any", 1, 0},
+        {"save-every", OPTION_INT, &r->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
+        {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 0, 0},
+        {0}, {0},
+    };
+    Option* next = table + sizeof table / sizeof *table - 2;
+    if (c->scalar)
+        *next = (Option){"eval-questions", OPTION_TEXT, &o->eval_questions, 0, 0,
+                         "questions of held-out pairs, if these are made", 1, 0};
+    else {
+        next[0] = (Option){"beta", OPTION_FLOAT, &o->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0};
+        next[1] = (Option){"reference", OPTION_TEXT, &o->reference, 0, 0,
+                           "reference model; none = the one to start from", 1, 0};
+    }
+    memcpy(t, table, sizeof table);
+}
+
+static const PairLoss* find_pair_loss(const char* name, const PairCommand* c) {
+    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
+        if (!strcmp(name, pair_losses[i].name) && pair_losses[i].scalar == c->scalar) return &pair_losses[i];
+    fail(2, "./rl %s has no loss '%s'; choose %s", c->name, name,
+         c->scalar ? "bradley-terry or outcome" : "dpo");
+}
+
+// Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
+// numbers are its own.
+static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float noise, int most, int made) {
+    const RlOptions* r = &o->rl;
+    uint64_t seed = r->seed + 4 + 2 * (uint64_t)made;
+    Questions q = load_questions(path, m->config.context, r->sample.max_new_tokens);
+    PairRules rules = {find_judge(o->judge), find_reward(r->reward), o->per_question, noise, seed + 1};
+    Pairs p = {0};
+    int used = 0;
+    printf("%s: %d answers to each of %d questions; judge: %s\n", path, r->num_samples, q.count,
+           rules.judge->what);
+    fflush(stdout);
+    Rollout* all = sample_answers(m, &q, r->num_samples, r->sample, seed);
+    for (int i = 0; i < q.count; i++) {
+        int before = p.count;
+        judge_pairs(&p, &q.list[i], i, all + (size_t)i * r->num_samples, r->num_samples, &rules);
+        used += p.count > before;
+    }
+    if (!p.count)
+        fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
+                "more --num-samples or another --judge", path);
+    limit_pairs(&p, most, rules.seed);
+    printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
+    rollouts_free(all, q.count * r->num_samples), questions_free(&q);
+    return p;
+}
+
+static void write_pairs(const char* path, const Pairs* p) {
+    char folder[PATH_SIZE];
+    const char* name = out_file(folder, path);
+    Text text = {0};
+    pairs_to_json(&text, p);
+    write_file(folder, name, &text);
+    text_free(&text);
+}
+
+static int command_pairs(int argc, char** argv) {
+    PairOptions o = pair_defaults(&pair_commands[1]);
+    Option options[RL_OPTIONS] = {{0}};
+    char folder[PATH_SIZE];
+    o.rl.out = NULL;
+    int n = sampling_options(options, &o.rl);
+    n += judging_options(options + n, &o, "data");
+    options[n] = (Option){"out", OPTION_TEXT, &o.rl.out, 0, 0, "file to write the pairs to", 0, 0};
+    if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
+                       "./rl pairs --out FILE [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
+    out_file(folder, o.rl.out);
+    check_sampling(&o.rl), find_judge(o.judge);
+    set_threads(o.rl.threads);
+    Model m = load_tagged_model(o.rl.model);
+    Pairs p = make_pairs(&m, o.questions, &o, o.noise, o.most_pairs, 0);
+    write_pairs(o.rl.out, &p);
+    printf("wrote %s\n", o.rl.out);
+    pairs_free(&p), model_free(&m);
+    return 0;
+}
+
+// Makes the files of pairs that are missing, and writes their names into the options: a resumed run then
+// reads the same pairs. Held-out pairs are judged without noise, and none is left out.
+static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand* c) {
+    static char path[2][PATH_SIZE];
+    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
+    const char** file[2] = {&o->rl.data, &o->rl.eval_data};
+    const char* const questions[2] = {o->questions, o->eval_questions};
+    int missing[2];
+    for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
+    if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
+    for (int i = 0; i < 2; i++) {
+        if (!missing[i]) continue;
+        Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
+        join_path(path[i], o->rl.out, names[i]);
+        write_pairs(path[i], &p);
+        printf("  wrote %s\n", path[i]);
+        *file[i] = path[i];
+        pairs_free(&p);
+    }
+}
+
+// the questions of pairs, as problems without an answer; only .list is to be freed
+static Problems questions_of(const Pairs* p) {
+    Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
+    for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;
+    return q;
+}
+
+#define PAIR_HEADER "step,loss,margin,accuracy,chosen,rejected,lr,grad_norm,seconds"
+
+static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
+    sum->loss += s->loss, sum->margin += s->margin, sum->accuracy += s->accuracy, sum->chosen += s->chosen;
+    sum->rejected += s->rejected, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
+}
+
+static void save_pair_model(const PairOptions* o, const PairCommand* c, const Model* m,
+                            const Optimizer* optimizer, const Option* options, long step) {
+    Text state = {0};
+    state_to_json(&state, c->name, step, options);
+    save_checkpoint(o->rl.out, m, optimizer, NULL, NULL, &state, step);
+    text_free(&state);
+}
+
+// The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
+static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOptions* o,
+                          const PairCommand* c, const Option* options, long step) {
+    const RlOptions* r = &o->rl;
+    const PairLoss* loss = find_pair_loss(o->loss, c);
+    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size, n = 0;
+    long steps = r->num_steps ? r->num_steps : (long)r->num_epochs * per_epoch;
+    Deck deck = deck_new(p->count, r->seed);
+    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
+    Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
+    PairMetrics sum = {0};
+    char how[64];
+    Run run = run_begin(r->out, r->resume, PAIR_HEADER, step, steps, r->log_every, r->save_every);
+    printf("%s: %ld updates of %d of %d pairs; %s\n", c->name, steps, o->batch_size, p->count, loss->what);
+    printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
+           "|grad|", "s");
+    while (run_goes_on(&run)) {
+        float lr = r->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        deck_deal(chosen, &deck, run.step, o->batch_size);
+        for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, c->scalar ? 1.0f : o->beta, lr,
+                                   r->grad_clip, r->adam);
+        run_count(&run, s.loss, s.grad_norm);
+        fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
+                s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
+        add_pair_metrics(&sum, &s), n++;
+        if (run_logs(&run)) {
+            printf("%6ld %8.4f %8.3f %8.3f %8.2f %8.2f %8.3f %6.2f\n", run.step, sum.loss / n, sum.margin / n,
+                   sum.accuracy / n, sum.chosen / n, sum.rejected / n, sum.grad_norm / n, sum.seconds / n);
+            fflush(stdout);
+            sum = (PairMetrics){0}, n = 0;
+        }
+        if (run_saves(&run)) save_pair_model(o, c, m, optimizer, options, run.step);
+    }
+    free(deck.order), free(chosen), free(batch);
+    snprintf(how, sizeof how, "./rl %s", c->name);
+    return run_end(&run, how, r->out);
+}
+
+static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
+    double width = (1.0 - e->from) / CALIBRATION_BINS;
+    printf("\n%s: %d pairs of %d questions\n\n", path, e->pairs, e->questions);
+    printf("  ranked right   %6.4f   95%% interval %.4f to %.4f\n\n", e->accuracy, e->low, e->high);
+    if (e->from > 0) printf("  Chance of the predicted winner, and how often it won:\n\n");
+    else printf("  Chance that an answer is right, and how often it was the chosen one:\n\n");
+    printf("  %11s %8s %10s %10s\n", "called", e->from > 0 ? "pairs" : "answers", "predicted", "observed");
+    for (int b = 0; b < CALIBRATION_BINS; b++) {
+        printf("  %.1f to %.1f  %8d", e->from + b * width, e->from + (b + 1) * width, e->count[b]);
+        if (e->count[b]) printf(" %10.4f %10.4f\n", e->predicted[b], e->observed[b]);
+        else printf(" %10s %10s\n", "-", "-");
+    }
+    printf("\n  expected calibration error  %6.4f\n\n", e->error);
+}
+
+// The pairs to train on and, if there are any, those held out; no question may be in both.
+static void load_both(Pairs* list, const RlOptions* o, int context) {
+    const char* const path[2] = {o->data, o->eval_data};
+    if (!path[0] || !*path[0]) fail(2, "a file of pairs is missing: --data FILE");
+    for (int i = 0; i < 2; i++) {
+        if (!path[i] || !*path[i]) continue;
+        list[i] = load_pairs(path[i]);
+        render_pairs(&list[i], context, path[i]);
+    }
+    if (!list[1].count) return;
+    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
+    refuse_overlap(&a, &b, path[0], path[1], "", o->allow_overlap);
+    free(a.list), free(b.list);
+}
+
+// The reference of DPO's pairs: --reference, or the model that the run started from.
+static void set_references(Pairs* list, const Model* m, Model* start, const PairOptions* o,
+                           const PairLoss* loss) {
+    int other = o->reference && *o->reference;
+    Model loaded = other ? load_tagged_model(o->reference) : (Model){0}, *reference = other ? &loaded : start;
+    if (memcmp(&reference->config, &m->config, sizeof(Config)))
+        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own "
+                "beginning", other ? o->reference : o->rl.model);
+    for (int i = 0; i < 2; i++) if (list[i].count) set_reference(&list[i], reference, loss);
+    model_free(&loaded);
+}
+
+static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
+    RlOptions* r = &o->rl;
+    long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
+    if (r->resume && r->out == c->out) r->out = r->resume;
+    check_sampling(r), find_judge(o->judge);
+    const PairLoss* loss = find_pair_loss(o->loss, c);
+    set_threads(r->threads);
+    Model start = c->scalar && r->resume ? (Model){0} : load_tagged_model(r->model);
+    Model m = !r->resume  ? c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model)
+              : c->scalar ? load_reward_model(r->resume, 0)
+                          : load_fitting_model(r->resume);
+    if (!r->resume) make_missing_pairs(&start, o, c);
+    Pairs list[2] = {{0}};                                         // to train on, held out
+    load_both(list, r, m.config.context);
+    if (!c->scalar) set_references(list, &m, &start, o, loss);
+    model_free(&start);
+    Optimizer optimizer = r->resume ? load_optimizer(r->resume, &m.config, step) : optimizer_new(&m.config);
+    int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
+    if (!status && list[1].count) {
+        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, c->scalar ? 1.0f : o->beta);
+        print_pair_evaluation(&e, r->eval_data);
+    }
+    if (!status) printf("saved %s\n", r->out);
+    pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
+    return status;
+}
+
+static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
+    PairOptions o = pair_defaults(c);
+    Option options[RL_OPTIONS] = {{0}};
+    char usage[80];
+    int n = sampling_options(options, &o.rl);
+    n += judging_options(options + n, &o, "questions");
+    preference_options(options + n, &o, c);
+    snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
+    if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    return run_on_pairs(&o, c, options);
+}
+
+static int command_reward_model(int argc, char** argv) {
+    return command_on_pairs(argc, argv, &pair_commands[0]);
+}
+static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
+
+// ---- ./rl best-of-n
+
+static int find_keep_rule(const char* name) {
+    for (int i = 0; i < KEEP_RULES; i++) if (!strcmp(name, keep_names[i])) return i;
+    fail(2, "there is no rule '%s' to keep answers; choose prompt, overall or random", name);
+}
+
+// Samples, scores and keeps; writes the kept answers to OUT/kept.jsonl.
+static void write_kept(Model* m, const RlOptions* o, int rule) {
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
+    int K = o->num_samples, n = q.count * K, questions = 0;
+    double mean = 0.0, kept_mean = 0.0;
+    printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
+    fflush(stdout);
+    Rollout* all = sample_answers(m, &q, K, o->sample, o->seed + 4);
+    float* score = allocate((size_t)n, sizeof(float));
+    char** answer = allocate((size_t)n, sizeof(char*));
+    int* kept = allocate((size_t)n, sizeof(int));
+    int* index = allocate((size_t)q.count, sizeof(int));
+    Group* group = allocate((size_t)q.count, sizeof(Group));
+    Model judge;
+    Reward reward = load_reward(o->reward, &judge, m->config.context);
+    for (int i = 0; i < q.count; i++) index[i] = i;
+    reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
+    float floor = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
+    if (reward.model) model_free(&judge);
+    free(index), free(group);
+    for (int i = 0; i < n; i++) {
+        mean += score[i] / (double)n;
+        answer[i] = rollout_answer(&all[i], &q.list[i / K]);
+        if (!answer[i]) score[i] = (float)NAN;
+    }
+    int M = keep_answers(kept, score, q.count, K, rule, floor, o->seed + 5);
+    if (!M) fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
+    Text text = {0};
+    for (int i = 0; i < M; i++) {
+        text_printf(&text, "{\"question\": "), json_append_string(&text, q.list[kept[i] / K].question);
+        text_printf(&text, ", \"answer\": "), json_append_string(&text, answer[kept[i]]);
+        text_printf(&text, "}\n");
+        kept_mean += score[kept[i]] / (double)M;
+        questions += i == 0 || kept[i] / K != kept[i - 1] / K;
+    }
+    make_folder(o->out);
+    write_file(o->out, "kept.jsonl", &text);
+    printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
+           "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);
+    for (int i = 0; i < n; i++) free(answer[i]);
+    text_free(&text), rollouts_free(all, n), free(score), free(answer), free(kept), questions_free(&q);
+}
+
+static int command_best_of_n(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    TrainOptions t = train_defaults();
+    Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
+    const char* keep = keep_names[KEEP_PROMPT];
+    char model[PATH_SIZE], kept[PATH_SIZE];
+    o.out = "out/best", t.steps = 150, t.lr = 5e-4f;
+    int n = sampling_options(options, &o);
+    Option table[] = {
+        {"data", OPTION_TEXT, &o.data, 0, 0, "questions to sample answers to", 0, 0},
+        {"keep", OPTION_TEXT, &keep, 0, 0, "prompt, overall, or random (the control)", 0, 0},
+        {"out", OPTION_TEXT, &o.out, 0, 0, "directory for kept.jsonl and the checkpoint", 0, 0},
+        {"steps", OPTION_INT, &t.steps, 1, 1e9, "updates on the kept answers", 0, 0},
+        {"batch-size", OPTION_INT, &t.batch_size, 1, 1e6, "answers per update", 0, 0},
+        {"lr", OPTION_FLOAT, &t.lr, 0, 10, "learning rate at its highest", 0, 0},
+        {"log-every", OPTION_INT, &t.log_every, 1, 1e9, "updates between printed lines", 0, 0},
+    };
+    memcpy(options + n, table, sizeof table);
+    if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
+                       "./rl best-of-n [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    int rule = find_keep_rule(keep);
+    set_threads(o.threads);
+    tagged_path(model, o.model);
+    Model m = load_fitting_model(model);
+    write_kept(&m, &o, rule);
+    model_free(&m);
+    join_path(kept, o.out, "kept.jsonl");
+    t.data = kept, t.model = model, t.out = o.out, t.seed = o.seed, t.threads = o.threads;
+    train_options(sft_options, &t);
+    return train(&t, sft_options, NULL);
+}
+
 // ---- ./rl eval
 
 static void print_pass_rates(const Evaluation* e) {
@@ -7909,7 +8938,7 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
     const RewardKind* kind = find_reward(o->reward);
     Ladder l = {.pass = evaluation_new(K)};
     for (int k = 1; k; k = next_k(k, 2, K)) l.rung[l.rungs++].votes = k;
-    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
+    float* reward = allocate((size_t)K, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         double begin = seconds_now();
@@ -7917,7 +8946,7 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
         l.seconds += seconds_now() - begin;
         for (int i = 0; i < B; i++) {
             const Question* question = &q->list[from + i];
-            Group g = judge_group(reward, advantage, r + (size_t)i * K, K, question->truth, kind);
+            Group g = judge_group(reward, r + (size_t)i * K, K, question->truth, kind);
             evaluation_add(&l.pass, K, g.right);
             vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
             l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
@@ -7930,7 +8959,7 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
         rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count);
         rung->none /= count, rung->lenient /= count;
     }
-    free(reward), free(advantage);
+    free(reward);
     return l;
 }
 
@@ -9214,6 +10243,10 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
+    {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
+    {"reward-model", "a judge that learns from pairs", command_reward_model},
+    {"dpo", "a policy that learns from pairs", command_dpo},
+    {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
     {"vote", "majority vote of many answers, instead of training", command_vote},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
@@ -9233,7 +10266,7 @@ int main(int argc, char** argv) {
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
                "[--option=value ...]\n\n");
-        for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].what);
+        for (size_t i = 0; i < count; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
         return end_of_output(argc < 2 ? 2 : 0);
     }
     for (size_t i = 0; i < count; i++)
