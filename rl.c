@@ -4967,6 +4967,7 @@ static const Judge judges[] = {
     {"mixed", "verifier; the demonstration competes", DEMO_COMPETES, 1.0f, 0.0f},
     {"longer", "the longer answer wins, right or wrong", DEMO_NONE, 0.0f, 1.0f},
     {"shorter", "the shorter answer wins, right or wrong", DEMO_NONE, 0.0f, -1.0f},
+    {"wordy", "right beats wrong, but 20 tokens more make up for it", DEMO_NONE, 1.0f, 0.05f},
 };
 
 static const Judge* find_judge(const char* name) {
