@@ -2467,8 +2467,7 @@ static void add_weights(FileSet* files, const char* name, const Model* m, const 
 }
 
 // Removes what an earlier run has left in the folder and this checkpoint does not have. Should the process be
-// killed before this is done, the number of updates still tells such a file from one that belongs here, and
-// the next save removes it.
+// killed before this is done, the next save does it; until then a leftover of another update is refused.
 static void remove_leftovers(const char* folder, int has_optimizer, int has_value) {
     const struct { const char* name; int has; } own[] = {{"optimizer.safetensors", has_optimizer},
                                                          {"trainer_state.json", has_optimizer},

@@ -1596,6 +1596,10 @@ static void runs_that_cannot_be_resumed(void) {
     Text state = read_file(in_root("base/trainer_state.json")), other = replaced(&state, "\"sft\"", "\"rl\"");
     put_file(in_root("base/trainer_state.json"), other.data, other.length);
     ENDS(run_training, "--resume=@base|--steps=20", 2, "was written by a run of kind \"rl\"");
+    text_free(&other);
+    other = replaced(&state, "\"width\": \"8\"", "\"width\": \"16\"");   // config.json says 8
+    put_file(in_root("base/trainer_state.json"), other.data, other.length);
+    ENDS(run_training, "--resume=@base|--steps=20", 2, "--width is 8 for the model in ");
     put_file(in_root("base/trainer_state.json"), state.data, state.length);
     remove(in_root("base/optimizer.safetensors"));
     ENDS(run_training, "--resume=@base|--steps=20", 2, "optimizer.safetensors");
@@ -1735,6 +1739,13 @@ static void count_norm(const char* norm) {
     run_count(&r, 1.0, strtod(norm, NULL));
 }
 
+static void die_at_the_save(const char* line) {
+    Run r = run_begin(in_root("run"), NULL, "step", 0, 3, 1, 1);
+    run_count(&r, 1.0, 1.0);
+    fprintf(r.metrics, "%s", line);
+    if (run_saves(&r)) _exit(0);
+}
+
 // Lines and saves come at every multiple and after the last update, also when Ctrl-C has made it the last; 0
 // is never but at the end. What is counted are the updates of the whole run, not of this process.
 static void lines_and_saves(void) {
@@ -1754,6 +1765,11 @@ static void lines_and_saves(void) {
     ENDS(count_loss, "1.5", 0, "");
     ENDS(count_loss, "nan", 1, "the loss is not a number after update 0; try a smaller --lr");
     ENDS(count_norm, "inf", 1, "the loss is not a number after update 0");
+    // the table is on the disk before the checkpoint that it must reach up to
+    ENDS(die_at_the_save, "0\n", 0, "");
+    Text table = read_file(in_root("run/metrics.csv"));
+    CHECK_TEXT(table.data, "step\n0\n");
+    text_free(&table);
 }
 
 static void run_aloud(const char* words) {   // what it prints stands in Ending.said
