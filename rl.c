@@ -4349,6 +4349,7 @@ typedef struct {
     double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
     double* squares;                // (samples) sums over the questions of their pass@k squared
     double *low, *high;             // (samples) 95% intervals of pass@k
+    int* right;                     // (questions) how many answers to each are right
     double tool_rate, format_rate, length;
     double entropy, kl;             // nats per token; KL(model || reference) in nats per answer
 } Evaluation;
@@ -4363,7 +4364,7 @@ static Evaluation evaluation_new(int samples) {
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass), free(e->squares), free(e->low), free(e->high);
+    free(e->pass), free(e->squares), free(e->low), free(e->high), free(e->right);
     *e = (Evaluation){0};
 }
 
@@ -4378,10 +4379,13 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
-// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares.
-static double mean_rate(double* low, double* high, double sum, double squares, int n) {
-    double mean = sum / n;
-    rate_interval(low, high, mean, n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0, n);
+// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
+// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty.
+static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
+    double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
+    if (variance > 0.0) variance = fmax(variance, mean * (1.0 - mean) / tries);
+    rate_interval(low, high, mean, variance, n);
     return mean;
 }
 
@@ -4393,13 +4397,16 @@ static void evaluation_add(Evaluation* e, int n, int right) {
         if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
         e->squares[k - 1] += pow(rate, 2);
     }
-    e->questions++;
+    e->right = enlarge(e->right, (size_t)e->questions + 1, sizeof(int));
+    e->right[e->questions++] = right;
 }
 
-// Turns the sums into means, and finds the intervals.
+// Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
+// be made: so many independent tries is pass@k worth.
 static void evaluation_finish(Evaluation* e) {
     for (int k = 0; k < e->samples; k++)
-        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions);
+        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
+                               e->samples / (k + 1));
 }
 
 // KL(model || reference) by k3, summed over the answers to question `index`.
@@ -4512,6 +4519,52 @@ static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
         if (votes[0] == most) won += 1.0 / tied;
     }
     return won / games;
+}
+
+// ---- did training teach, or only elicit? Two models on the same questions (D3 section 7)
+//
+// D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
+// be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
+// that lifts the first and not the second has elicited; when the curves even cross, it has narrowed the model
+// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
+// seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
+// number only; "not in 256 answers" is not "never".
+
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
+// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
+// it they have in common (Newcombe 1998, Zou and Donner 2008):
+//
+//     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
+//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//
+// Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
+static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
+                              int k) {
+    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    for (int i = 0; i < before->questions; i++) {
+        double x = pass_at_k(before->samples, before->right[i], k) - mean[0],
+               y = pass_at_k(after->samples, after->right[i], k) - mean[1];
+        xx += x * x, yy += y * y, xy += x * y;
+    }
+    double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
+    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
+    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
+    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return mean[1] - mean[0];
+}
+
+// The first k at which the other one of two curves is above than at the beginning; 0 = they do not cross.
+// What differs by less than rounding does not count. a, b (n): pass@1 ... pass@n.
+static int curves_cross(const double* a, const double* b, int n) {
+    double first = 0.0;
+    for (int k = 1; k <= n; k++) {
+        double difference = a[k - 1] - b[k - 1];
+        if (fabs(difference) < 1e-12) continue;
+        if (first == 0.0) first = difference;
+        if (first * difference < 0.0) return k;
+    }
+    return 0;
 }
 
 // ---- keeping train and test apart
@@ -8032,8 +8085,144 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
+// A plot of letters, for any terminal. Each series is drawn with the first letter of its name (or A to D, if
+// an earlier name begins alike), '*' where two meet. A column shows the mean of the points that fall into it,
+// and between points a straight line. 12 rows and 60 columns lie between the ends of the axes, because 2, 3
+// and 4 divide them: so many parts a scale can have.
+enum { PLOT_SERIES = 4, PLOT_WIDTH = 61, PLOT_HEIGHT = 13, PLOT_PARTS = 4 };
+
+typedef struct {
+    const char *title, *x_name;
+    const double* x;                      // (points) ascending
+    const double* y[PLOT_SERIES];         // (points) each; what is not finite is left out
+    const char* names[PLOT_SERIES];
+    int series, points;
+    int scaled;                           // each series from its own min to its own max: for different units
+    int log_x;
+} Plot;
+
+typedef struct { double low, high; } Range;
+
+static void widen(Range* r, double v) { r->low = fmin(r->low, v), r->high = fmax(r->high, v); }
+
+typedef struct { double low, step; int parts; } Scale;   // numbers at low, low + step, ... low + parts step
+
+// The tightest scale around r, of 2 to PLOT_PARTS steps, each 1, 2, 2.5 or 5 times a power of ten.
+static Scale round_scale(Range r) {
+    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0};
+    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0), best = INFINITY;
+    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
+    Scale scale = {r.low, width / 2, 2};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (int parts = 2; parts <= PLOT_PARTS; parts++) {
+            double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
+            if ((first + parts) * step < r.high - 1e-9 * step || parts * step >= best) continue;
+            best = parts * step, scale = (Scale){first * step, step, parts};
+        }
+    return scale;
+}
+
+static double plot_x(const Plot* p, int i) { return p->log_x ? log(p->x[i]) : p->x[i]; }
+static int plot_has(const Plot* p, int s, int i) { return isfinite(plot_x(p, i)) && isfinite(p->y[s][i]); }
+
+// Value of series s in column c, or NaN.
+static double plot_value(const Plot* p, int s, int c, Range x) {
+    double sum = 0.0, at[2] = {-INFINITY, INFINITY}, y[2] = {0.0, 0.0};   // the neighbours left and right
+    int count = 0;
+    for (int i = 0; i < p->points; i++) {
+        if (!plot_has(p, s, i)) continue;
+        double exact = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) * (PLOT_WIDTH - 1) : 0.0;
+        int column = (int)(exact + 0.5);
+        if (column == c) sum += p->y[s][i], count++;
+        if (column < c) at[0] = exact, y[0] = p->y[s][i];
+        if (column > c && isinf(at[1])) at[1] = exact, y[1] = p->y[s][i];
+    }
+    if (count) return sum / count;
+    if (isinf(at[0]) || isinf(at[1])) return NAN;
+    return y[0] + (y[1] - y[0]) * (c - at[0]) / (at[1] - at[0]);
+}
+
+static char plot_letter(const Plot* p, int s) {
+    for (int i = 0; i < s; i++) if (p->names[i][0] == p->names[s][0]) return "ABCD"[s];
+    return p->names[s][0];
+}
+
+// The axis below the plot: a number at each of the PLOT_PARTS + 1 ticks, and the name.
+static void append_plot_axis(Text* out, const Plot* p, Range x) {
+    char line[PLOT_WIDTH + 16];
+    int part = (PLOT_WIDTH - 1) / PLOT_PARTS;
+    memset(line, ' ', sizeof line);
+    text_printf(out, "%9s", "");
+    for (int c = 0; c < PLOT_WIDTH; c++) text_append(out, c % part ? "-" : "+", 1);
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        char number[16];
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (p->log_x) v = exp(v);
+        else if (x.high - x.low >= 20.0) v = floor(v + 0.5);
+        int length = snprintf(number, sizeof number, "%.4g", v);
+        memcpy(line + 9 + i * part - (i ? length / 2 : 0), number, (size_t)length);
+    }
+    int end = (int)sizeof line;
+    while (line[end - 1] == ' ') end--;
+    int indent = 9 + (PLOT_WIDTH - (int)strlen(p->x_name)) / 2;
+    text_printf(out, "\n%.*s\n%*s%s\n", end, line, indent, "", p->x_name);
+}
+
+static void append_plot_legend(Text* out, const Plot* p, const Range* own, int met) {
+    for (int s = 0; s < p->series; s++) {
+        text_printf(out, "\n  %c  %s", plot_letter(p, s), p->names[s]);
+        if (own[s].low <= own[s].high) text_printf(out, ": %.4g to %.4g", own[s].low, own[s].high);
+        else text_printf(out, ": no numbers");
+    }
+    text_printf(out, met ? "\n  *  more than one of them\n" : "\n");
+}
+
+static void append_plot(Text* out, const Plot* p) {
+    char grid[PLOT_HEIGHT][PLOT_WIDTH];
+    const Range nothing = {INFINITY, -INFINITY};
+    Range x = nothing, all = nothing, own[PLOT_SERIES] = {nothing, nothing, nothing, nothing};
+    int met = 0;
+    text_printf(out, "%s\n\n", p->title);
+    for (int s = 0; s < p->series; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            widen(&x, plot_x(p, i)), widen(&own[s], p->y[s][i]), widen(&all, p->y[s][i]);
+        }
+    if (x.low > x.high) { text_printf(out, "  (there is nothing to draw)\n"); return; }
+    Scale scale = round_scale(all);
+    all = (Range){scale.low, scale.low + scale.parts * scale.step};
+    memset(grid, ' ', sizeof grid);
+    for (int s = 0; s < p->series; s++)
+        for (int c = 0; c < PLOT_WIDTH; c++) {
+            double v = plot_value(p, s, c, x);
+            Range r = p->scaled ? own[s] : all;
+            if (isnan(v)) continue;
+            double height = r.high > r.low ? (v - r.low) / (r.high - r.low) : 0.5;
+            char* cell = &grid[(int)((1.0 - height) * (PLOT_HEIGHT - 1) + 0.5)][c];
+            met |= *cell != ' ', *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        }
+    for (int row = 0; row < PLOT_HEIGHT; row++) {
+        int part = (PLOT_HEIGHT - 1) / scale.parts, end = PLOT_WIDTH;
+        double steps = floor(scale.low / scale.step + 0.5) + scale.parts - row / part;   // 0 is exactly 0
+        while (end && grid[row][end - 1] == ' ') end--;
+        if (p->scaled) text_printf(out, "%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
+        else if (row % part) text_printf(out, "%7s", "");
+        else text_printf(out, "%7.4g", steps * scale.step);
+        text_printf(out, " |%.*s\n", end, grid[row]);
+    }
+    append_plot_axis(out, p, x);
+    append_plot_legend(out, p, own, met);
+}
+
+static void print_plot(const Plot* p) {
+    Text text = {0};
+    append_plot(&text, p);
+    fputs(text.data, stdout);
+    text_free(&text);
+}
+
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
-// To be called before the work, so that a bad name costs no minutes; write_file() afterwards.
+// To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     FileSet* files = NULL;
@@ -8046,6 +8235,14 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
     make_folder(folder);
     return name;
+}
+
+static void write_out_file(const char* path, Text* text) {
+    char folder[PATH_SIZE];
+    const char* name = out_file(folder, path);
+    write_file(folder, name, text);
+    printf("\nwrote %s\n", path);
+    text_free(text);
 }
 
 // ---- options of all commands that use a model
@@ -8957,7 +9154,7 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
     evaluation_finish(&l.pass);
     l.pass.length /= (double)count * K, l.prompt /= count;
     for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
-        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count);
+        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, K / rung->votes);
         rung->none /= count, rung->lenient /= count;
     }
     free(reward);
@@ -8986,7 +9183,7 @@ static void print_ladder(const Ladder* l, const char* reward) {
            "            wrong; mean over the groups\n"
            "  lenient   accuracy if answers outside the format vote too: with their box or\n"
            "            else their last number\n"
-           "  pass@n    at least one of so many answers is rewarded: the ceiling of accuracy\n"
+           "  pass@n    at least one of so many answers is rewarded: a perfect choice, no vote\n"
            "  tokens    generated for a question\n"
            "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
            "            measured by itself, but in proportion to the tokens through the\n"
@@ -9010,7 +9207,8 @@ static int command_vote(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    const char *out = NULL, *name = NULL;
+    const char* out = NULL;
+    Text csv = {0};
     o.eval_examples = 256;
     int n = sampling_options(options, &o);
     evaluation_options(options + n, &o);
@@ -9024,17 +9222,138 @@ static int command_vote(int argc, char** argv) {
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    if (out) name = out_file(folder, out);
+    if (out) out_file(folder, out);
     Ladder l = climb_ladder(&m, &q, &o);
     print_ladder(&l, o.reward);
-    if (out) {
-        Text csv = {0};
-        append_ladder(&csv, &l);
-        write_file(folder, name, &csv);
-        printf("\nwrote %s\n", out);
-        text_free(&csv);
-    }
+    append_ladder(&csv, &l);
+    if (out) write_out_file(out, &csv);
+    text_free(&csv);
     evaluation_free(&l.pass), questions_free(&q), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl elicit: pass@k before and after
+
+// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
+static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
+    memset(solved, 0, 4 * sizeof(int));
+    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
+}
+
+// 1 = up, -1 = down, 0 = not beyond its interval
+static int sign_of_change(const Evaluation* before, const Evaluation* after, int k) {
+    double low, high;
+    pass_difference(&low, &high, before, after, k);
+    return low > 0.0 ? 1 : high < 0.0 ? -1 : 0;
+}
+
+static void append_change(Text* out, const Evaluation* before, const Evaluation* after, int k) {
+    static const char* const words[3] = {"down", "unchanged within its interval", "up"};
+    text_printf(out, "pass@%d is %s. ", k, words[sign_of_change(before, after, k) + 1]);
+}
+
+// Each sentence follows from the numbers. solved (4): see count_solved().
+static void append_reading(Text* out, const Evaluation* before, const Evaluation* after, const int* solved) {
+    static const char* const readings[3] = {
+        "So training made one answer better and many answers worse: sharper, and narrower. ",
+        "So training made frequent what the model before could find as well: it elicited. ",
+        "So training solves what as many answers before did not: more than eliciting. "};
+    int K = before->samples, cross = curves_cross(before->pass, after->pass, K), equal = 1;
+    append_change(out, before, after, 1);
+    while (equal <= K && before->pass[equal - 1] < after->pass[0]) equal++;
+    if (equal > K && K > 1) text_printf(out, "Even %d answers before find less than one after. ", K);
+    else if (equal > 1 && equal <= K) text_printf(out, "One answer after is worth %d before. ", equal);
+    if (K > 1) append_change(out, before, after, K);
+    if (!cross) text_printf(out, "The curves do not cross. ");
+    else text_printf(out, "The curves cross: from k = %d on, %s is ahead. ", cross,
+                     before->pass[cross - 1] > after->pass[cross - 1] ? "before" : "after");
+    if (sign_of_change(before, after, 1) <= 0) text_printf(out, "There is no gain in pass@1 to explain. ");
+    else if (K > 1) text_printf(out, "%s", readings[sign_of_change(before, after, K) + 1]);
+    text_printf(out, "At k = %d the model before left %d of %d questions unsolved: only on these could "
+                     "training show something new.",
+                K, solved[0] + solved[2], before->questions);
+}
+
+static void print_elicitation(const Evaluation* before, const Evaluation* after) {
+    static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
+    int K = before->samples, solved[4];
+    double low, high, *ks = allocate((size_t)K, sizeof(double));
+    Text reading = {0};
+    printf("\n    k   before  95%% interval    after  95%% interval   change  95%% interval\n");
+    for (int k = 1; k; k = next_k(k, 4, K)) {
+        double difference = pass_difference(&low, &high, before, after, k);
+        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
+               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+               after->high[k - 1], difference, low, high);
+    }
+    count_solved(solved, before, after);
+    printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
+    for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
+    for (int k = 1; k <= K; k++) ks[k - 1] = k;
+    printf("\n");
+    print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
+                       .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                       .points = K, .log_x = 1});
+    append_reading(&reading, before, after, solved);
+    printf("\nReading, from these numbers:\n\n");
+    print_wrapped("", reading.data);
+    text_free(&reading), free(ks);
+}
+
+static void append_elicitation(Text* csv, const Evaluation* before, const Evaluation* after) {
+    double low, high;
+    text_printf(csv, "k,before,before_low,before_high,after,after_low,after_high,difference,difference_low,"
+                     "difference_high\n");
+    for (int k = 1; k <= before->samples; k++) {
+        double difference = pass_difference(&low, &high, before, after, k);
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", k, before->pass[k - 1],
+                    before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+                    after->high[k - 1], difference, low, high);
+    }
+}
+
+static int command_elicit(int argc, char** argv) {
+    static const char* const when[2] = {"before", "after"};
+    RlOptions o = rl_defaults();
+    const char *tag[2] = {"out/run/sft", "out/run/rl"}, *out = NULL;
+    Option options[RL_OPTIONS] = {{"before", OPTION_TEXT, &tag[0], 0, 0, "the model before training", 0, 0}};
+    char folder[PATH_SIZE];
+    Text csv = {0};
+    o.num_samples = 256;
+    int n = 1 + sampling_options(options + 1, &o);
+    evaluation_options(options + n, &o);
+    while (options[n].name) n++;
+    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the two curves", 0, 0};
+    for (Option* t = options; t->name; t++) {
+        if (!strcmp(t->name, "model-tag")) t->name = "after", t->value = &tag[1], t->help = "and after it";
+        if (!strcmp(t->name, "num-samples")) t->name = "samples", t->help = "answers to each question";
+    }
+    if (asked_for_help(argc, argv, "elicit - pass@k before and after: did training teach, or only elicit?",
+                       "./rl elicit [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m[2] = {load_tagged_model(tag[0]), load_tagged_model(tag[1])};
+    Questions q = load_questions(o.eval_data, min_int(m[0].config.context, m[1].config.context),
+                                 o.sample.max_new_tokens);
+    Evaluation e[2];
+    if (out) out_file(folder, out);
+    printf("%d questions x %d samples, reward %s\n", min_int(o.eval_examples, q.count), o.num_samples,
+           o.reward);
+    for (int i = 0; i < 2; i++) {
+        double begin = seconds_now();
+        printf("  %-6s  %s", when[i], tag[i]), fflush(stdout);
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+                              o.seed + 2);
+        printf("  %.1f s\n", seconds_now() - begin);
+    }
+    print_elicitation(&e[0], &e[1]);
+    append_elicitation(&csv, &e[0], &e[1]);
+    if (out) write_out_file(out, &csv);
+    text_free(&csv);
+    for (int i = 0; i < 2; i++) evaluation_free(&e[i]), model_free(&m[i]);
+    questions_free(&q);
     return 0;
 }
 
@@ -10250,6 +10569,7 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
     {"vote", "majority vote of many answers, instead of training", command_vote},
+    {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},

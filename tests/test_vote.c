@@ -89,7 +89,7 @@ static Rollout* written(const char* const* texts, int K) {       // rollouts tha
 static void a_rollout_votes_with_its_format(void) {
     // For the reward gsm8k what stands behind #### votes. A box and a last number vote leniently only; words
     // without a number never do.
-    static const char* const texts[5] = {"so 5\n#### 7", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
+    static const char* const texts[5] = {"#### 7, not 5", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
     static const char* const strict_votes[5] = {"7", "", "", "", ""};
     static const char* const lenient_votes[5] = {"7", "8", "9", "", "4"};
     char *strict[5], *lenient[5];
@@ -130,6 +130,211 @@ static void cost_of_votes(void) {
     CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 16}), 0.036, 1e-12);
 }
 
+// ---- before and after
+
+// n answers to each question, of which right[i] are right.
+static Evaluation counted(const int* right, int questions, int n) {
+    Evaluation e = evaluation_new(n);
+    for (int i = 0; i < questions; i++) evaluation_add(&e, n, right[i]);
+    evaluation_finish(&e);
+    return e;
+}
+
+static void difference_on_the_same_questions(void) {
+    // Four questions, one answer each: before 1 0 0 0, after 1 1 0 0. Rates 1/4 and 1/2, each with 3 flips:
+    //   Wilson, z = 1.96, 1 + z^2/3 = 2.2805333, 1.96 / 2.2805333 = 0.8594481:
+    //   1/4: middle (1/4 + z^2/6) / 2.2805333 = 0.3903765, half 0.8594481 sqrt(1/16 + z^2/36) = 0.3535363,
+    //        from 0.0368401 to 0.7439128
+    //   1/2: middle 1/2, half 0.8594481 sqrt(1/12 + z^2/36) = 0.3746685, from 0.1253315 to 0.8746685
+    // Correlation: deviations 3/4 -1/4 -1/4 -1/4 and 1/2 1/2 -1/2 -1/2: xy = 1/2, xx = 3/4, yy = 1: 0.5773503
+    //   low:  a = 1/2 - 0.1253315 = 0.3746685, b = 0.7439128 - 1/4 = 0.4939128
+    //         1/4 - sqrt(0.1403765 - 2 x 0.5773503 x 0.1850536 + 0.2439499) = 1/4 - 0.4130919
+    //   high: c = 0.3746685, d = 1/4 - 0.0368401 = 0.2131599
+    //         1/4 + sqrt(0.1403765 - 2 x 0.5773503 x 0.0798643 + 0.0454371) = 1/4 + 0.3059319
+    static const int one[4] = {1, 0, 0, 0}, two[4] = {1, 1, 0, 0};
+    double low, high;
+    Evaluation before = counted(one, 4, 1), after = counted(two, 4, 1);
+    CHECK_NEAR(pass_difference(&low, &high, &before, &after, 1), 0.25, 1e-15);
+    CHECK_NEAR(low, 0.25 - 0.4130919, 2e-6);
+    CHECK_NEAR(high, 0.25 + 0.3059319, 2e-6);
+    // The other way round it is the mirror image.
+    CHECK_NEAR(pass_difference(&low, &high, &after, &before, 1), -0.25, 1e-15);
+    CHECK_NEAR(low, -0.25 - 0.3059319, 2e-6);
+    CHECK_NEAR(high, -0.25 + 0.4130919, 2e-6);
+    // A model against itself: r = 1, and of the errors |a - b| = 0.4939128 - 0.2131599 is left. If it solves
+    // everything there is no correlation, and 0 is still not certain: b = 0, a = 1 - 4 / (4 + z^2) = 0.4899.
+    CHECK(pass_difference(&low, &high, &before, &before, 1) == 0.0);
+    CHECK_NEAR(low, -0.2807529, 2e-6);
+    CHECK_NEAR(high, 0.2807529, 2e-6);
+    static const int all[4] = {1, 1, 1, 1};
+    Evaluation best = counted(all, 4, 1);
+    CHECK(pass_difference(&low, &high, &best, &best, 1) == 0.0);
+    CHECK_NEAR(low, -0.4899, 1e-6);
+    CHECK_NEAR(high, 0.4899, 1e-6);
+    evaluation_free(&before), evaluation_free(&after), evaluation_free(&best);
+}
+
+static void surer_than_coins_is_nobody(void) {
+    // Three questions with 2, 1, 2 of 4 answers right: pass@1 = 5/12, and their variance, 1/48, is less than
+    // that of four coin flips each, 5/12 x 7/12 / 4 = 35/576. So it counts as 3 x 4 = 12 flips:
+    //   Wilson: 1 + z^2/12 = 1.3201333; middle (0.4166667 + 0.1600667) / 1.3201333 = 0.4368751
+    //   half 1.96 / 1.3201333 sqrt(0.2430556 / 12 + z^2/576) = 1.4846986 sqrt(0.0269241) = 0.2436173
+    static const int right[3] = {2, 1, 2};
+    Evaluation e = counted(right, 3, 4);
+    CHECK_NEAR(e.low[0], 0.4368751 - 0.2436173, 1e-6);
+    CHECK_NEAR(e.high[0], 0.4368751 + 0.2436173, 1e-6);
+    // pass@2 is 5/6, 1/2, 5/6: mean 13/18, variance 1/27, less than 65/648 of two coin flips each. 6 flips:
+    //   1 + z^2/6 = 1.6402667; middle (0.7222222 + 0.3201333) / 1.6402667 = 0.6354793
+    //   half 1.96 / 1.6402667 sqrt(0.2006173 / 6 + z^2/144) = 1.1949276 sqrt(0.0601140) = 0.2929742
+    CHECK_NEAR(e.low[1], 0.6354793 - 0.2929742, 1e-6);
+    CHECK_NEAR(e.high[1], 0.6354793 + 0.2929742, 1e-6);
+    evaluation_free(&e);
+}
+
+static void curves_that_cross(void) {
+    static const double a[4] = {0.2, 0.4, 0.7, 0.9}, b[4] = {0.5, 0.6, 0.65, 0.7};
+    static const double same_start[3] = {0.5, 0.6, 0.7}, above[3] = {0.5 + 1e-15, 0.8, 0.7 - 1e-15};
+    static const double late[3] = {0.5, 0.5, 0.8};                    // equal, below, above same_start
+    CHECK(curves_cross(a, b, 4) == 3 && curves_cross(b, a, 4) == 3 && curves_cross(a, b, 2) == 0);
+    CHECK(curves_cross(same_start, late, 3) == 3 && curves_cross(same_start, above, 3) == 0 &&
+          curves_cross(a, a, 4) == 0);
+}
+
+static void check_reading(const int* before, const int* after, const char* const* expected) {
+    enum { QUESTIONS = 40, SAMPLES = 8 };
+    Evaluation a = counted(before, QUESTIONS, SAMPLES), b = counted(after, QUESTIONS, SAMPLES);
+    Text t = {0};
+    int solved[4];
+    count_solved(solved, &a, &b);
+    append_reading(&t, &a, &b, solved);
+    for (; *expected; expected++)
+        if (!strstr(t.data, *expected)) {
+            CHECK(!"the reading says what the numbers say");
+            printf("    expected: %s\n    found:    %s\n", *expected, t.data);
+        }
+    evaluation_free(&a), evaluation_free(&b), text_free(&t);
+}
+
+static void the_reading_follows_from_the_numbers(void) {
+    // Eight answers to each of 40 questions. Before: 2 right everywhere, pass@1 = 1/4, pass@8 = 1; after: 6.
+    // pass@2 of 2 in 8 is 1 - C(6,2)/C(8,2) = 13/28, pass@3 1 - 20/56 = 0.64, pass@4 1 - 15/70 = 0.79 >= 6/8.
+    int rare[40], often[40], half[40], none[40];
+    for (int i = 0; i < 40; i++) rare[i] = 2, often[i] = 6, half[i] = i % 2 ? 0 : 8, none[i] = i % 4 ? 0 : 2;
+    check_reading(rare, often, (const char*[]){"pass@1 is up.", "is worth 4 before", "pass@8 is unchanged",
+                                               "do not cross", "it elicited", "left 0 of 40", NULL});
+    // After: half of the questions always, the others never: pass@k = 1/2 for every k. Before is ahead from
+    // k = 3 on, where it has 0.64.
+    check_reading(rare, half, (const char*[]){"pass@1 is up.", "is worth 3 before", "pass@8 is down.",
+                                              "from k = 3 on, before is ahead", "narrower", NULL});
+    // Before solves a quarter of the questions, 2 of 8; after solves all of them: 30 are new.
+    check_reading(none, often, (const char*[]){"pass@8 is up.", "Even 8 answers before find less than one",
+                                               "more than eliciting", "left 30 of 40", NULL});
+    check_reading(often, often, (const char*[]){"pass@1 is unchanged", "There is no gain", NULL});
+    check_reading(often, rare, (const char*[]){"pass@1 is down.", "There is no gain", NULL});
+    Evaluation a = counted(none, 40, 8), b = counted(half, 40, 8);
+    int solved[4];     // none: every 4th, half: every 2nd: 10 both, 10 only after, 20 neither
+    count_solved(solved, &a, &b);
+    CHECK(solved[0] == 20 && solved[1] == 0 && solved[2] == 10 && solved[3] == 10);
+    count_solved(solved, &b, &a);
+    CHECK(solved[0] == 20 && solved[1] == 10 && solved[2] == 0 && solved[3] == 10);
+    evaluation_free(&a), evaluation_free(&b);
+}
+
+// ---- the plot
+
+static void check_plot(const Plot* p, const char* expected) {
+    Text t = {0};
+    append_plot(&t, p);
+    CHECK_TEXT(t.data, expected);
+    text_free(&t);
+}
+
+static void plot_of_two_lines(void) {
+    // One row is 1/3, one column 1 update: the rising line moves up a row every 5 columns. The flat line ends
+    // at 45, behind it there is no number. Where they meet is a star.
+    static const double x[5] = {0, 15, 30, 45, 60}, up[5] = {0, 1, 2, 3, 4}, flat[5] = {2, 2, 2, 2, NAN};
+    check_plot(&(Plot){.title = "Two lines", .x_name = "update", .x = x, .y = {up, flat},
+                       .names = {"up", "flat"}, .series = 2, .points = 5},
+               "Two lines\n"
+               "\n"
+               "      4 |                                                          uuu\n"
+               "        |                                                     uuuuu\n"
+               "        |                                                uuuuu\n"
+               "      3 |                                           uuuuu\n"
+               "        |                                      uuuuu\n"
+               "        |                                 uuuuu\n"
+               "      2 |ffffffffffffffffffffffffffff*****fffffffffffff\n"
+               "        |                       uuuuu\n"
+               "        |                  uuuuu\n"
+               "      1 |             uuuuu\n"
+               "        |        uuuuu\n"
+               "        |   uuuuu\n"
+               "      0 |uuu\n"
+               "         +--------------+--------------+--------------+--------------+\n"
+               "         0             15             30             45             60\n"
+               "                                    update\n"
+               "\n"
+               "  u  up: 0 to 4\n"
+               "  f  flat: 2 to 2\n"
+               "  *  more than one of them\n");
+}
+
+static void plot_of_two_units(void) {
+    // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
+    // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
+    static const double k[3] = {1, 4, 16}, reward[3] = {10, 20, 40}, rest[3] = {-3, -5, -4};
+    check_plot(&(Plot){.title = "Two units", .x_name = "k", .x = k, .y = {reward, rest},
+                       .names = {"reward", "rest"}, .series = 2, .points = 3, .scaled = 1, .log_x = 1},
+               "Two units\n"
+               "\n"
+               "    max |BB                                                         rr\n"
+               "        |  BB                                                   rrrr\n"
+               "        |    BBB                                            rrrr\n"
+               "        |       BB                                      rrrr\n"
+               "        |         BBB                                rrr\n"
+               "        |            BB                          rrrr\n"
+               "        |              BBB                   rrrr                  BBB\n"
+               "        |                 BB             rrrr                 BBBBB\n"
+               "        |                   BBB     rrrrr                BBBBB\n"
+               "        |                   rrr**rrr                BBBBB\n"
+               "        |            rrrrrrr     BBB           BBBBB\n"
+               "        |    rrrrrrrr               BB    BBBBB\n"
+               "    min |rrrr                         BBBB\n"
+               "         +--------------+--------------+--------------+--------------+\n"
+               "         1              2              4              8             16\n"
+               "                                       k\n"
+               "\n"
+               "  r  reward: 10 to 40\n"
+               "  B  rest: -5 to -3\n"
+               "  *  more than one of them\n");
+}
+
+static void plots_of_little(void) {
+    // No number at all; one point.
+    static const double x[2] = {0, 1}, none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
+    check_plot(&(Plot){.title = "None", .x_name = "x", .x = x, .y = {none}, .names = {"a"}, .series = 1,
+                       .points = 2},
+               "None\n\n  (there is nothing to draw)\n");
+    Text t = {0};
+    append_plot(&t, &(Plot){.title = "One", .x_name = "x", .x = x, .y = {one, none}, .names = {"a", "b"},
+                            .series = 2, .points = 2});
+    CHECK(strstr(t.data, " |a\n") && strstr(t.data, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n"));
+    text_free(&t);
+}
+
+static void scales_have_round_numbers(void) {
+    // -0.003 to 0.97 needs -0.5 to 1, three steps of 0.5; a single value has room above it.
+    static const struct { Range r; double low, step; int parts; } expected[] = {
+        {{-0.003, 0.97}, -0.5, 0.5, 3}, {{0.306, 1.0}, 0.25, 0.25, 3}, {{0.0, 1.0}, 0.0, 0.25, 4},
+        {{0.2, 1.0}, 0.2, 0.2, 4},      {{-1.5e6, 3e6}, -2e6, 2e6, 3}, {{5.0, 5.0}, 5.0, 1.0, 2}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        Scale s = round_scale(expected[i].r);
+        CHECK_NEAR(s.low, expected[i].low, 1e-12);
+        CHECK_NEAR(s.step, expected[i].step, 1e-12);
+        CHECK(s.parts == expected[i].parts);
+    }
+}
+
 int main(void) {
     RUN(every_pass_at_k_has_an_interval);
     RUN(all_or_nothing_is_no_certainty);
@@ -138,5 +343,13 @@ int main(void) {
     RUN(a_rollout_votes_with_its_format);
     RUN(the_ladder_adds_up);
     RUN(cost_of_votes);
+    RUN(surer_than_coins_is_nobody);
+    RUN(difference_on_the_same_questions);
+    RUN(curves_that_cross);
+    RUN(the_reading_follows_from_the_numbers);
+    RUN(plot_of_two_lines);
+    RUN(plot_of_two_units);
+    RUN(plots_of_little);
+    RUN(scales_have_round_numbers);
     return check_failed != 0;
 }
