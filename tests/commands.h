@@ -1,0 +1,103 @@
+// commands.h - rl.c for a test that runs its commands as the command line does: each in a process of its own,
+// whose exit status and output are looked at.
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// fail() ends a process without exit(): what it leaves in memory is no leak.
+_Noreturn static void end_here(int status) {
+    fflush(NULL);
+    _exit(status);
+}
+// progress() asks once per update whether stderr is a terminal; there the test presses Ctrl-C.
+static int press_at, updates_seen;   // during update number press_at = 1, 2, ... of this process; 0 = never
+static int press_here(int file);
+#define exit(status) end_here(status)
+#define isatty(file) press_here(file)
+#include "chapters.h"
+#undef exit
+#undef isatty
+static int press_here(int file) {
+    if (file == 2 && ++updates_seen == press_at) raise(SIGINT);
+    return 0;
+}
+
+static char folder[] = "/tmp/test_rl_XXXXXX";   // for the test's files: mkdtemp() in main()
+
+// folder/name; the last few stay valid
+static const char* in_folder(const char* name) {
+    static char path[4][PATH_SIZE];
+    static int next;
+    join_path(path[next = (next + 1) % 4], folder, name);
+    return path[next];
+}
+
+static const char* put(const char* name, const char* content) {
+    Text text = {0};
+    text_append(&text, content, strlen(content));
+    write_file(folder, name, &text);
+    text_free(&text);
+    return in_folder(name);
+}
+
+static Text drain(FILE* file) {
+    Text text = {0};
+    char block[4096];
+    rewind(file);
+    text_append(&text, "", 0);
+    for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) text_append(&text, block, n);
+    fclose(file);
+    return text;
+}
+
+// What a command did in a process of its own: exit status (1000 + signal), stdout, stderr.
+typedef struct {
+    int status;
+    char out[8192], err[2048];
+} Ran;
+
+#define COMMAND(command, ...) run_command(command, (const char*[]){__VA_ARGS__, NULL})
+static const Ran* run_command(int (*command)(int argc, char** argv), const char* const* words) {
+    static Ran ran;
+    char* argv[32];
+    int argc = 0, status = 0;
+    FILE *out = tmpfile(), *err = tmpfile();
+    if (!out || !err) fail(1, "no temporary file for the test");
+    while (words[argc]) argv[argc] = copy_text(words[argc]), argc++;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) fail(1, "no process for the test");
+    if (child == 0) {
+        dup2(fileno(out), 1), dup2(fileno(err), 2);
+        end_here(command(argc, argv));
+    }
+    waitpid(child, &status, 0);
+    while (argc) free(argv[--argc]);
+    Text said = drain(out), complained = drain(err);
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    snprintf(ran.out, sizeof ran.out, "%s", said.data),
+        snprintf(ran.err, sizeof ran.err, "%s", complained.data);
+    text_free(&said), text_free(&complained);
+    return &ran;
+}
+
+static void check_words(int line, const char* text, const char* words, int wanted) {
+    if ((strstr(text, words) != NULL) == wanted) return;
+    check_broken++;
+    printf("  %s:%d: \"%s\" %s in:\n%s\n", __FILE__, line, words, wanted ? "is not" : "should not be", text);
+}
+#define SAYS(text, words)     check_words(__LINE__, text, words, 1)
+#define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
+
+// status 2 and one sentence with these words
+static void check_refusal(int line, const Ran* ran, const char* words) {
+    const char* newline = strchr(ran->err, '\n');
+    if (ran->status == 2 && !strncmp(ran->err, "error: ", 7) && newline && !newline[1] &&
+        strstr(ran->err, words))
+        return;
+    check_broken++;
+    printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
+}
+#define REFUSED(ran, words) check_refusal(__LINE__, ran, words)

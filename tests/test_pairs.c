@@ -1,0 +1,718 @@
+/* test_pairs.c - preference pairs (chapter 12): files of pairs, rollouts as text, judges, the losses of a pair, runs that
+ * are stopped and resumed, what best-of-n keeps. Whole losses against central differences are in gradients_pairs.c.
+ */
+#include "commands.h"
+
+// a model small enough for a test; its vocabulary is the real one
+static Model tiny_model(uint64_t seed) {
+    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
+    model_init(&m, seed);
+    return m;
+}
+
+// ---- files
+
+#define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
+#define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
+
+static void all_forms_are_read(void) {
+    // the same pair in every form, one a line; then two of them as an array
+    static const char* const forms[] = {
+        "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
+        "{\"question\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\", \"score\": 7}",
+        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", " SAID("3") "]}",
+        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
+        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
+        "{\"prompt\": [" USER("1+1?") "], \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
+    };
+    enum { FORMS = sizeof forms / sizeof *forms };
+    Text text = {0};
+    for (int i = 0; i < FORMS; i++) text_printf(&text, "%s\n\n", forms[i]);
+    for (int array = 0; array < 2; array++) {
+        if (array) text.length = 0, text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
+        Pairs p = load_pairs(put("forms.jsonl", text.data));
+        CHECK(p.count == (array ? 2 : FORMS));
+        for (int i = 0; i < p.count; i++) {
+            CHECK_TEXT(p.list[i].question, "1+1?");
+            CHECK_TEXT(p.list[i].answer[CHOSEN], "<<1+1=2>>2");
+            CHECK_TEXT(p.list[i].answer[REJECTED], "3");
+        }
+        pairs_free(&p);
+    }
+    text_free(&text);
+}
+
+static const char* pairs_file;
+static int load_and_stop(int argc, char** argv) {
+    (void)argc, (void)argv;
+    Pairs p = load_pairs(pairs_file);
+    render_pairs(&p, 40, pairs_file);
+    pairs_free(&p);
+    return 0;
+}
+
+static void what_is_no_pair(void) {
+    // The good line comes first, so that the bad one is line 2.
+    static const struct { const char *line, *words; } bad[] = {
+        {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
+        {"{\"prompt\": \"a\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is missing"},
+        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is empty"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}", "line 2: the field \"rejected\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}", "line 2: the field \"chosen\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}", "line 2: \"chosen\" and \"rejected\" are the same"},
+        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is empty"},
+        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is not a text"},
+        {"{\"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the pair has no question"},
+        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" SAID("c") "]}", "line 2: the pair has no question"},
+        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("A") ", " SAID("c") "]}",
+         "line 2: \"rejected\" answers another question than \"chosen\""},
+        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" SAID("c") "]}",
+         "line 2: \"rejected\" has no message of the user"},
+        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}", "line 2: the pair has no question"},
+        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
+         "line 2: \"chosen\" answers another question than \"prompt\""},
+        {"{\"prompt\": \"a\", \"chosen\": [" USER("a") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has no message of the assistant"},
+        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}", "line 2: \"chosen\" has no message of the assistant"},
+        {"{\"prompt\": [" USER("a") ", " SAID("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: \"prompt\" is not one message of the user"},
+        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: \"prompt\" is not one message of the user"},
+        {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has more than one round"},
+        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}", "line 2: \"chosen\" has more than one round"},
+        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}", "has the role \"system\""},
+        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
+        {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
+        {"{\"chosen\": [" USER("") "], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is empty"},
+        {"[1]", "line 2: an object"},
+        {"{\"prompt\": \"a", "line 2, column"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        Text text = {0};
+        text_printf(&text, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n%s\n", bad[i].line);
+        pairs_file = put("bad.jsonl", text.data);
+        REFUSED(COMMAND(load_and_stop, "x"), bad[i].words);
+        text_free(&text);
+    }
+    pairs_file = put("bad.jsonl", "\n");
+    REFUSED(COMMAND(load_and_stop, "x"), "has no pairs in it");
+}
+
+static void long_pairs_are_skipped(void) {
+    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40 tokens
+#define TEN "0123456789"
+    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
+                                   "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n"
+                                   "{\"prompt\": \"c\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "01234\"}\n");
+    const Ran* r = COMMAND(load_and_stop, "x");
+    CHECK(r->status == 0);
+    SAYS(r->out, "2 of 3 pairs have a side longer than the context of 40 tokens and are skipped");
+    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n");
+    REFUSED(COMMAND(load_and_stop, "x"), "no pair fits the model's context of 40 tokens");
+}
+
+// ---- rollouts as text
+
+static Question some_question(const char* question, const char* truth, const char* solution) {
+    Question q = {.truth = copy_text(truth), .question = question, .solution = solution};
+    render_prompt(&q.prompt, question);
+    return q;
+}
+
+static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
+
+// a rollout that says this; [17+26] is a call, which the tool answers
+static Rollout* says(const char* text) {
+    Tokens t = {0};
+    for (const char* p = text; *p; p++)
+        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
+    tokens_add(&t, ASSISTANT_END, 1);
+    Rollout* r = play_script(t.ids, t.length);
+    tokens_free(&t);
+    return r;
+}
+
+static void check_answer(int line, Rollout* r, const char* expected) {
+    Question q = some_question("How many?", "43", "#### 43");
+    char* text = rollout_answer(r, &q);
+    if ((text && expected) ? strcmp(text, expected) : text != expected) {
+        check_broken++;
+        printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)", expected ? expected : "(none)");
+    }
+    free(text), question_free(&q), rollouts_free(r, 1);
+}
+#define ANSWER(rollout, expected) check_answer(__LINE__, rollout, expected)
+
+static void a_rollout_becomes_a_text(void) {
+    ANSWER(says("He has [17+26]43.\n#### 43"), "He has <<17+26=43>>43.\n#### 43");
+    ANSWER(says("[1+1][2+2]"), "<<1+1=2>><<2+2=4>>");
+    ANSWER(says("a < b > c = d \xC3\xA9"), "a < b > c = d \xC3\xA9");
+    ANSWER(says("[1,000/8]125"), "<<1,000/8=125>>125");
+    // what would be read back as something else
+    ANSWER(says(""), NULL);                                    // no answer at all
+    ANSWER(says("[seven]7"), NULL);                            // the tool was silent: <<seven>> is read with an output
+    ANSWER(says("it is <<1+1=2>>2"), NULL);                    // typed, not called
+    ANSWER(says("half \xC3"), NULL);                           // cut inside a character
+    ANSWER(says("]"), NULL);
+    Rollout* r = says("so [1+1]2");
+    r->finished = 0;                                           // cut off
+    ANSWER(r, NULL);
+    r = says("so [1+1]2");
+    for (int t = 0; t < r->length; t++) r->mask[t] = 1;        // the model wrote the output itself
+    ANSWER(r, NULL);
+    r = says("ab");
+    r->ids[1] = 0;                                             // a byte 0
+    ANSWER(r, NULL);
+}
+
+// ---- judges
+
+// The rollouts that the judges see: right, wrong, right in other words, the first one again, wrong and longest, cut off.
+enum { SHOWN = 6 };
+static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
+                                         "It is certainly not #### 5", "#### 4 "};
+static Rollout* shown_rollouts(void) {
+    Rollout* r = allocate(SHOWN, sizeof(Rollout));
+    for (int k = 0; k < SHOWN; k++) {
+        Rollout* one = says(shown[k]);
+        r[k] = *one;
+        free(one);
+    }
+    r[SHOWN - 1].finished = 0;
+    return r;
+}
+
+// The pairs of a judge, as text "chosen>rejected;" in the order of the alphabet of its own; "" when there are none.
+static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
+    Question q = some_question("2+2?", "4", "The demo.\n#### 4");
+    Rollout* r = shown_rollouts();
+    PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
+    Pairs p = {0};
+    judge_pairs(&p, &q, 0, r, SHOWN, &rules);
+    for (int i = 0; i < p.count; i++) CHECK_TEXT(p.list[i].question, "2+2?");
+    rollouts_free(r, SHOWN), question_free(&q);
+    return p;
+}
+
+static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
+    int found = 0;
+    for (int i = 0; i < p->count; i++)
+        found += !strcmp(p->list[i].answer[CHOSEN], chosen) && !strcmp(p->list[i].answer[REJECTED], rejected);
+    return found;
+}
+
+static void judges_judge(void) {
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *demo = "The demo.\n#### 4";
+    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
+    Pairs p = judged("verifier", 100, 0.0f, 1);
+    CHECK(p.count == 4);
+    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 && has_pair(&p, c, d) == 1);
+    pairs_free(&p);
+    // noise 1 turns every judgement around
+    p = judged("verifier", 100, 1.0f, 1);
+    CHECK(p.count == 4 && has_pair(&p, b, a) == 1 && has_pair(&p, d, c) == 1);
+    pairs_free(&p);
+    p = judged("demos", 100, 0.0f, 1);                   // only the demonstration wins
+    CHECK(p.count == 2 && has_pair(&p, demo, b) == 1 && has_pair(&p, demo, d) == 1);
+    pairs_free(&p);
+    p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
+    CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
+    pairs_free(&p);
+    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 + end 1 = 23
+    p = judged("longer", 100, 0.0f, 1);
+    CHECK(p.count == 5 && has_pair(&p, d, c) == 1 && has_pair(&p, d, a) == 1 && has_pair(&p, c, b) == 1);
+    pairs_free(&p);
+    p = judged("shorter", 100, 0.0f, 1);
+    CHECK(p.count == 5 && has_pair(&p, c, d) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, b, c) == 1);
+    pairs_free(&p);
+}
+
+static void pairs_are_different_and_few(void) {
+    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the same one twice
+    int other = 0;
+    Pairs first = judged("verifier", 2, 0.0f, 1);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        Pairs p = judged("verifier", 2, 0.0f, seed), again = judged("verifier", 2, 0.0f, seed);
+        CHECK(p.count == 2 && again.count == 2);
+        CHECK(has_pair(&p, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]) == 1);
+        for (int i = 0; i < 2; i++)
+            CHECK(!strcmp(p.list[i].answer[CHOSEN], again.list[i].answer[CHOSEN]) &&
+                  !strcmp(p.list[i].answer[REJECTED], again.list[i].answer[REJECTED]));
+        other += !has_pair(&first, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]);
+        pairs_free(&p), pairs_free(&again);
+    }
+    CHECK(other > 0);
+    pairs_free(&first);
+    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000 3/16) = 19
+    int turned = 0;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        Pairs p = judged("verifier", 4, 0.25f, seed);
+        for (int i = 0; i < p.count; i++) turned += strstr(p.list[i].answer[CHOSEN], "#### 5") != NULL;
+        pairs_free(&p);
+    }
+    CHECK(abs(turned - 500) < 100);
+}
+
+static void a_limit_keeps_the_order(void) {
+    Pairs p = {0};
+    char name[8];
+    for (int i = 0; i < 30; i++) snprintf(name, sizeof name, "%02d", i), pairs_add(&p, name, "a", "b");
+    limit_pairs(&p, 0, 1);
+    CHECK(p.count == 30);
+    limit_pairs(&p, 10, 1);
+    CHECK(p.count == 10);
+    for (int i = 1; i < p.count; i++) CHECK(strcmp(p.list[i - 1].question, p.list[i].question) < 0);
+    CHECK(strcmp(p.list[9].question, "09") > 0);          // not simply the first ten
+    pairs_free(&p);
+}
+
+// ---- losses by hand
+
+static const PairLoss* loss_named(const char* name) {
+    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
+        if (!strcmp(pair_losses[i].name, name)) return &pair_losses[i];
+    return NULL;
+}
+
+static void losses_of_a_pair(void) {
+    float slope[2], none[2] = {0}, value[2] = {(float)log(3.0), 0.0f}, reference[2] = {-1.0f, -2.0f};
+    // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4
+    CHECK_NEAR(loss_named("bradley-terry")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(slope[CHOSEN], -0.25, 1e-6);
+    CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
+    // outcome: the chosen one is right with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2:
+    // (ln 4/3 + ln 2) / 2 = (0.287682 + 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2
+    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.490415, 1e-6);
+    CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
+    CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
+    value[REJECTED] = -value[CHOSEN];                     // wrong with 3/4: ln 4/3, slopes -1/8 and 1/8
+    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
+    // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
+    value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0)), value[REJECTED] = -2.0f;
+    CHECK_NEAR(loss_named("dpo")->loss(slope, value, reference, 0.5f), 0.287682, 1e-6);
+    CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
+    CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
+    CHECK(ranked_right(0.1) == 1.0 && ranked_right(-0.1) == 0.0 && ranked_right(0.0) == 0.5);
+}
+
+// two pairs, one with calls of the tool
+static Pairs two_pairs(void) {
+    Pairs p = {0};
+    pairs_add(&p, "20+30?", "It is <<20+30=50>>50.\n#### 50", "#### 7");
+    pairs_add(&p, "1+1?", "2", "so <<1+2=3>>3");
+    render_pairs(&p, 96, "two");
+    return p;
+}
+
+static void the_first_step_of_a_reward_model(void) {
+    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h the body's
+    // output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
+    Model policy = tiny_model(3), m = scalar_model_on(&policy);
+    Pairs p = two_pairs();
+    Pair* list[2] = {&p.list[0], &p.list[1]};
+    int C = m.config.width;
+    double expected[16] = {0};
+    for (int i = 0; i < 4; i++) {
+        const Tokens* t = &p.list[i / 2].tokens[i % 2];
+        Batch b = {0};
+        batch_add_judged(&b, t);
+        CHECK(b.M == 1 && b.scored[0] == t->length - 1 && b.ids[b.scored[0]] == ASSISTANT_END);
+        model_hidden_forward(&policy, &b);
+        for (int c = 0; c < C; c++) expected[c] += (i % 2 ? 0.25 : -0.25) * policy.acts.hidden[c];
+        batch_free(&b);
+    }
+    Optimizer o = optimizer_new(&m.config);
+    PairMetrics s = pairs_step(&m, &o, list, 2, loss_named("bradley-terry"), 1.0f, 0.01f, 0.0f,
+                               (AdamOptions){0.9f, 0.95f, 1e-12f, 0.0f});
+    CHECK_NEAR(s.loss, log(2.0), 1e-7);
+    CHECK(s.margin == 0.0 && s.accuracy == 0.5 && s.chosen == 0.0 && s.rejected == 0.0);
+    double square = 0.0;
+    for (int c = 0; c < C; c++) {
+        CHECK_NEAR(m.grads.score[c], expected[c], 1e-6);
+        square += expected[c] * expected[c];
+        // AdamW's first step has the length of the learning rate: g / sqrt(g^2) = +-1
+        CHECK_NEAR(m.weights.score[c], expected[c] > 0 ? -0.01 : 0.01, 1e-6);
+    }
+    CHECK_NEAR(s.grad_norm, sqrt(square), 1e-6);
+    size_t body = m.weights.count - (size_t)C;
+    for (size_t i = 0; i < body; i++)
+        if (m.grads.memory[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) { CHECK(!"the body moved"); break; }
+    pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
+}
+
+static void dpo_begins_at_its_reference(void) {
+    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up for the chosen
+    // answers, down for the rejected ones, mean over the pairs.
+    enum { N = 2 };
+    Model m = tiny_model(4);
+    Pairs p = two_pairs();
+    Pair* list[N] = {&p.list[0], &p.list[1]};
+    PairResult result[N];
+    const PairLoss* dpo = loss_named("dpo");
+    float beta = 0.3f;
+    set_reference(&p, &m, dpo);
+    model_zero_grads(&m);
+    pairs_forward(result, &m, list, N, dpo, beta, 1);
+    float* grad = allocate(m.grads.count, sizeof(float));
+    memcpy(grad, m.grads.memory, m.grads.count * sizeof(float));
+    const Tokens *chosen[N], *rejected[N];
+    for (int i = 0; i < N; i++) {
+        CHECK(result[i].margin == 0.0 && result[i].value[CHOSEN] == p.list[i].reference[CHOSEN]);
+        CHECK(result[i].value[REJECTED] == p.list[i].reference[REJECTED] && p.list[i].reference[REJECTED] < 0.0f);
+        CHECK_NEAR(result[i].loss, log(2.0), 1e-7);
+        chosen[i] = &p.list[i].tokens[CHOSEN], rejected[i] = &p.list[i].tokens[REJECTED];
+    }
+    model_zero_grads(&m);
+    conversations_loss(&m, chosen, N, -beta / 2 / N), conversations_loss(&m, rejected, N, beta / 2 / N);
+    double most = 0.0, off = 0.0;
+    for (size_t i = 0; i < m.grads.count; i++) {
+        most = fmax(most, fabs(m.grads.memory[i])), off = fmax(off, fabs(grad[i] - m.grads.memory[i]));
+    }
+    CHECK(most > 1e-3 && off < 1e-5 * most);
+    free(grad), pairs_free(&p), model_free(&m);
+}
+
+static void the_tool_is_not_in_the_sum(void) {
+    // log pi(y|x) is the sum over the sampled tokens alone. Both answers by hand, from all log-probabilities.
+    Model m = tiny_model(5);
+    Pairs p = two_pairs();
+    Pair* list[1] = {&p.list[0]};
+    PairResult result;
+    pairs_forward(&result, &m, list, 1, loss_named("dpo"), 1.0f, 0);
+    for (int side = CHOSEN; side <= REJECTED; side++) {
+        const Tokens* t = &p.list[0].tokens[side];
+        Batch b = {0};
+        batch_add(&b, t->ids, t->ids + 1, t->length - 1, -1);      // every token is scored
+        model_forward(&m, &b);
+        double sampled = 0.0, all = 0.0;
+        int start = 0;
+        while (t->ids[start] != ASSISTANT_START) start++;
+        for (int i = start; i + 1 < t->length; i++) {
+            sampled += t->mask[i + 1] ? m.acts.logp[i] : 0.0f;
+            all += m.acts.logp[i];
+        }
+        CHECK_NEAR(result.value[side], sampled, 1e-6);
+        if (side == CHOSEN) CHECK(all < sampled - 10.0);           // 4 forced tokens of about -5.6 each
+        else CHECK_NEAR(all, sampled, 1e-12);
+        batch_free(&b);
+    }
+    pairs_free(&p), model_free(&m);
+}
+
+static void one_step_moves_apart(void) {
+    // after a small step along the gradient the margin has grown, for all three losses
+    static const char* const names[] = {"bradley-terry", "outcome", "dpo"};
+    for (int i = 0; i < 3; i++) {
+        const PairLoss* loss = loss_named(names[i]);
+        Model policy = tiny_model(6), m = loss->scalar ? scalar_model_on(&policy) : tiny_model(6);
+        Pairs p = two_pairs();
+        Pair* list[2] = {&p.list[0], &p.list[1]};
+        Optimizer o = optimizer_new(&m.config);
+        PairMetrics first, second;
+        float beta = loss->scalar ? 1.0f : 0.5f;
+        if (!loss->scalar) set_reference(&p, &policy, loss);
+        first = pairs_step(&m, &o, list, 2, loss, beta, 1e-3f, 1.0f, rl_defaults().adam);
+        second = pairs_step(&m, &o, list, 2, loss, beta, 1e-3f, 1.0f, rl_defaults().adam);
+        CHECK_NEAR(first.loss, log(2.0), 1e-6);
+        CHECK(second.loss < first.loss && second.margin > 0.0 && second.accuracy == 1.0);
+        pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
+    }
+}
+
+// ---- accuracy and calibration by hand
+
+static void accuracy_counts_questions(void) {
+    // Question a: 2 of 2 pairs right; b: 0 of 2; c: 1 of 1. p = 3/5. Off: a 2 - 2 3/5 = 0.8, b -1.2, c 0.4.
+    // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic does the rest.
+    RankedPair ranked[] = {{"a", 1}, {"b", 0}, {"a", 1}, {"c", 1}, {"b", 0}};
+    PairEvaluation e = {.from = 0.5};
+    double low, high;
+    accuracy_finish(&e, ranked, 5);
+    rate_interval(&low, &high, 0.6, 0.1344 * 3, 3);
+    CHECK(e.pairs == 5 && e.questions == 3);
+    CHECK_NEAR(e.accuracy, 0.6, 1e-12);
+    CHECK_NEAR(e.low, low, 1e-12);
+    CHECK_NEAR(e.high, high, 1e-12);
+    CHECK(low > 0.0 && high < 1.0 && low < 0.3 && high > 0.8);
+}
+
+static void calibration_in_bins(void) {
+    // Bins of width 0.1 from 0.5. Two pairs at 0.55 of which one won; 1.0 goes to the last bin.
+    // ECE = 2/5 |0.55 - 0.5| + 1/5 |0.72 - 0| + 1/5 |0.82 - 1| + 1/5 |1 - 1| = 0.02 + 0.144 + 0.036 = 0.2
+    PairEvaluation e = {.from = 0.5};
+    calibration_add(&e, 0.55, 1.0), calibration_add(&e, 0.55, 0.0), calibration_add(&e, 0.72, 0.0);
+    calibration_add(&e, 0.82, 1.0), calibration_add(&e, 1.0, 1.0);
+    calibration_finish(&e);
+    CHECK(e.count[0] == 2 && e.count[1] == 0 && e.count[2] == 1 && e.count[4] == 1);
+    CHECK_NEAR(e.observed[0], 0.5, 1e-12);
+    CHECK_NEAR(e.predicted[2], 0.72, 1e-12);
+    CHECK_NEAR(e.error, 0.2, 1e-12);
+    // an untrained reward model: every pair is a coin flip, half right
+    Model policy = tiny_model(7), m = scalar_model_on(&policy);
+    Pairs p = two_pairs();
+    e = evaluate_pairs(&m, &p, loss_named("bradley-terry"), 1.0f);
+    CHECK(e.accuracy == 0.5 && e.pairs == 2 && e.questions == 2 && e.count[0] == 2 && e.error == 0.0);
+    e = evaluate_pairs(&m, &p, loss_named("outcome"), 1.0f);        // four answers, all called at 1/2
+    CHECK(e.count[2] == 4 && e.predicted[2] == 0.5 && e.observed[2] == 0.5 && e.error == 0.0);
+    pairs_free(&p), model_free(&m), model_free(&policy);
+}
+
+// ---- best of n
+
+static void what_is_kept(void) {
+    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11).
+    const float out = (float)NAN;
+    const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
+    int kept[12];
+    CHECK(keep_answers(kept, score, 4, 3, KEEP_PROMPT, 0.0f, 1) == 3);
+    CHECK(kept[0] == 0 && kept[1] == 4 && kept[2] == 11);
+    // a judge without a zero keeps one of every question
+    CHECK(keep_answers(kept, score, 4, 3, KEEP_PROMPT, -INFINITY, 1) == 4 && kept[2] == 6);
+    // overall: the three ones, although two belong to one question
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        CHECK(keep_answers(kept, score, 4, 3, KEEP_OVERALL, 0.0f, seed) == 3);
+        CHECK(kept[0] == 4 && kept[1] == 5 && kept[2] == 11);
+    }
+    // random: three different ones, in rising order, never a NaN; every answer has its turn
+    int turns[12] = {0};
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        CHECK(keep_answers(kept, score, 4, 3, KEEP_RANDOM, 0.0f, seed) == 3);
+        CHECK(kept[0] < kept[1] && kept[1] < kept[2]);
+        for (int i = 0; i < 3; i++) turns[kept[i]]++;
+    }
+    // 3 of 10 answers, 2000 times: 600 each, standard deviation sqrt(2000 0.3 0.7) = 20
+    for (int i = 0; i < 12; i++) CHECK(isnan(score[i]) ? turns[i] == 0 : abs(turns[i] - 600) < 100);
+    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of the cases
+    const float equal[6] = {1.0f, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f};
+    memset(turns, 0, sizeof turns);
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        CHECK(keep_answers(kept, equal, 2, 3, KEEP_OVERALL, 0.0f, seed) == 2);
+        for (int i = 0; i < 2; i++) turns[kept[i]]++;
+    }
+    for (int i = 0; i < 6; i++) CHECK(equal[i] == 0.0f ? turns[i] == 0 : abs(turns[i] - 500) < 100);
+}
+
+// ---- threads, commands
+
+static void threads_change_nothing(void) {
+    for (int scalar = 0; scalar < 2; scalar++) {
+        float* first = NULL;
+        for (int threads = 1; threads <= 3; threads++) {
+            set_threads(threads);
+            Model policy = tiny_model(8), m = scalar ? scalar_model_on(&policy) : tiny_model(8);
+            const PairLoss* loss = loss_named(scalar ? "bradley-terry" : "dpo");
+            Pairs p = {0};
+            char question[16];
+            Pair* list[20];
+            for (int i = 0; i < 20; i++) {
+                snprintf(question, sizeof question, "%d+1?", i);
+                pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is what it is.", i % 2 ? "no" : "not at all");
+            }
+            render_pairs(&p, 96, "many");
+            for (int i = 0; i < 20; i++) list[i] = &p.list[i];
+            if (!scalar) set_reference(&p, &policy, loss);
+            Optimizer o = optimizer_new(&m.config);
+            for (int i = 0; i < 2; i++) pairs_step(&m, &o, list, 20, loss, 1.0f, 1e-2f, 1.0f, rl_defaults().adam);
+            if (!first) first = memcpy(allocate(m.weights.count, sizeof(float)), m.weights.memory, m.weights.count * sizeof(float));
+            CHECK(!memcmp(first, m.weights.memory, m.weights.count * sizeof(float)));
+            pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
+        }
+        free(first);
+    }
+    set_threads(1);
+}
+
+// "--NAME=FOLDER/FILE"; the last few stay valid
+static const char* option(const char* name, const char* file) {
+    static char text[32][PATH_SIZE + 32];
+    static int next;
+    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
+    return text[next];
+}
+
+static int same_files(const char* a, const char* b) {
+    Text x = read_file(in_folder(a)), y = read_file(in_folder(b));
+    int same = x.length == y.length && !memcmp(x.data, y.data, x.length);
+    text_free(&x), text_free(&y);
+    return same;
+}
+
+// metrics.csv without its last column, the seconds
+static int same_metrics(const char* a, const char* b) {
+    Text text[2] = {read_file(in_folder(a)), read_file(in_folder(b))}, kept[2] = {{0}, {0}};
+    for (int i = 0; i < 2; i++) {
+        for (char* line = strtok(text[i].data, "\n"); line; line = strtok(NULL, "\n"))
+            text_printf(&kept[i], "%.*s\n", (int)(strrchr(line, ',') - line), line);
+        text_free(&text[i]);
+    }
+    int same = kept[0].length > 100 && kept[0].length == kept[1].length && !strcmp(kept[0].data, kept[1].data);
+    text_free(&kept[0]), text_free(&kept[1]);
+    return same;
+}
+
+// A model that has been taught a mixed crowd's answers to two questions: it gives right ones and wrong ones.
+static void put_taught_model(const char* name) {
+    static const char* const crowd[][2] = {{"1+1?", "<<1+1=2>>\n#### 2"}, {"1+1?", "2"}, {"1+1?", "#### 3"},
+                                           {"2+2?", "#### 4"}, {"2+2?", "no"}, {"2+2?", "<<2+2=4>>#### 4"}};
+    enum { CROWD = sizeof crowd / sizeof *crowd };
+    Model m = tiny_model(10);
+    Optimizer o = optimizer_new(&m.config);
+    Tokens t[CROWD] = {{0}};
+    const Tokens* list[CROWD];
+    double norm;
+    for (int i = 0; i < CROWD; i++) render_conversation(&t[i], crowd[i][0], crowd[i][1]), list[i] = &t[i];
+    for (int i = 0; i < 150; i++) train_step(&m, &o, list, CROWD, 1e-2f, 1.0f, rl_defaults().adam, &norm);
+    save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
+    for (int i = 0; i < CROWD; i++) tokens_free(&t[i]);
+    optimizer_free(&o), model_free(&m);
+}
+
+static void put_tiny_model(const char* name, int scalar) {
+    Model policy = tiny_model(9), m = scalar ? scalar_model_on(&policy) : tiny_model(9);
+    save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
+    model_free(&m), model_free(&policy);
+}
+
+#define QUESTIONS                                                                                                        \
+    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
+#define MORE "--threads=1", "--num-samples=8", "--max-new-tokens=30"
+
+static void a_resumed_run_is_the_same_run(void) {
+    static const struct { int (*command)(int, char**); const char* kind; } runs[] = {{command_reward_model, "reward-model"},
+                                                                                      {command_dpo, "dpo"}};
+    put_taught_model("taught");
+    put("questions.jsonl", QUESTIONS);
+    put("exam.jsonl", "{\"question\": \"2+2 =?\", \"answer\": \"#### 4\"}\n");
+    for (int i = 0; i < 2; i++) {
+        const char* exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl");
+        const char *tag = option("model-tag", "taught"), *from = option("questions", "questions.jsonl");
+#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--judge=mixed", "--num-steps=6", "--batch-size=3", __VA_ARGS__)
+        const Ran* r = PREFER(option("out", "whole"));
+        CHECK(r->status == 0);
+        if (r->status) printf("%s\n", r->err);
+        SAYS(r->out, i ? "dpo: 6 updates of 3" : "ranked right");
+        for (int stop = 1; stop <= 5; stop += 2) {
+            press_at = stop;
+            r = PREFER(option("out", "parts"));
+            press_at = 0;
+            CHECK(r->status == 130);
+            SAYS(r->out, i ? "go on with: ./rl dpo --resume" : "go on with: ./rl reward-model --resume");
+            // the pairs are read again, not made again: no question file is needed any more
+            r = COMMAND(runs[i].command, option("resume", "parts"), "--threads=1", "--questions=nowhere");
+            CHECK(r->status == 0);
+            if (r->status) printf("%s\n", r->err);
+            CHECK(same_files("whole/model.safetensors", "parts/model.safetensors"));
+            CHECK(same_files("whole/optimizer.safetensors", "parts/optimizer.safetensors"));
+            CHECK(same_metrics("whole/metrics.csv", "parts/metrics.csv"));
+        }
+        Model m = load_model(in_folder("whole"));
+        CHECK(m.config.scalar == !i);
+        model_free(&m);
+        // 6 of 6 are done; a run of another kind is not gone on with
+        REFUSED(COMMAND(runs[i].command, option("resume", "whole")), "6 of 6 updates are done");
+        REFUSED(COMMAND(runs[!i].command, option("resume", "whole")), runs[i].kind);
+    }
+}
+
+static void pairs_are_made_once_and_the_same(void) {
+    // with the same seed the same file, with another one another
+    put("questions.jsonl", QUESTIONS);
+    put_taught_model("taught"), put_tiny_model("policy", 0);
+    const char *tag = option("model-tag", "taught"), *data = option("data", "questions.jsonl");
+    CHECK(COMMAND(command_pairs, tag, data, MORE, option("out", "a.jsonl"))->status == 0);
+    CHECK(COMMAND(command_pairs, tag, data, "--num-samples=8", "--max-new-tokens=30", "--threads=2",
+                  option("out", "b.jsonl"))->status == 0);
+    CHECK(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl"))->status == 0);
+    CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
+    REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no judge 'mother'");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is no name for a file");
+    // an untrained model is never right
+    REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
+    CHECK(!file_exists(in_folder("d.jsonl")));
+}
+
+static void models_of_the_wrong_kind(void) {
+    put_tiny_model("policy", 0), put_tiny_model("judge", 1);
+    const char* pairs = put("two.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n");
+    char data[PATH_SIZE + 16], exam[PATH_SIZE + 16];
+    snprintf(data, sizeof data, "--data=%s", pairs), snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
+    const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"), *out = option("out", "no");
+    REFUSED(COMMAND(command_dpo, judge, data, out), "is a reward model: it gives one number; what is needed here is a policy");
+    REFUSED(COMMAND(command_reward_model, judge, data, out), "is a reward model");
+    REFUSED(COMMAND(command_best_of_n, judge, out), "is a reward model");
+    REFUSED(COMMAND(command_pairs, judge, out), "is a reward model");
+    REFUSED(COMMAND(command_eval, judge), "is a reward model");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "judge")), "is a reward model");
+    // a reference of other sizes, and one of another vocabulary
+    Model other = model_new((Config){VOCAB_SIZE, 96, 1, 8, 2, 1, 4, 24, 1, 10000.0f, 1e-6f, 0});
+    model_init(&other, 1);
+    save_checkpoint(in_folder("small"), &other, NULL, NULL, NULL, NULL, 0);
+    model_free(&other);
+    other = model_new((Config){100, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
+    save_checkpoint(in_folder("foreign"), &other, NULL, NULL, NULL, NULL, 0);
+    model_free(&other);
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")), "has other sizes than the policy");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")), "has a vocabulary of 100 tokens");
+    // losses of the other command, and an exam that is trained on
+    REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
+    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "has no loss 'dpo'");
+    REFUSED(COMMAND(command_reward_model, policy, data, exam, out), "1 of the 1 questions");
+    REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no rule 'all'");
+    CHECK(!file_exists(in_folder("no")));
+    // with permission it runs, and the result is no policy
+    CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);
+    REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "is a reward model");
+    // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
+    CHECK(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo"))->status == 0);
+    REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");
+}
+
+static void best_of_n_learns_what_it_keeps(void) {
+    put_taught_model("taught");
+    put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
+    const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"),
+                           MORE, "--steps=2");
+    CHECK(r->status == 0);
+    if (r->status) printf("%s\n", r->err);
+    SAYS(r->out, "1 are kept (prompt)");
+    Text kept = read_file(in_folder("best/kept.jsonl"));
+    CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data && strstr(kept.data, "#### 4\"}\n"));
+    CHECK(strchr(kept.data, '\n')[1] == 0);
+    text_free(&kept);
+    CHECK(file_exists(in_folder("best/model.safetensors")));
+    put_tiny_model("policy", 0);
+    REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"), option("out", "nothing"),
+                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
+    CHECK(!file_exists(in_folder("nothing")));
+}
+
+int main(void) {
+    if (!mkdtemp(folder)) return printf("FAIL test_pairs: cannot make a directory for its files\n"), 1;
+    set_threads(1);   // a process that has used more threads cannot fork commands that do
+    RUN(all_forms_are_read);
+    RUN(what_is_no_pair);
+    RUN(long_pairs_are_skipped);
+    RUN(a_rollout_becomes_a_text);
+    RUN(judges_judge);
+    RUN(pairs_are_different_and_few);
+    RUN(a_limit_keeps_the_order);
+    RUN(pairs_are_made_once_and_the_same);
+    RUN(losses_of_a_pair);
+    RUN(the_first_step_of_a_reward_model);
+    RUN(dpo_begins_at_its_reference);
+    RUN(the_tool_is_not_in_the_sum);
+    RUN(one_step_moves_apart);
+    RUN(accuracy_counts_questions);
+    RUN(calibration_in_bins);
+    RUN(what_is_kept);
+    RUN(a_resumed_run_is_the_same_run);
+    RUN(models_of_the_wrong_kind);
+    RUN(best_of_n_learns_what_it_keeps);
+    RUN(threads_change_nothing);
+    char command[PATH_SIZE];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command)) printf("  could not remove %s\n", folder);
+    return check_failed != 0;
+}
