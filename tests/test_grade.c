@@ -373,7 +373,7 @@ static void the_exam_is_not_trained_on(void) {
     snprintf(renamed, sizeof renamed, "--eval-data=%s",
              put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?")));
     // a model that learns nothing in one update, but does it
-    Config tiny = {VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f};
+    Config tiny = {VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0};
     char model[PATH_SIZE + 16], out[PATH_SIZE + 8];
     Model m = model_new(tiny);
     model_init(&m, 1);
