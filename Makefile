@@ -93,7 +93,7 @@ librl.so: rl.c train_gpt.c build/flags
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
-build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
+build/bench: tests/bench/bench.c tests/experience.h rl.c train_gpt.c build/flags
 	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
 
 # Compiling rl.c at -O3 takes ten seconds, a dozen times over. The tests of the model are built as the programs are; the

@@ -8394,24 +8394,28 @@ static Model load_reward_model(const char* path, int context) {
     return m;
 }
 
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model, if any, is loaded into *model.
-static Reward load_reward(const char* text, Model* model, int context) {
+// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
+// is not loaded yet, so that a word that is no reward is refused before anything is read.
+static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
     Reward r = {.verifier = &reward_kinds[0]};
-    for (const char* part = text; *part;) {
+    int models = 0;
+    *judge = 0;
+    for (const char* part = text;; part++) {
         char name[PATH_SIZE];
         size_t n = strcspn(part, "+");
         snprintf(name, sizeof name, "%.*s", (int)n, part);
         if (strncmp(name, "model:", 6)) {
+            const RewardKind* verifier = find_reward(name);
             if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
-            r.verifier = find_reward(name), r.verified = 1;
+            r.verifier = verifier, r.verified = 1;
         } else {
-            if (r.model) fail(2, "--reward %s has two reward models; one can be used", text);
-            *model = load_reward_model(name + 6, context), r.model = model;
+            if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
+            snprintf(judge, PATH_SIZE, "%s", name + 6);
+            if (!*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
         }
-        part += n + (part[n] == '+');
+        part += n;
+        if (!*part) return r;
     }
-    if (!r.verified && !r.model) find_reward(text);
-    return r;
 }
 
 // The models that a run needs, as its options say. (The learner points into this struct: it stays where it
@@ -8424,11 +8428,14 @@ typedef struct {
 
 static void setup_load(Setup* s, const RlOptions* o, long step) {
     const char* resume = o->resume;
+    char judge[PATH_SIZE];
+    Reward reward = read_reward(o->reward, judge);
     *s = (Setup){.policy = resume ? load_fitting_model(resume) : load_tagged_model(o->model)};
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
+    if (*judge) s->judge = load_reward_model(judge, c->context), reward.model = &s->judge;
     Learner* l = &s->learner;
-    *l = learner_new(&s->policy, &s->optimizer, load_reward(o->reward, &s->judge, c->context), o);
+    *l = learner_new(&s->policy, &s->optimizer, reward, o);
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value, l->value_optimizer = &s->value_optimizer;
         if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
@@ -8977,8 +8984,10 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     int* kept = allocate((size_t)n, sizeof(int));
     int* index = allocate((size_t)q.count, sizeof(int));
     Group* group = allocate((size_t)q.count, sizeof(Group));
+    char path[PATH_SIZE];
     Model judge;
-    Reward reward = load_reward(o->reward, &judge, m->config.context);
+    Reward reward = read_reward(o->reward, path);
+    if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
     for (int i = 0; i < q.count; i++) index[i] = i;
     reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
     float floor = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
@@ -9074,11 +9083,11 @@ static int command_eval(int argc, char** argv) {
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     set_threads(o.threads);
+    const RewardKind* kind = find_reward(o.reward);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
     Evaluation e =
-        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward), NULL,
-                       o.seed + 2);
+        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
     return 0;
@@ -9344,7 +9353,7 @@ static int command_elicit(int argc, char** argv) {
         double begin = seconds_now();
         printf("  %-6s  %s", when[i], tag[i]), fflush(stdout);
         e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                              o.seed + 2);
+                              NULL, o.seed + 2);
         printf("  %.1f s\n", seconds_now() - begin);
     }
     print_elicitation(&e[0], &e[1]);

@@ -2276,14 +2276,16 @@ static void tokenizer_to_json(Text* out) {
 }
 
 // The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers
-// row by row. `groups` weight sets are written, each tensor name with its group's prefix.
+// row by row. `groups` weight sets are written, each tensor name with its group's prefix. step counts updates,
+// taken the optimizer's own steps: an update may consist of several minibatches, and AdamW counts each.
 static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups,
-                                   const Config* c, long step) {
+                                   const Config* c, long step, long taken) {
     int count = tensor_count(c);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
     Text header = {0};
     size_t offset = 0;
-    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\"}", step);
+    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
+                step, taken);
     for (int g = 0; g < groups; g++) {
         tensor_list(list, &w[g], c);
         for (int k = 0; k < count; k++) {
@@ -2361,9 +2363,16 @@ static void read_tensor(const Tensor* t, const char* prefix, const Json* header,
         }
 }
 
-// Reads the tensors of `groups` weight sets (0: none); returns the step written in the file, or -1.
+// A count from the metadata; without it: the fallback.
+static long metadata_count(const Json* header, const char* name, long fallback) {
+    const Json* count = json_get(json_get(header, "__metadata__"), name);
+    return count && count->type == JSON_STRING ? strtol(count->string, NULL, 10) : fallback;
+}
+
+// Reads the tensors of `groups` weight sets (0: none); returns the step written in the file, or -1. *taken
+// becomes the number of the optimizer's steps; files that do not tell it took one per update.
 static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                                   const char* path) {
+                                   const char* path, long* taken) {
     Text file = read_file(path);
     uint64_t length = 0;
     const char* problem = "the header is missing";
@@ -2386,8 +2395,8 @@ static long safetensors_to_weights(const Weights* w, const char* const* prefix, 
     if (groups && known != groups * tensor_count(c))
         fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known,
              groups * tensor_count(c));
-    const Json* step = json_get(json_get(header, "__metadata__"), "step");
-    long result = step && step->type == JSON_STRING ? strtol(step->string, NULL, 10) : -1;
+    long result = metadata_count(header, "step", -1);
+    *taken = metadata_count(header, "optimizer_steps", result);
     free(list);
     json_free(header);
     text_free(&file);
@@ -2461,7 +2470,8 @@ static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
 static void add_weights(FileSet* files, const char* name, const Model* m, const Optimizer* o, long step) {
     Weights list[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
     Text text = {0};
-    weights_to_safetensors(&text, list, o ? moment_prefix : no_prefix, o ? 2 : 1, &m->config, step);
+    weights_to_safetensors(&text, list, o ? moment_prefix : no_prefix, o ? 2 : 1, &m->config, step,
+                           o ? o->step : step);
     files_add(files, name, text.data, text.length);
     text_free(&text);
 }
@@ -2532,7 +2542,8 @@ static Model load_model(const char* folder) {
     if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
     Model m = model_new(config);
-    safetensors_to_weights(&m.weights, no_prefix, 1, &config, path);
+    long taken;
+    safetensors_to_weights(&m.weights, no_prefix, 1, &config, path, &taken);
     return m;
 }
 
@@ -2550,21 +2561,21 @@ static Model load_fitting_model(const char* folder) {
 
 // Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. It must
 // be `step`, the one of trainer_state.json, or the weights of one update would go on with the moments of
-// another.
-static void read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
+// another. Returns the number of the optimizer's steps.
+static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
                          const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
     join_path(path, folder, name);
-    long found = safetensors_to_weights(w, prefix, groups, c, path);
+    long taken, found = safetensors_to_weights(w, prefix, groups, c, path, &taken);
     if (found != step)
         fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
              found, step);
+    return taken;
 }
 
 static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
     Optimizer o = optimizer_new(c);
-    read_weights((const Weights[]){o.first, o.second}, moment_prefix, 2, c, folder, name, step);
-    o.step = step;
+    o.step = read_weights((const Weights[]){o.first, o.second}, moment_prefix, 2, c, folder, name, step);
     return o;
 }
 

@@ -30,3 +30,4 @@
 #endif
 #define RL_NO_MAIN
 #include "../rl.c"
+#include "experience.h"

@@ -5,6 +5,7 @@
 
 enum { B = 3, T1 = 5, N = B * T1 };
 static const double ADV[B] = {0.5, -0.25, 1.5};
+static const double TARGET[N] = {9, -1.0, -1.5, -1.1, -0.3, -1.9, -1.3, 9, -0.2, 9, 9, 9, -1.6, -0.9, 9};
 static const int MASK[N] = {0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0};
 
 static void fill(double* x, int n, int k, double scale, double offset) {
@@ -17,6 +18,8 @@ static double loss_of_case(double* d, const double* logp, const Case* c) {
     if (c->which == 0) return loss_policy_gradient(d, logp, ADV, MASK, B, T1, c->norm);
     if (c->which == 1) return loss_clip(d, logp, c->other, ADV, MASK, B, T1, 0.2, 0.28, c->norm);
     if (c->which == 2) return loss_sft(d, logp, MASK, B, T1);
+    if (c->which == 4) return loss_gspo(d, logp, c->other, ADV, MASK, B, T1, 0.2, 0.28);
+    if (c->which == 5) return loss_value(d, logp, c->other, TARGET, MASK, B, T1, c->estimator ? 0.2 : 0.0, c->norm);
     return loss_kl(d, logp, c->other, MASK, B, T1, c->norm, c->estimator);
 }
 
@@ -41,6 +44,10 @@ static void loss_gradients(void) {
     fill(other, N, 5, 0.4, -1.2);
     for (int norm = 0; norm < 3; norm++) {
         Case pg = {0, norm, 0, other}, clip = {1, norm, 0, other}, sft = {2, norm, 0, other};
+        Case gspo = {4, norm, 0, other}, value = {5, norm, 0, other}, value_clip = {5, norm, 1, other};
+        check_gradient(logp, &gspo);
+        check_gradient(logp, &value);
+        check_gradient(logp, &value_clip);
         check_gradient(logp, &pg);
         check_gradient(logp, &clip);
         check_gradient(logp, &sft);
@@ -64,6 +71,87 @@ static void clip_gradient_in_every_region(void) {
             CHECK((d[0] == 0.0) == stopped);
         }
     }
+}
+
+static void gspo_gradient_in_every_region(void) {
+    // the ratio of a whole answer outside each bound and inside, for both signs; tokens of one answer share their derivative
+    const double ratios[] = {0.3, 0.7, 0.9, 1.2, 1.4, 3.0};
+    const int mask[4] = {1, 1, 0, 1};
+    for (int i = 0; i < 6; i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            double adv[1] = {0.7 * sign}, old[4] = {-2.0, -1.0, NAN, -0.5}, x[4], d[4], s[4], h = 1e-6;
+            for (int t = 0; t < 4; t++) x[t] = old[t] + log(ratios[i]) + (t == 0 ? 0.4 : t == 1 ? -0.3 : -0.1);
+            loss_gspo(d, x, old, adv, mask, 1, 4, 0.2, 0.28);
+            int stopped = (sign > 0 && ratios[i] > 1.28) || (sign < 0 && ratios[i] < 0.8);
+            for (int t = 0; t < 4; t++) {
+                if (!mask[t]) { CHECK(d[t] == 0.0); continue; }
+                double kept = x[t];
+                x[t] = kept + h; double up = loss_gspo(s, x, old, adv, mask, 1, 4, 0.2, 0.28);
+                x[t] = kept - h; double down = loss_gspo(s, x, old, adv, mask, 1, 4, 0.2, 0.28);
+                x[t] = kept;
+                double numeric = (up - down) / (2.0 * h);
+                CHECK(fabs(d[t] - numeric) <= 1e-6 * fmax(fabs(d[t]), fabs(numeric)) + 1e-9);
+                CHECK((d[t] == 0.0) == stopped && d[t] == d[0]);
+            }
+        }
+}
+
+static void value_gradient_in_every_region(void) {
+    // V below, inside and above the bounds V_old +- 0.2 = 0.3 .. 0.7; targets below, between and above. Clipped where the
+    // bound is farther from the target than V is: V has gone beyond it, towards the target.
+    const double values[] = {0.1, 0.45, 0.6, 0.9}, targets[] = {-1.0, 0.05, 0.47, 0.93, 2.0}, old[1] = {0.5};
+    const int one[1] = {1};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 5; j++) {
+            double x[1] = {values[i]}, d[1], s[1], h = 1e-6, up[1] = {x[0] + h}, down[1] = {x[0] - h};
+            loss_value(d, x, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN);
+            double numeric = (loss_value(s, up, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN) -
+                              loss_value(s, down, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN)) / (2.0 * h);
+            CHECK(fabs(d[0] - numeric) <= 1e-6 * fmax(fabs(d[0]), fabs(numeric)) + 1e-9);
+            double held = fmin(fmax(x[0], 0.3), 0.7);
+            CHECK((d[0] == 0.0) == (fabs(held - targets[j]) > fabs(x[0] - targets[j])));
+        }
+}
+
+// The loss of every row of the table of methods, as group_backward computes it: policy_loss and, where a row has one, the KL
+// term in the loss. Advantages are per token for GAE, per answer for all others. CISPO's weight is a constant: for the
+// differences the old log-probability moves along, and the ratio stands still.
+static void every_method_has_its_gradient(void) {
+    Rng rng = random_stream(1, 2, 3);
+    int moved = 0, stopped = 0;
+    for (int i = 0; i < METHODS; i++) {
+        for (int round = 0; round < 5; round++) {
+            RlOptions o = rl_defaults();
+            set_method(&o, methods[i].name);
+            Learner l = learner_new(NULL, NULL, (Reward){0}, &o);
+            double x[N], old[N], ref[N], adv[N], d[N], s[N], h = 1e-6;
+            int mask[N], kl_in_loss = o.beta > 0.0 && !l.kl_in_reward;
+            for (int j = 0; j < N; j++) {
+                x[j] = -1.5 + random_normal(&rng) * 0.5, mask[j] = random_int(&rng, 4) > 0;
+                old[j] = x[j] + random_normal(&rng) * (l.ratio == RATIO_SEQUENCE ? 0.05 : 0.3);
+                ref[j] = x[j] + random_normal(&rng) * 0.3, adv[j] = random_normal(&rng);
+                if (l.advantage != ADVANTAGE_GAE && j % T1) adv[j] = adv[j - 1];
+                if (!mask[j]) x[j] = old[j] = ref[j] = NAN;
+            }
+            LossArrays a = {x, old, adv, mask, B, T1, 1, l.ratio == RATIO_SEQUENCE};
+            policy_loss(d, &l, &a);
+            if (kl_in_loss) add_kl_loss(d, &l, &a, ref);
+            for (int j = 0; j < N; j++) {
+                if (!mask[j]) { CHECK(d[j] == 0.0); continue; }
+                double difference = 0.0, kept = x[j], kept_old = old[j];
+                for (int sign = 1; sign >= -1; sign -= 2) {
+                    x[j] = kept + sign * h, old[j] = kept_old + (l.ratio == RATIO_CISPO ? sign * h : 0.0);
+                    difference += sign * policy_loss(s, &l, &a);
+                    if (kl_in_loss) difference += sign * add_kl_loss(s, &l, &a, ref);
+                }
+                x[j] = kept, old[j] = kept_old;
+                double numeric = difference / (2.0 * h);
+                CHECK(fabs(d[j] - numeric) <= 1e-6 * fmax(fabs(d[j]), fabs(numeric)) + 1e-9);
+                moved += d[j] != 0.0, stopped += d[j] == 0.0;
+            }
+        }
+    }
+    CHECK(moved > 200 && stopped > 10);
 }
 
 static void gradients_under_drift(void) {
@@ -389,6 +477,9 @@ int main(void) {
     set_up();
     RUN(loss_gradients);
     RUN(clip_gradient_in_every_region);
+    RUN(gspo_gradient_in_every_region);
+    RUN(value_gradient_in_every_region);
+    RUN(every_method_has_its_gradient);
     RUN(gradients_under_drift);
     RUN(preference_gradients);
     RUN(exact_gradients_are_derivatives);

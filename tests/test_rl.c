@@ -1,14 +1,8 @@
 // Chapters 6, 10, 11 and 12: the tool, the loop, evaluation. Each expectation has its reason above it.
 #include "chapters.h"
+#include "guessing.h"
 
 static void add_text(Tokens* t, const char* text) { tokens_add_text(t, text, strlen(text), 1); }
-
-// a model small enough for a test; its vocabulary is the real one
-static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, seed);
-    return m;
-}
 
 // ---- the tool
 
@@ -97,22 +91,22 @@ static void group_gradient_is_the_formula(void) {
     Tokens prompt = {0};
     Rollout* r = some_rollouts(&m, &prompt, K, 6);
     float advantage[K] = {0.75f, -0.25f, -0.25f, -0.25f};
-    double loss[1] = {0}, sum = 0.0;
+    double sum = 0.0;
     int valid = 0;
     for (int k = 0; k < K; k++)
         for (int t = 0; t < r[k].length; t++)
             if (r[k].mask[t]) sum += advantage[k] * r[k].logp[t], valid++;
-    UpdateTask u = {&prompt, r, advantage, loss, 1, K};
-    model_zero_grads(&m);
-    run_tasks(&m, 1, 1, group_backward, &u);
-    CHECK_NEAR(loss[0], -sum / valid, 1e-6);
-    double square = 0.0, before = loss[0], h = 1e-3;
+    RlOptions o = rl_defaults();
+    Learner l = learner_of(&m, NULL, &o);
+    Experience e = experience_of(&prompt, r, advantage, 1, K);
+    double before = experience_step(&l, &e, 1, 0);
+    CHECK_NEAR(before, -sum / valid, 1e-6);
+    double square = 0.0, h = 1e-3;
     for (size_t i = 0; i < m.grads.count; i++) square += (double)m.grads.memory[i] * m.grads.memory[i];
     CHECK(square > 1e-6);
     for (size_t i = 0; i < m.grads.count; i++) m.weights.memory[i] -= (float)(h * m.grads.memory[i]);
-    run_tasks(&m, 1, 1, group_backward, &u);
-    CHECK(fabs((before - loss[0]) / (h * square) - 1.0) < 0.05);
-    rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
+    CHECK(fabs((before - experience_step(&l, &e, 1, 0)) / (h * square) - 1.0) < 0.05);
+    experience_free(&e), tokens_free(&prompt), model_free(&m);
 }
 
 static void group_with_the_tool_is_the_whole_text(void) {
@@ -123,9 +117,9 @@ static void group_with_the_tool_is_the_whole_text(void) {
     enum { B = 2, K = 2 };
     Model m = tiny_model(6), w = tiny_model(6);
     Tokens prompts[B] = {{0}};
-    Rollout rollouts[B * K], *played[B * K];
+    Rollout* rollouts = allocate(B * K, sizeof(Rollout));
     float advantage[B * K] = {0.5f, -0.5f, 0.25f, -0.25f};
-    double loss[B] = {0}, expected = 0.0;
+    double expected = 0.0;
     for (int q = 0; q < B; q++) render_prompt(&prompts[q], q ? "1+1?" : "20+30, please?");
     for (int i = 0; i < B * K; i++) {
         Tokens script = {0};
@@ -134,14 +128,15 @@ static void group_with_the_tool_is_the_whole_text(void) {
                 tokens_add(&script, PYTHON_END, 1);
         }
         add_text(&script, i % K ? "no idea" : "so"), tokens_add(&script, ASSISTANT_END, 1);
-        played[i] = play_script(script.ids, script.length);
-        rollouts[i] = *played[i];
+        Rollout* played = play_script(script.ids, script.length);
+        rollouts[i] = *played;
         CHECK(used_tool(&rollouts[i]) == (i % K == 0));
-        tokens_free(&script);
+        free(played), tokens_free(&script);
     }
-    UpdateTask u = {prompts, rollouts, advantage, loss, B, K};
-    model_zero_grads(&m);
-    run_tasks(&m, B, 1, group_backward, &u);
+    RlOptions o = rl_defaults();
+    Learner l = learner_of(&m, NULL, &o);
+    Experience e = experience_of(prompts, rollouts, advantage, B, K);
+    double loss = experience_step(&l, &e, 1, 0);
     model_zero_grads(&w);
     for (int q = 0; q < B; q++) {
         int valid = 0;
@@ -164,28 +159,28 @@ static void group_with_the_tool_is_the_whole_text(void) {
             tokens_free(&whole), batch_free(&b);
         }
     }
-    CHECK_NEAR(loss[0] + loss[1], expected, 1e-6);
+    CHECK_NEAR(loss, expected, 1e-6);
     double largest = 0.0, size = 0.0;
     for (size_t i = 0; i < m.grads.count; i++) {
         largest = fmax(largest, fabs((double)(m.grads.memory[i] - w.grads.memory[i])));
         size = fmax(size, fabs((double)w.grads.memory[i]));
     }
     CHECK(size > 1e-3 && largest < 1e-5 * size);
-    for (int i = 0; i < B * K; i++) rollouts_free(played[i], 1);
     for (int q = 0; q < B; q++) tokens_free(&prompts[q]);
-    model_free(&m), model_free(&w);
+    experience_free(&e), model_free(&m), model_free(&w);
 }
 
-// The loss and every gradient of the group are exactly 0.
-static void check_nothing_is_learned(Model* m, const Tokens* prompt, const Rollout* r, const float* advantage,
+// The loss and every gradient of the group are exactly 0. Takes over the rollouts.
+static void check_nothing_is_learned(Model* m, const Tokens* prompt, Rollout* r, const float* advantage,
                                      int K) {
-    double loss[1] = {0};
-    UpdateTask u = {prompt, r, advantage, loss, 1, K};
-    model_zero_grads(m);
-    run_tasks(m, 1, 1, group_backward, &u);
+    RlOptions o = rl_defaults();
+    Learner l = learner_of(m, NULL, &o);
+    Experience e = experience_of(prompt, r, advantage, 1, K);
+    double loss = experience_step(&l, &e, 1, 0);
     int nonzero = 0;
     for (size_t i = 0; i < m->grads.count; i++) nonzero += m->grads.memory[i] != 0.0f;
-    CHECK(nonzero == 0 && loss[0] == 0.0);
+    CHECK(nonzero == 0 && loss == 0.0);
+    experience_free(&e);
 }
 
 static void equal_rewards_contribute_nothing(void) {
@@ -198,7 +193,7 @@ static void equal_rewards_contribute_nothing(void) {
     advantages_centered(advantage, reward, K);
     CHECK(!has_signal(advantage, K));
     check_nothing_is_learned(&m, &prompt, r, advantage, K);
-    rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
+    tokens_free(&prompt), model_free(&m);
 }
 
 static void forced_tokens_have_no_gradient(void) {
@@ -210,7 +205,7 @@ static void forced_tokens_have_no_gradient(void) {
     for (int k = 0; k < K; k++) memset(r[k].mask, 0, (size_t)r[k].length * sizeof(int));
     float advantage[K] = {0.5f, -0.5f};
     check_nothing_is_learned(&m, &prompt, r, advantage, K);
-    rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
+    tokens_free(&prompt), model_free(&m);
 }
 
 static void judged_by_the_books(void) {
@@ -227,7 +222,8 @@ static void judged_by_the_books(void) {
         all[k] = *r[k];
         tokens_free(&t);
     }
-    Group g = judge_group(reward, advantage, all, 4, "83", find_reward("boxed"));
+    Group g = judge_group(reward, all, 4, "83", find_reward("boxed"));
+    advantages_by_kind(advantage, reward, 4, ADVANTAGE_CENTERED);
     CHECK(reward[0] == 1 && reward[1] == 1 && reward[2] == 0 && reward[3] == 0);
     CHECK(advantage[0] == 0.5f && advantage[3] == -0.5f);
     CHECK(g.right == 2 && g.format == 3 && g.tool == 0 && g.reward == 2.0);
@@ -237,14 +233,6 @@ static void judged_by_the_books(void) {
 
 // ---- a whole run
 
-static RlOptions small_run(const char* out) {
-    RlOptions o = rl_defaults();
-    o.num_samples = 4, o.examples_per_step = 3, o.num_steps = 4, o.eval_every = 0,
-    o.sample.max_new_tokens = 12;
-    o.lr = 1e-2f, o.init_lr_frac = 1.0f, o.out = out, o.log_every = 100;
-    return o;
-}
-
 // The reward of a random model is 0 everywhere. So that there is a signal, the questions ask for what it
 // writes: their answers are such that reward_gsm8k is replaced by the parity of the first token, through
 // advantage computed here.
@@ -252,7 +240,6 @@ static void one_update(Model* m, Optimizer* optimizer, long step) {
     enum { B = 3, K = 4 };
     Tokens prompts[B] = {{0}};
     float advantage[B * K], reward[K];
-    double loss[B] = {0};
     for (int i = 0; i < B; i++) {
         char question[32];
         snprintf(question, sizeof question, "question %d of %ld", i, step);
@@ -264,12 +251,12 @@ static void one_update(Model* m, Optimizer* optimizer, long step) {
         for (int k = 0; k < K; k++) reward[k] = (float)(r[i * K + k].ids[0] % 2);
         advantages_centered(advantage + i * K, reward, K);
     }
-    UpdateTask u = {prompts, r, advantage, loss, B, K};
-    model_zero_grads(m);
-    run_tasks(m, B, 1, group_backward, &u);
-    clip_gradient(m, 1.0);
-    adamw_step(m, optimizer, 1e-2f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
-    rollouts_free(r, B * K);
+    RlOptions o = rl_defaults();
+    o.lr = 1e-2f, o.init_lr_frac = 1.0f;
+    Learner l = learner_of(m, optimizer, &o);
+    Experience e = experience_of(prompts, r, advantage, B, K);
+    experience_step(&l, &e, 1, 1);
+    experience_free(&e);
     for (int i = 0; i < B; i++) tokens_free(&prompts[i]);
 }
 
@@ -306,37 +293,6 @@ static void learns_what_is_rewarded(void) {
     rollouts_free(r, 200), tokens_free(&prompt), model_free(&m), optimizer_free(&o);
 }
 
-static void write_questions(const char* folder) {
-    Text t = {0};
-    for (int i = 2; i < 12; i++)
-        text_printf(&t, "{\"question\": \"%d+%d?\", \"answer\": \"<<%d+%d=%d>>%d\\n#### %d\"}\n", i, i, i, i,
-                    2 * i, 2 * i, 2 * i);
-    write_file(folder, "questions.jsonl", &t);
-    text_free(&t);
-}
-
-// A model that answers the questions of write_questions with the right number or with one more, about as
-// often: its rollouts are worth something, sometimes.
-static Model guessing_model(uint64_t seed) {
-    Model m = tiny_model(seed);
-    Optimizer o = optimizer_new(&m.config);
-    Tokens text[20] = {{0}};
-    const Tokens* list[20];
-    double norm;
-    for (int i = 0; i < 20; i++) {
-        char question[32], answer[32];
-        snprintf(question, sizeof question, "%d+%d?", 2 + i / 2, 2 + i / 2);
-        snprintf(answer, sizeof answer, "#### %d", 2 * (2 + i / 2) + i % 2);
-        render_conversation(&text[i], question, answer);
-        list[i] = &text[i];
-    }
-    for (int step = 0; step < 80; step++)
-        train_step(&m, &o, list, 20, 1e-2f, 1.0f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f}, &norm);
-    for (int i = 0; i < 20; i++) tokens_free(&text[i]);
-    optimizer_free(&o);
-    return m;
-}
-
 static void resumed_run_is_the_same_run(void) {
     // Four updates at once, against two, a save, and two more: weights and both moments bit for bit. The
     // model must have something to learn: with rewards of 0 all over nothing would move, and all runs would
@@ -354,7 +310,8 @@ static void resumed_run_is_the_same_run(void) {
     Option options[RL_OPTIONS] = {{0}};
     o.data = data;
     training_options(options + sampling_options(options, &o), &o);
-    CHECK(rl_train(&a, &oa, &o, options, 0) == 4);
+    Learner la = learner_of(&a, &oa, &o);
+    CHECK(rl_train(&la, options, 0) == 0);
     RlOptions p = small_run(two);
     p.data = data, p.save_every = 2;
     Option other[RL_OPTIONS] = {{0}};
@@ -362,11 +319,12 @@ static void resumed_run_is_the_same_run(void) {
     Questions q = load_questions(data, b.config.context, p.sample.max_new_tokens);
     int chosen[3];
     Deck deck = deck_new(q.count, p.seed);
+    Learner lb = learner_of(&b, &ob, &p);
     for (long step = 0; step < 2; step++) {          // the first half by hand, with the schedule of the whole
         deck_deal(chosen, &deck, step, 3);
-        rl_step(&b, &ob, &q, chosen, &p, step, (double)p.lr * p.init_lr_frac * lr_schedule(step, 4, 0, 0.0));
+        rl_step(&lb, &q, chosen, step, lr_schedule(step, 4, 0, 0.0));
     }
-    save_rl(&p, &b, &ob, other, 2);
+    save_rl(&lb, other, 2);
     Model c = load_model(two);
     Option third[RL_OPTIONS] = {{0}};
     RlOptions s = small_run(two);
@@ -375,7 +333,8 @@ static void resumed_run_is_the_same_run(void) {
     long step = state_from_json(two, "rl", third);
     CHECK(step == 2 && s.num_steps == 4 && !strcmp(s.data, data));
     Optimizer oc = load_optimizer(two, &c.config, step);
-    CHECK(rl_train(&c, &oc, &s, third, step) == 4);
+    Learner lc = learner_of(&c, &oc, &s);
+    CHECK(rl_train(&lc, third, step) == 0 && oc.step == 4);
     fflush(stdout);
     dup2(screen, 1), close(screen);
     CHECK(memcmp(a.weights.memory, start.weights.memory, a.weights.count * sizeof(float)) != 0);
@@ -403,9 +362,9 @@ static void every_update_draws_anew(void) {
     RlOptions options = small_run(folder);
     Questions q = load_questions(data, m.config.context, 12);
     const int chosen[3] = {0, 1, 2};
-    Metrics first = rl_step(&m, &o, &q, chosen, &options, 0, 0.0),
-            second = rl_step(&m, &o, &q, chosen, &options, 1, 0.0);
-    Metrics again = rl_step(&m, &o, &q, chosen, &options, 0, 0.0);
+    Learner l = learner_of(&m, &o, &options);
+    Metrics first = rl_step(&l, &q, chosen, 0, 0.0), second = rl_step(&l, &q, chosen, 1, 0.0),
+            again = rl_step(&l, &q, chosen, 0, 0.0);
     CHECK(first.entropy != second.entropy && first.entropy == again.entropy && first.reward == again.reward);
     CHECK(first.reward > 0.0 && first.reward < 1.0 && first.format_rate > 0.5 && first.tool_rate == 0.0);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

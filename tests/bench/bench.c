@@ -3,6 +3,7 @@
 // Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all alike.
 #define RL_NO_MAIN
 #include "../../rl.c"
+#include "../experience.h"
 
 enum { ROUNDS = 9 };
 
@@ -101,6 +102,8 @@ static void bench_training(void) {
     double supervised[ROUNDS], sampling[ROUNDS], training[ROUNDS], norm;
     long tokens = 0, sampled = 0;
     o.sample.max_new_tokens = 48;                // the length of an answer of the trained model
+    o.lr = 1e-5f, o.init_lr_frac = 1.0f;
+    Learner learner = learner_of(&m, &optimizer, &o);
     for (int i = 0; i < 64; i++) batch[i] = &examples[i % count], tokens += batch[i]->length;
     for (int i = 0; i < 16; i++) chosen[i] = i;
     for (int r = 0; r < ROUNDS; r++) {
@@ -113,18 +116,14 @@ static void bench_training(void) {
         Rollout* rollouts = generate(&m, prompts, 16, 16, o.sample, tool_calculator, (uint64_t)r, 0);
         sampling[r] = seconds_now() - begin;
         float advantage[256];
-        double loss[16];
         for (int i = 0; i < 256; i++) advantage[i] = i % 2 ? 0.5f : -0.5f;
         begin = seconds_now();
-        model_zero_grads(&m);
-        UpdateTask u = {prompts, rollouts, advantage, loss, 16, 16};
-        run_tasks(&m, 16, 1, group_backward, &u);
-        clip_gradient(&m, 1.0);
-        adamw_step(&m, &optimizer, 1e-5f, o.adam);
+        Experience e = experience_of(prompts, rollouts, advantage, 16, 16);
+        experience_step(&learner, &e, 1, 1);
         training[r] = seconds_now() - begin;
         sampled = 0;
         for (int i = 0; i < 256; i++) sampled += rollouts[i].length;
-        rollouts_free(rollouts, 256);
+        experience_free(&e);
     }
     double a = median(supervised, ROUNDS), b = median(sampling, ROUNDS), c = median(training, ROUNDS);
     printf("default model, %zu parameters, %d threads\n\n", m.weights.count, thread_count());

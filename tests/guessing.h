@@ -1,0 +1,48 @@
+// guessing.h - for tests of whole runs: a model so small that an update takes milliseconds, and which has something to learn.
+
+// a model small enough for a test; its vocabulary is the real one
+static Model tiny_model(uint64_t seed) {
+    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
+    model_init(&m, seed);
+    return m;
+}
+
+// questions.jsonl in this folder: ten sums
+static void write_questions(const char* folder) {
+    Text t = {0};
+    for (int i = 2; i < 12; i++)
+        text_printf(&t, "{\"question\": \"%d+%d?\", \"answer\": \"<<%d+%d=%d>>%d\\n#### %d\"}\n", i, i, i, i,
+                    2 * i, 2 * i, 2 * i);
+    write_file(folder, "questions.jsonl", &t);
+    text_free(&t);
+}
+
+// A model that answers the questions of write_questions with the right number or with one more, about as
+// often: its rollouts are worth something, sometimes.
+static Model guessing_model(uint64_t seed) {
+    Model m = tiny_model(seed);
+    Optimizer o = optimizer_new(&m.config);
+    Tokens text[20] = {{0}};
+    const Tokens* list[20];
+    double norm;
+    for (int i = 0; i < 20; i++) {
+        char question[32], answer[32];
+        snprintf(question, sizeof question, "%d+%d?", 2 + i / 2, 2 + i / 2);
+        snprintf(answer, sizeof answer, "#### %d", 2 * (2 + i / 2) + i % 2);
+        render_conversation(&text[i], question, answer);
+        list[i] = &text[i];
+    }
+    for (int step = 0; step < 80; step++)
+        train_step(&m, &o, list, 20, 1e-2f, 1.0f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f}, &norm);
+    for (int i = 0; i < 20; i++) tokens_free(&text[i]);
+    optimizer_free(&o);
+    return m;
+}
+
+static RlOptions small_run(const char* out) {
+    RlOptions o = rl_defaults();
+    o.num_samples = 4, o.examples_per_step = 3, o.num_steps = 4, o.eval_every = 0,
+    o.sample.max_new_tokens = 12;
+    o.lr = 1e-2f, o.init_lr_frac = 1.0f, o.out = out, o.log_every = 100;
+    return o;
+}
