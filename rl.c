@@ -3730,7 +3730,7 @@ typedef struct {
 } Reward;
 
 typedef struct {
-    Model *policy, *value, *reference;         // value: PPO only; reference: frozen, NULL without a KL term
+    Model *policy, *value, *reference;         // value: PPO only; reference: frozen; each may be NULL
     Optimizer *optimizer, *value_optimizer;
     Reward reward;
     const RlOptions* o;
@@ -4081,7 +4081,7 @@ static void group_backward(Model* m, int index, void* context) {
     int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
     const Rollout* rollouts = e->rollouts + (size_t)question * K;
     size_t at = (size_t)question * n;
-    int kl_in_loss = l->reference && !l->kl_in_reward;
+    int kl_in_loss = l->o->beta > 0.0f && !l->kl_in_reward;
     if (!kl_in_loss && !has_signal(e->advantage + at, n)) return;
     float *logp = allocate((size_t)n, sizeof(float)), *dlogp = allocate((size_t)n, sizeof(float));
     Batch b = {0};
@@ -4148,19 +4148,23 @@ typedef struct {
     double reward, right, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
     double kl_ref, kl_old, ratio, clip_fraction, value_loss;
     double silent, resampled;       // groups without signal; groups drawn again
+    double test;                    // held-out pass@1 after this update; NaN = not looked at
     long tokens;                    // tokens that went through the model: sampled and trained on
 } Metrics;
 
 #define METRICS_HEADER                                                                                       \
     "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
-    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss"
+    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss,"  \
+    "test"
 
 static void write_metrics(FILE* file, long step, const Metrics* s) {
     fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f,", step, s->reward,
             s->pass_rate, s->tool_rate, s->format_rate, s->silent, s->length, s->entropy, s->loss,
             s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
-    fprintf(file, "%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g\n", s->right, s->resampled, s->kl_ref, s->kl_old,
+    fprintf(file, "%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,", s->right, s->resampled, s->kl_ref, s->kl_old,
             s->ratio, s->clip_fraction, s->value_loss);
+    if (!isnan(s->test)) fprintf(file, "%.6g", s->test);
+    fprintf(file, "\n");
 }
 
 // Steps 5 and 6 for the questions of one minibatch: the value model first, whose advantages the policy needs.
@@ -4180,7 +4184,7 @@ static void minibatch_step(Learner* l, UpdateTask* u, double decay, double* norm
 
 // What an update was like, from the groups of its experience.
 static Metrics summarize(const Experience* e) {
-    Metrics s = {.kl_ref = e->kl_ref, .resampled = e->resampled};
+    Metrics s = {.kl_ref = e->kl_ref, .resampled = e->resampled, .test = NAN};
     double logp = 0.0, n = (double)e->B * e->K;
     long sampled = 0;
     for (int i = 0; i < e->B; i++) {
@@ -5471,6 +5475,41 @@ static const Stage recipe_stages[] = {
     {"", "3", "rejection sampling + SFT", "about 800k, 3/4 reasoning", "verifier and filters"},
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
 };
+
+// The same recipes on the tiny model, each stage one command (./rl recipe NAME runs them); @ is the directory
+// of the recipe. `model` is the stage's checkpoint, NULL where it is no policy. A base model is one that has
+// not seen a single demonstration of the rewarded format: what pre-training is to R1.
+typedef struct { const char *recipe, *stage, *model, *line; } Miniature;
+
+static const Miniature miniatures[] = {
+    {"instructgpt", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
+    {"instructgpt", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
+    {"instructgpt", "RLHF (PPO)", "ppo",
+     "./rl train --algo ppo --reward model:@/reward --model-tag @/sft --out @/ppo"},
+    {"tulu3", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
+    {"tulu3", "preference tuning (DPO)", "dpo", "./rl dpo --model-tag @/sft --out @/dpo"},
+    {"tulu3", "RLVR", "rlvr", "./rl train --algo ppo --model-tag @/dpo --out @/rlvr"},
+    {"r1", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/base.jsonl"},
+    {"r1", "base model", "base", "./train_gpt --data @/base.jsonl --steps 800 --out @/base"},
+    {"r1", "(64 demonstrations with ####)", NULL, "grep -m 64 '####' data/demos.jsonl > @/cold.jsonl"},
+    {"r1", "1 cold start (SFT)", "cold",
+     "./train_gpt --data @/cold.jsonl --model @/base --steps 20 --lr 0.001 --out @/cold"},
+    {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
+    {"r1", "3 rejection sampling + SFT", "sft",
+     "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
+    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
+    {"r1", "4 mixed RL", "mixed",
+     "./rl train --algo grpo --reward gsm8k+model:@/reward --model-tag @/sft --out @/mixed"},
+    {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
+    {"r1-zero", "base that never saw ####", "never", "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
+    {"r1-zero", "RL on it", "never-rl", "./rl train --algo grpo --model-tag @/never --out @/never-rl"},
+    {"r1-zero", "(and 12 with ####)", NULL,
+     "(cat @/never.jsonl; grep -m 12 '####' data/demos.jsonl) > @/rarely.jsonl"},
+    {"r1-zero", "base that saw 12 of them", "rarely",
+     "./train_gpt --data @/rarely.jsonl --steps 800 --out @/rarely"},
+    {"r1-zero", "RL on it", "rarely-rl", "./rl train --algo grpo --model-tag @/rarely --out @/rarely-rl"},
+};
+enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
 
 static void lesson_12(void) {
     printf("LESSON 12. Recipes (D3 section 8)\n\n");
@@ -8316,7 +8355,7 @@ static void method_options(Option* t, RlOptions* o) {
         {"kl-estimator", OPTION_TEXT, &o->kl_estimator, 0, 0, "k1, k2 or k3 (chapter 8)", 1, 0},
         {"kl-in", OPTION_TEXT, &o->kl_in, 0, 0, "the loss, or the reward", 1, 0},
         {"kl-per", OPTION_TEXT, &o->kl_per, 0, 0, "in the reward: sum per sequence, or mean per token", 1, 0},
-        {"reference", OPTION_TEXT, &o->reference, 0, 0, "model of the KL term; else that of --model-tag", 1,
+        {"reference", OPTION_TEXT, &o->reference, 0, 0, "model of the KL; with --beta 0 only measured", 1,
          0},
         {"epochs-per-batch", OPTION_INT, &o->epochs_per_batch, 1, 1000, "passes over the same rollouts", 1,
          0},
@@ -8441,9 +8480,10 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
         if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
         else s->value = scalar_model_on(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
     }
-    if (o->beta > 0.0f) {
+    int named = o->reference && *o->reference;
+    if (o->beta > 0.0f || named) {
         l->reference = &s->reference;
-        s->reference = load_tagged_model(o->reference && *o->reference ? o->reference : o->model);
+        s->reference = load_tagged_model(named ? o->reference : o->model);
         if (s->reference.config.context < c->context)
             fail(2, "the reference reads %d tokens, the policy %d", s->reference.config.context, c->context);
     }
@@ -8487,7 +8527,7 @@ static void check_method(const RlOptions* o, const Option* options) {
                     "with --ratio none there is no ratio to clip; take --ratio token");
     if (o->beta == 0.0f)
         refuse_idle(options,
-                    (const char* const[]){"kl-estimator", "kl-in", "kl-per", "reference", NULL},
+                    (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
                     "there is no KL term with --beta 0");
     if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
         refuse_idle(options, (const char* const[]){"kl-per", NULL},
@@ -8522,7 +8562,7 @@ static const Column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static int is_drifting(const RlOptions* o) {
-    return o->beta > 0.0f || o->epochs_per_batch > 1 || o->overlong || strstr(o->reward, "model:") ||
+    return o->beta > 0.0f || o->reference || o->epochs_per_batch > 1 || o->overlong || strstr(o->reward, "model:") ||
            (o->minibatch && o->minibatch < o->examples_per_step);
 }
 
@@ -8539,7 +8579,7 @@ static void print_metrics(long step, const double* sum, int n, int drifting, dou
     for (int i = 0; i < COLUMNS; i++)
         if (columns[i].when != (drifting ? PLAIN : DRIFTING))
             printf("%*.*f", columns[i].width, columns[i].digits, sum[i] / n);
-    if (test >= 0) printf("  %5.3f", test);
+    if (!isnan(test)) printf("  %5.3f", test);
     printf("\n");
     fflush(stdout);
 }
@@ -8568,20 +8608,19 @@ static int rl_train(Learner* l, const Option* options, long step) {
     print_metrics_head(is_drifting(o), o->eval_every > 0);
     double sum[COLUMNS] = {0};
     while (run_goes_on(&run)) {
-        double score = -1.0;
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        write_metrics(run.metrics, run.step, &s);
         for (int i = 0; i < COLUMNS; i++) sum[i] += *(const double*)((const char*)&s + columns[i].at);
         run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm), n++;
         if (o->eval_every && run.step % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
                                           l->reward.verifier, NULL, o->seed + 2);
-            score = e.pass[0];
+            s.test = e.pass[0];
             evaluation_free(&e);
         }
-        if (run_logs(&run) || score >= 0) {
-            print_metrics(run.step, sum, n, is_drifting(o), score);
+        write_metrics(run.metrics, run.step - 1, &s);
+        if (run_logs(&run) || !isnan(s.test)) {
+            print_metrics(run.step, sum, n, is_drifting(o), s.test);
             memset(sum, 0, sizeof sum), n = 0;
         }
         if (run_saves(&run)) save_rl(l, options, run.step);
@@ -9020,13 +9059,14 @@ static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
-    const char* keep = keep_names[KEEP_PROMPT];
+    const char *keep = keep_names[KEEP_PROMPT], *from = NULL;
     char model[PATH_SIZE], kept[PATH_SIZE];
     o.out = "out/best", t.steps = 150, t.lr = 5e-4f;
     int n = sampling_options(options, &o);
     Option table[] = {
         {"data", OPTION_TEXT, &o.data, 0, 0, "questions to sample answers to", 0, 0},
         {"keep", OPTION_TEXT, &keep, 0, 0, "prompt, overall, or random (the control)", 0, 0},
+        {"from", OPTION_TEXT, &from, 0, 0, "model to train, if not the one that answers", 0, 0},
         {"out", OPTION_TEXT, &o.out, 0, 0, "for kept.jsonl and the checkpoint", 0, 0},
         {"steps", OPTION_INT, &t.steps, 1, 1e9, "updates on the kept answers", 0, 0},
         {"batch-size", OPTION_INT, &t.batch_size, 1, 1e6, "answers per update", 0, 0},
@@ -9045,6 +9085,7 @@ static int command_best_of_n(int argc, char** argv) {
     Model m = load_fitting_model(model);
     write_kept(&m, &o, rule);
     model_free(&m);
+    if (from) tagged_path(model, from);
     join_path(kept, o.out, "kept.jsonl");
     t.data = kept, t.model = model, t.out = o.out, t.seed = o.seed, t.threads = o.threads;
     train_options(sft_options, &t);
@@ -10564,9 +10605,460 @@ static int command_cartpole(int argc, char** argv) {
     return 0;
 }
 
-// ---- main
+// ---- commands made of commands: compare, overoptimize, recipe
+//
+// A stage is an ordinary command line. It is printed before it runs, so that it can be repeated by hand, and
+// what it prints goes into a file. In a line of a recipe, @ stands for the directory of --out.
 
-#ifndef RL_NO_MAIN
+static int run_words(int argc, char** argv);   // at the end of this file, behind the table of commands
+
+enum { STAGE_WORDS = 64 };
+
+// Runs one line; its output goes to `log`. Returns its exit status. A line that is neither ./rl nor
+// ./train_gpt goes to the shell.
+static int run_logged(const char* line, const char* log) {
+    char copy[PATH_SIZE], *words[STAGE_WORDS + 1];
+    int count = 0, status;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char* word = strtok(copy, " "); word && count < STAGE_WORDS; word = strtok(NULL, " "))
+        words[count++] = word;
+    words[count] = NULL;
+    fflush(stdout);
+    FILE* file = fopen(log, "w");
+    int screen = dup(1);
+    if (!file || screen < 0 || dup2(fileno(file), 1) < 0) fail(1, "cannot write %s: %s", log, strerror(errno));
+    status = run_words(count, words);
+    if (status < 0) status = system(line) ? 1 : 0;
+    fflush(stdout);
+    dup2(screen, 1), close(screen), fclose(file);
+    return status;
+}
+
+// Prints a command as a shell would take it, at most 78 columns wide.
+static void print_command(const char* line) {
+    int column = printf("  $");
+    for (const char* word = line; *word; word += strspn(word, " ")) {
+        int n = (int)strcspn(word, " ");
+        if (column + 1 + n > 76) printf(" \\\n"), column = printf("     ");
+        column += printf(" %.*s", n, word);
+        word += n;
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+// `format` with every @ replaced by `out`, printed and run; its output goes to OUT/stage-NUMBER.log. Returns
+// the seconds it took; a stage that fails or is stopped ends the program.
+static double run_stage(const char* out, int number, const char* format) {
+    char line[PATH_SIZE], log[PATH_SIZE], name[32];
+    size_t used = 0;
+    for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++)
+        used += (size_t)snprintf(line + used, sizeof line - used, *s == '@' ? "%s" : "%.1s", *s == '@' ? out : s);
+    snprintf(name, sizeof name, "stage-%d.log", number);
+    join_path(log, out, name);
+    print_command(line);
+    double begin = seconds_now();
+    int status = run_logged(line, log);
+    if (status)
+        printf("  stopped; %s has the stage's output\n", log), exit(end_of_output(status));
+    return seconds_now() - begin;
+}
+
+// A path as run_stage() can put it into a line.
+static const char* plain_path(const char* path, const char* option) {
+    if (!*path || path[strcspn(path, " @\t\n'\"\\$`&|;<>()*?")])
+        fail(2, "--%s '%s': the stages are command lines, so the name of a directory must be plain here", option,
+             path);
+    return path;
+}
+
+// One column of a metrics.csv, as numbers; empty fields are NaN. *rows is how many there are; to be freed.
+static double* read_column(const char* folder, const char* name, int* rows) {
+    char path[PATH_SIZE];
+    join_path(path, folder, "metrics.csv");
+    Text file = read_file(path);
+    size_t header = strcspn(file.data, "\n");
+    int column = 0, found = 0;
+    for (const char* s = file.data; !found && s < file.data + header; column += !found) {
+        size_t n = strcspn(s, ",\n");
+        found = n == strlen(name) && !strncmp(s, name, n);
+        s += n + 1;
+    }
+    if (!found) fail(2, "%s has no column '%s'", path, name);
+    double* values = allocate(file.length, sizeof(double));
+    *rows = 0;
+    for (const char* line = file.data + header; *line && *++line; line += strcspn(line, "\n")) {
+        const char *field = line, *end = line + strcspn(line, "\n");
+        for (int i = 0; i < column; i++) field += strcspn(field, ",\n") + (field < end);
+        values[(*rows)++] = *field == ',' || *field == '\n' || !*field ? NAN : strtod(field, NULL);
+    }
+    text_free(&file);
+    return values;
+}
+
+// ---- ./rl compare
+
+// What all stages have in common: where they begin, and on what they are measured.
+typedef struct {
+    RlOptions rl;
+    const char* out;
+    Model start;                          // also the reference of the KL
+    Questions test;
+    int stage;                            // number of the next one
+} Series;
+
+typedef struct {
+    char name[24];
+    Evaluation e;
+    double updates, seconds, each;        // to the goal, and seconds per update; NaN = there is none
+} SeriesRow;
+
+static const double GOAL = 0.90;          // of held-out pass@1
+
+static int series_options(Option* t, Series* s) {
+    RlOptions* o = &s->rl;
+    Option table[] = {
+        {"out", OPTION_TEXT, &s->out, 0, 0, "directory for all that is made", 0, 0},
+        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
+        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
+        {"num-samples", OPTION_INT, &o->num_samples, 2, 4096, "answers to each of them", 0, 0},
+        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 0, 0},
+        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
+    };
+    memcpy(t, table, sizeof table);
+    return (int)(sizeof table / sizeof *table);
+}
+
+static void series_begin(Series* s, int has_start) {
+    RlOptions* o = &s->rl;
+    plain_path(s->out, "out");
+    set_threads(o->threads);
+    if (has_start) s->start = load_tagged_model(plain_path(o->model, "model-tag"));
+    int context = has_start ? s->start.config.context : train_defaults().config.context;
+    s->test = load_questions(o->eval_data, context, o->sample.max_new_tokens);
+    make_folder(s->out);
+}
+
+static void series_end(Series* s) {
+    if (s->start.weights.memory) model_free(&s->start);
+    questions_free(&s->test);
+}
+
+static SeriesRow measure_model(Series* s, const char* name, Model* m) {
+    const RlOptions* o = &s->rl;
+    SeriesRow row = {.updates = NAN, .seconds = NAN, .each = NAN};
+    snprintf(row.name, sizeof row.name, "%s", name);
+    row.e = evaluate_model(m, &s->test, o->eval_examples, o->num_samples, o->sample, find_reward(o->reward),
+                           s->start.weights.memory ? &s->start : NULL, o->seed + 2);
+    return row;
+}
+
+static SeriesRow measure_folder(Series* s, const char* name, const char* folder) {
+    Model m = load_fitting_model(folder);
+    SeriesRow row = measure_model(s, name, &m);
+    model_free(&m);
+    return row;
+}
+
+// When a run reached the goal, from its log: the seconds are those of the updates, without the evaluations.
+static void find_goal(SeriesRow* row, const char* folder) {
+    int rows;
+    double *test = read_column(folder, "test", &rows), *seconds = read_column(folder, "seconds", &rows), sum = 0.0;
+    for (int i = 0; i < rows; i++) {
+        sum += seconds[i];
+        if (isnan(row->updates) && test[i] >= GOAL) row->updates = i + 1, row->seconds = sum;
+    }
+    row->each = sum / max_int(rows, 1);
+    free(test), free(seconds);
+}
+
+// A number, or a dash for NaN, in `width` columns.
+static void print_cell_number(int width, int digits, double x) {
+    if (isnan(x)) printf("%*s", width, "-");
+    else printf("%*.*f", width, digits, x);
+}
+
+static void print_series_row(const SeriesRow* row) {
+    const Evaluation* e = &row->e;
+    int last = e->samples - 1;
+    printf("%-12s %6.3f %5.3f-%5.3f %7.3f %5.3f-%5.3f", row->name, e->pass[0], e->low[0], e->high[0],
+           e->pass[last], e->low[last], e->high[last]);
+    print_cell_number(6, 2, e->kl);
+    print_cell_number(7, 1, e->length);
+    print_cell_number(5, 0, row->updates);
+    print_cell_number(6, 1, row->seconds);
+    printf("\n");
+}
+
+static void print_series_head(const Series* s) {
+    char k[24];
+    snprintf(k, sizeof k, "pass@%d", s->rl.num_samples);
+    printf("\n%-12s %6s %11s %7s %11s %5s %6s %11s\n", "", "", "", "", "", "", "", "to 0.90");
+    printf("%-12s %6s %11s %7s %11s %5s %6s %4s %5s\n", "", "pass@1", "95% interv.", k, "95% interv.", "KL",
+           "length", "upd.", "s");
+}
+
+static void append_series_row(Text* csv, const SeriesRow* row) {
+    const Evaluation* e = &row->e;
+    int last = e->samples - 1;
+    if (!csv->length)
+        text_printf(csv, "name,pass_at_1,pass_at_1_low,pass_at_1_high,k,pass_at_k,pass_at_k_low,pass_at_k_high,"
+                         "kl_reference,entropy,mean_length,tool_rate,format_rate,updates_to_goal,"
+                         "seconds_to_goal,seconds_per_update\n");
+    text_printf(csv, "%s,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", row->name,
+                e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last], e->high[last], e->kl,
+                e->entropy, e->length, e->tool_rate, e->format_rate, row->updates, row->seconds, row->each);
+}
+
+// The majority of all samples, as a row: no training, and num-samples times the cost of an answer.
+static SeriesRow measure_votes(Series* s) {
+    Ladder l = climb_ladder(&s->start, &s->test, &s->rl);
+    const Rung* top = &l.rung[l.rungs - 1];
+    SeriesRow row = {.e = l.pass, .updates = NAN, .seconds = NAN, .each = NAN};
+    snprintf(row.name, sizeof row.name, "vote of %d", top->votes);
+    row.e.pass[0] = top->right, row.e.low[0] = top->low, row.e.high[0] = top->high;
+    row.e.kl = row.e.entropy = NAN, row.e.length *= top->votes;
+    return row;
+}
+
+static int command_compare(int argc, char** argv) {
+    static const struct { const char *name, *line; } others[] = {
+        {"dpo", "./rl dpo --model-tag %s --seed %llu --out @/dpo"},
+        {"best-of-n", "./rl best-of-n --model-tag %s --seed %llu --out @/best-of-n"},
+        {"best overall", "./rl best-of-n --keep overall --model-tag %s --seed %llu --out @/best-overall"},
+        {"random", "./rl best-of-n --keep random --model-tag %s --seed %llu --out @/random"},
+    };
+    enum { OTHERS = sizeof others / sizeof *others };
+    Series s = {.rl = rl_defaults(), .out = "out/compare"};
+    SeriesRow row[METHODS + OTHERS + 2];
+    Option options[RL_OPTIONS] = {{0}};
+    char line[PATH_SIZE], folder[PATH_SIZE];
+    int rows = 0, steps = 100;
+    Text csv = {0};
+    s.rl.eval_examples = 256;
+    int n = series_options(options, &s);
+    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "model that all start from", 0, 0};
+    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 1, 1e6, "updates of each method", 0, 0};
+    if (asked_for_help(argc, argv, "compare - every method from the same model, in one table",
+                       "./rl compare [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    series_begin(&s, 1);
+    double started = seconds_now();
+    row[rows++] = measure_model(&s, "supervised", &s.start);
+    row[rows++] = measure_votes(&s);
+    for (int i = 0; i < METHODS; i++) {
+        snprintf(line, sizeof line,
+                 "./rl train --algo %s --model-tag %s --seed %llu --num-steps %d --eval-every 5 "
+                 "--eval-examples 128 --eval-samples 2 --out @/%s",
+                 methods[i].name, s.rl.model, (unsigned long long)s.rl.seed, steps, methods[i].name);
+        run_stage(s.out, ++s.stage, line);
+        join_path(folder, s.out, methods[i].name);
+        row[rows] = measure_folder(&s, methods[i].name, folder);
+        find_goal(&row[rows++], folder);
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(line, sizeof line, others[i].line, s.rl.model, (unsigned long long)s.rl.seed);
+        double seconds = run_stage(s.out, ++s.stage, line);
+        join_path(folder, s.out, strrchr(others[i].line, '/') + 1);
+        row[rows] = measure_folder(&s, others[i].name, folder);
+        row[rows++].seconds = seconds;
+    }
+    print_series_head(&s);
+    for (int i = 0; i < rows; i++) print_series_row(&row[i]), append_series_row(&csv, &row[i]);
+    printf("\n%d held-out questions x %d answers. KL to the supervised model, in nats per answer;\nlength in "
+           "tokens, of all %d answers for the vote. To 0.90: updates and seconds until\nheld-out pass@1 was "
+           "first that high, looked at every 5 updates; without updates:\nseconds of the whole "
+           "method. %.0f s in all, %.0f MB, seed %llu.\n",
+           row[0].e.questions, s.rl.num_samples, s.rl.num_samples, seconds_now() - started, peak_memory_mb(),
+           (unsigned long long)s.rl.seed);
+    write_file(s.out, "compare.csv", &csv);
+    printf("wrote %s/compare.csv\n", s.out);
+    for (int i = 0; i < rows; i++) evaluation_free(&row[i].e);
+    text_free(&csv), series_end(&s);
+    return 0;
+}
+
+// ---- ./rl overoptimize: a judge that can be fooled (D3 section 5)
+
+enum { CURVES = 5, CURVE_POINTS = 4096 };
+
+typedef struct {
+    char name[32], folder[PATH_SIZE];
+    double beta;
+    int rows;
+    double *reward, *right, *kl;          // (rows) smoothed
+} Curve;
+
+// Each value becomes the mean of the up to 2 half + 1 values around it.
+static void smooth(double* x, int n, int half) {
+    double* y = allocate((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        int from = max_int(0, i - half), to = min_int(n - 1, i + half);
+        for (int j = from; j <= to; j++) y[i] += x[j] / (to - from + 1);
+    }
+    memcpy(x, y, (size_t)n * sizeof(double));
+    free(y);
+}
+
+static void read_curve(Curve* c) {
+    c->reward = read_column(c->folder, "reward", &c->rows);
+    c->right = read_column(c->folder, "right", &c->rows);
+    c->kl = read_column(c->folder, "kl_reference", &c->rows);
+    smooth(c->reward, c->rows, 2), smooth(c->right, c->rows, 2), smooth(c->kl, c->rows, 2);
+}
+
+static int highest(const double* x, int n) {
+    int best = 0;
+    for (int i = 1; i < n; i++) if (x[i] > x[best]) best = i;
+    return best;
+}
+
+static void print_curves(const Curve* c, int count) {
+    printf("\n%-16s  %-17s  %-33s  %s\n", "", "judge's score", "right answers", "KL, nats");
+    printf("%-16s  %7s %9s  %7s %7s %8s %8s  %8s\n", "reward", "first", "last", "first", "best", "(update)",
+           "last", "last");
+    for (int i = 0; i < count; i++) {
+        int last = c[i].rows - 1, best = highest(c[i].right, c[i].rows);
+        printf("%-16s  %7.3f %9.3f  %7.3f %7.3f %8d %8.3f  %8.2f\n", c[i].name, c[i].reward[0],
+               c[i].reward[last], c[i].right[0], c[i].right[best], best + 1, c[i].right[last], c[i].kl[last]);
+    }
+}
+
+static void plot_curve(const Curve* c) {
+    char title[96];
+    double* x = allocate((size_t)c->rows, sizeof(double));
+    for (int i = 0; i < c->rows; i++) x[i] = i + 1;
+    snprintf(title, sizeof title, "%s", c->name);
+    printf("\n");
+    print_plot(&(Plot){.title = title, .x_name = "update", .x = x, .y = {c->reward, c->right, c->kl},
+                       .names = {"Score of the judge", "Right answers", "KL to the start"}, .series = 3,
+                       .points = c->rows, .scaled = 1});
+    free(x);
+}
+
+static int command_overoptimize(int argc, char** argv) {
+    static const double betas[] = {0.0, 0.1, 0.3, 1.0};
+    Series s = {.rl = rl_defaults(), .out = "out/overoptimize"};
+    const char* judge = "wordy";
+    Curve curve[CURVES];
+    memset(curve, 0, sizeof curve);
+    Option options[RL_OPTIONS] = {{0}};
+    char line[PATH_SIZE];
+    int steps = 80;
+    Text csv = {0};
+    int n = series_options(options, &s);
+    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "policy to start from", 0, 0};
+    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 2, CURVE_POINTS, "updates of each run", 0, 0};
+    options[n++] = (Option){"judge", OPTION_TEXT, &judge, 0, 0, "who ranks the pairs: see ./rl pairs", 0, 0};
+    if (asked_for_help(argc, argv, "overoptimize - what a policy does to a judge that can be fooled",
+                       "./rl overoptimize [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    const Judge* j = find_judge(judge);
+    series_begin(&s, 1);
+    printf("The judge is a reward model. Its pairs: %s.\n\n", j->what);
+    double started = seconds_now();
+    snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge", judge,
+             s.rl.model, (unsigned long long)s.rl.seed);
+    run_stage(s.out, ++s.stage, line);
+    for (int i = 0; i < CURVES; i++) {
+        Curve* c = &curve[i];
+        int verifier = i == CURVES - 1;
+        char name[32], penalty[64] = "";
+        c->beta = verifier ? 0.0 : betas[i];
+        if (verifier) snprintf(c->name, sizeof c->name, "verifier"), snprintf(name, sizeof name, "verifier");
+        else snprintf(c->name, sizeof c->name, "judge, beta %g", c->beta),
+             snprintf(name, sizeof name, "beta-%g", c->beta);
+        if (c->beta > 0.0)
+            snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 ", (float)c->beta);
+        snprintf(line, sizeof line,
+                 "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d --eval-every "
+                 "0 --out @/%s",
+                 verifier ? "gsm8k" : "model:@/judge", penalty, s.rl.model, s.rl.model, (unsigned long long)s.rl.seed, steps, name);
+        run_stage(s.out, ++s.stage, line);
+        join_path(c->folder, s.out, name);
+        read_curve(c);
+    }
+    print_curves(curve, CURVES);
+    plot_curve(&curve[0]), plot_curve(&curve[2]);
+    text_printf(&csv, "reward,beta,update,score,right,kl_reference\n");
+    for (int i = 0; i < CURVES; i++)
+        for (int t = 0; t < curve[i].rows; t++)
+            text_printf(&csv, "%s,%g,%d,%.6g,%.6g,%.6g\n", i == CURVES - 1 ? "verifier" : "judge", curve[i].beta,
+                        t + 1, curve[i].reward[t], curve[i].right[t], curve[i].kl[t]);
+    write_file(s.out, "overoptimize.csv", &csv);
+    printf("\nMeans over 5 updates, of the %d answers sampled for each. %.0f s in all.\nwrote "
+           "%s/overoptimize.csv\n",
+           s.rl.examples_per_step * 16, seconds_now() - started, s.out);
+    for (int i = 0; i < CURVES; i++) free(curve[i].reward), free(curve[i].right), free(curve[i].kl);
+    text_free(&csv), series_end(&s);
+    return 0;
+}
+
+// ---- ./rl recipe
+
+static void print_recipe_row(const char* stage, double seconds, const SeriesRow* row) {
+    printf("%-30s %6.1f", stage, seconds);
+    if (row) {
+        const Evaluation* e = &row->e;
+        printf("  %6.3f %5.3f-%5.3f %7.3f %6.3f %6.3f", e->pass[0], e->low[0], e->high[0],
+               e->pass[e->samples - 1], e->tool_rate, e->format_rate);
+    }
+    printf("\n");
+}
+
+static int command_recipe(int argc, char** argv) {
+    Series s = {.rl = rl_defaults(), .out = NULL};
+    const char* name = NULL;
+    Option options[RL_OPTIONS] = {{0}};
+    enum { MOST = 16 };
+    SeriesRow row[MOST];
+    const Miniature* stage[MOST];
+    double seconds[MOST];
+    char line[PATH_SIZE], folder[PATH_SIZE], out[PATH_SIZE];
+    int count = 0;
+    Text csv = {0}, names = {0};
+    s.rl.eval_examples = 256;
+    series_options(options, &s);
+    for (int i = 0; i < MINIATURES; i++)
+        if (!i || strcmp(miniatures[i].recipe, miniatures[i - 1].recipe))
+            text_printf(&names, "%s%s", i ? ", " : "", miniatures[i].recipe);
+    if (asked_for_help(argc, argv, "recipe - the stages of a recipe in miniature, one command each",
+                       "./rl recipe instructgpt|tulu3|r1|r1-zero [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &name, 1)) fail(2, "a recipe is missing; choose one of %s", names.data);
+    for (int i = 0; i < MINIATURES && count < MOST; i++)
+        if (!strcmp(miniatures[i].recipe, name)) stage[count++] = &miniatures[i];
+    if (!count) fail(2, "there is no recipe '%s'; choose one of %s", name, names.data);
+    if (!s.out) snprintf(out, sizeof out, "out/%s", name), s.out = out;
+    series_begin(&s, 0);
+    double started = seconds_now();
+    for (int i = 0; i < count; i++) {
+        if (!strncmp(stage[i]->line, "./", 2))
+            snprintf(line, sizeof line, "%s --seed %llu", stage[i]->line, (unsigned long long)s.rl.seed);
+        else snprintf(line, sizeof line, "%s", stage[i]->line);
+        seconds[i] = run_stage(s.out, ++s.stage, line);
+        if (!stage[i]->model) continue;
+        join_path(folder, s.out, stage[i]->model);
+        row[i] = measure_folder(&s, stage[i]->stage, folder);
+        append_series_row(&csv, &row[i]);
+    }
+    snprintf(folder, sizeof folder, "pass@%d", s.rl.num_samples);
+    printf("\n%-30s %6s  %6s %11s %7.7s %6s %6s\n", "stage", "s", "pass@1", "95% interv.", folder, "tool", "format");
+    for (int i = 0; i < count; i++) print_recipe_row(stage[i]->stage, seconds[i], stage[i]->model ? &row[i] : NULL);
+    printf("\n%d held-out questions x %d answers after each stage. %.0f s in all, %.0f MB, seed %llu.\n",
+           min_int(s.rl.eval_examples, s.test.count), s.rl.num_samples, seconds_now() - started, peak_memory_mb(),
+           (unsigned long long)s.rl.seed);
+    write_file(s.out, "recipe.csv", &csv);
+    printf("wrote %s/recipe.csv\n", s.out);
+    for (int i = 0; i < count; i++) if (stage[i]->model) evaluation_free(&row[i].e);
+    text_free(&csv), text_free(&names), series_end(&s);
+    return 0;
+}
+
+// ---- the table of commands, and main
+
 static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
@@ -10576,6 +11068,9 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"compare", "every method from the same model, in one table", command_compare},
+    {"overoptimize", "what a policy does to a judge that can be fooled", command_overoptimize},
+    {"recipe", "InstructGPT, Tulu 3, R1 and R1-Zero in miniature", command_recipe},
     {"vote", "majority vote of many answers, instead of training", command_vote},
     {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
@@ -10588,17 +11083,34 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
+// A command line as words: ./rl COMMAND ..., or ./train_gpt ...; returns its exit status, or -1 when it is
+// neither.
+static int run_words(int argc, char** argv) {
+    if (argc > 0 && !strcmp(argv[0], "./train_gpt")) {
+        TrainOptions o = train_defaults();
+        Option options[TRAIN_OPTIONS] = {{0}};
+        train_options(options, &o);
+        parse_options(options, argc - 1, argv + 1, NULL, 0);
+        return train(&o, options, NULL);
+    }
+    if (argc < 2 || strcmp(argv[0], "./rl")) return -1;
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
+    return -1;
+}
+
+#ifndef RL_NO_MAIN
 int main(int argc, char** argv) {
     open_standard_streams();
-    size_t count = sizeof commands / sizeof *commands;
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
                "[--option=value ...]\n\n");
-        for (size_t i = 0; i < count; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
+        for (int i = 0; i < COMMANDS; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
         return end_of_output(argc < 2 ? 2 : 0);
     }
-    for (size_t i = 0; i < count; i++)
+    for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) return end_of_output(commands[i].run(argc - 2, argv + 2));
     fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
 }
