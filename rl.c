@@ -3823,10 +3823,14 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
 }
 
-// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares.
-static double mean_rate(double* low, double* high, double sum, double squares, int n) {
-    double mean = sum / n;
-    rate_interval(low, high, mean, n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0, n);
+// The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
+// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
+// tries = 0 the variance is taken as it was found.
+static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
+    double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
+    if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
+    rate_interval(low, high, mean, variance, n);
     return mean;
 }
 
@@ -3841,10 +3845,13 @@ static void evaluation_add(Evaluation* e, int n, int right) {
     e->questions++;
 }
 
-// Turns the sums into means, and finds the intervals.
+// Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
+// be made: so many independent tries is pass@k worth. For pass@1 they are many, and the shares show their own
+// variance.
 static void evaluation_finish(Evaluation* e) {
     for (int k = 0; k < e->samples; k++)
-        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions);
+        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
+                               k ? e->samples / (k + 1) : 0);
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
@@ -6843,7 +6850,7 @@ static void print_beginning(const char* label, const char* text, int lines) {
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
-// To be called before the work, so that a bad name costs no minutes; write_file() afterwards.
+// To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     FileSet* files = NULL;
@@ -6856,6 +6863,14 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
     make_folder(folder);
     return name;
+}
+
+static void write_out_file(const char* path, Text* text) {
+    char folder[PATH_SIZE];
+    const char* name = out_file(folder, path);
+    write_file(folder, name, text);
+    printf("\nwrote %s\n", path);
+    text_free(text);
 }
 
 // ---- options of all commands that use a model
@@ -7177,7 +7192,8 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
     evaluation_finish(&l.pass);
     l.pass.length /= (double)count * K, l.prompt /= count;
     for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
-        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count);
+        int tries = rung->votes > 1 ? K / rung->votes : 0;       // as for pass@k
+        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, tries);
         rung->none /= count, rung->lenient /= count;
     }
     free(reward), free(advantage);
@@ -7206,7 +7222,7 @@ static void print_ladder(const Ladder* l, const char* reward) {
            "            wrong; mean over the groups\n"
            "  lenient   accuracy if answers outside the format vote too: with their box or\n"
            "            else their last number\n"
-           "  pass@n    at least one of so many answers is rewarded: the ceiling of accuracy\n"
+           "  pass@n    at least one of so many answers is rewarded: a perfect choice, no vote\n"
            "  tokens    generated for a question\n"
            "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
            "            measured by itself, but in proportion to the tokens through the\n"
@@ -7230,7 +7246,8 @@ static int command_vote(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    const char *out = NULL, *name = NULL;
+    const char* out = NULL;
+    Text csv = {0};
     o.eval_examples = 256;
     int n = sampling_options(options, &o);
     evaluation_options(options + n, &o);
@@ -7244,16 +7261,12 @@ static int command_vote(int argc, char** argv) {
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    if (out) name = out_file(folder, out);
+    if (out) out_file(folder, out);
     Ladder l = climb_ladder(&m, &q, &o);
     print_ladder(&l, o.reward);
-    if (out) {
-        Text csv = {0};
-        append_ladder(&csv, &l);
-        write_file(folder, name, &csv);
-        printf("\nwrote %s\n", out);
-        text_free(&csv);
-    }
+    append_ladder(&csv, &l);
+    if (out) write_out_file(out, &csv);
+    text_free(&csv);
     evaluation_free(&l.pass), questions_free(&q), model_free(&m);
     return 0;
 }

@@ -224,7 +224,7 @@ for bad in '' . out/; do
 done
 check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out="$(printf '%064d' 0)"
-check 'rl vote: --out below a file' 1 'cannot make the directory' "$rl" vote --model-tag=./out --data=good.jsonl \
+check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \

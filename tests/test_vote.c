@@ -89,7 +89,7 @@ static Rollout* written(const char* const* texts, int K) {       // rollouts tha
 static void a_rollout_votes_with_its_format(void) {
     // For the reward gsm8k what stands behind #### votes. A box and a last number vote leniently only; words
     // without a number never do.
-    static const char* const texts[5] = {"so 5\n#### 7", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
+    static const char* const texts[5] = {"#### 7, not 5", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
     static const char* const strict_votes[5] = {"7", "", "", "", ""};
     static const char* const lenient_votes[5] = {"7", "8", "9", "", "4"};
     char *strict[5], *lenient[5];
@@ -130,6 +130,32 @@ static void cost_of_votes(void) {
     CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 16}), 0.036, 1e-12);
 }
 
+// ---- before and after
+
+// n answers to each question, of which right[i] are right.
+static Evaluation counted(const int* right, int questions, int n) {
+    Evaluation e = evaluation_new(n);
+    for (int i = 0; i < questions; i++) evaluation_add(&e, n, right[i]);
+    evaluation_finish(&e);
+    return e;
+}
+
+static void surer_than_coins_is_nobody(void) {
+    // Three questions with 2, 1, 2 of 4 answers right. pass@1, 5/12, keeps the variance of the shares,
+    // 1/48: flips = 35/144 / (1/144) = 35, 1 + z^2/35 = 1.1097600, middle (0.4166667 + 0.0548800) / 1.1097600
+    // = 0.4249087, half 1.96 / 1.1097600 sqrt(0.2430556 / 35 + z^2/4900) = 1.7661477 sqrt(0.0077284)
+    static const int right[3] = {2, 1, 2};
+    Evaluation e = counted(right, 3, 4);
+    CHECK_NEAR(e.low[0], 0.4249087 - 0.1552648, 1e-6);
+    CHECK_NEAR(e.high[0], 0.4249087 + 0.1552648, 1e-6);
+    // pass@2 is 5/6, 1/2, 5/6: mean 13/18, variance 1/27, less than 65/648 of two coin flips each. 6 flips:
+    //   1 + z^2/6 = 1.6402667; middle (0.7222222 + 0.3201333) / 1.6402667 = 0.6354793
+    //   half 1.96 / 1.6402667 sqrt(0.2006173 / 6 + z^2/144) = 1.1949276 sqrt(0.0601140) = 0.2929742
+    CHECK_NEAR(e.low[1], 0.6354793 - 0.2929742, 1e-6);
+    CHECK_NEAR(e.high[1], 0.6354793 + 0.2929742, 1e-6);
+    evaluation_free(&e);
+}
+
 int main(void) {
     RUN(every_pass_at_k_has_an_interval);
     RUN(all_or_nothing_is_no_certainty);
@@ -138,5 +164,6 @@ int main(void) {
     RUN(a_rollout_votes_with_its_format);
     RUN(the_ladder_adds_up);
     RUN(cost_of_votes);
+    RUN(surer_than_coins_is_nobody);
     return check_failed != 0;
 }
