@@ -6849,6 +6849,142 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
+// A plot of letters, for any terminal. Each series is drawn with the first letter of its name (or A to D, if
+// an earlier name begins alike), '*' where two meet. A column shows the mean of the points that fall into it,
+// and between points a straight line. 12 rows and 60 columns lie between the ends of the axes, because 2, 3
+// and 4 divide them: so many parts a scale can have.
+enum { PLOT_SERIES = 4, PLOT_WIDTH = 61, PLOT_HEIGHT = 13, PLOT_PARTS = 4 };
+
+typedef struct {
+    const char *title, *x_name;
+    const double* x;                      // (points) ascending
+    const double* y[PLOT_SERIES];         // (points) each; what is not finite is left out
+    const char* names[PLOT_SERIES];
+    int series, points;
+    int scaled;                           // each series from its own min to its own max: for different units
+    int log_x;
+} Plot;
+
+typedef struct { double low, high; } Range;
+
+static void widen(Range* r, double v) { r->low = fmin(r->low, v), r->high = fmax(r->high, v); }
+
+typedef struct { double low, step; int parts; } Scale;   // numbers at low, low + step, ... low + parts step
+
+// The tightest scale around r, of 2 to PLOT_PARTS steps, each 1, 2, 2.5 or 5 times a power of ten.
+static Scale round_scale(Range r) {
+    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0};
+    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0), best = INFINITY;
+    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
+    Scale scale = {r.low, width / 2, 2};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (int parts = 2; parts <= PLOT_PARTS; parts++) {
+            double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
+            if ((first + parts) * step < r.high - 1e-9 * step || parts * step >= best) continue;
+            best = parts * step, scale = (Scale){first * step, step, parts};
+        }
+    return scale;
+}
+
+static double plot_x(const Plot* p, int i) { return p->log_x ? log(p->x[i]) : p->x[i]; }
+static int plot_has(const Plot* p, int s, int i) { return isfinite(plot_x(p, i)) && isfinite(p->y[s][i]); }
+
+// Value of series s in column c, or NaN.
+static double plot_value(const Plot* p, int s, int c, Range x) {
+    double sum = 0.0, at[2] = {-INFINITY, INFINITY}, y[2] = {0.0, 0.0};   // the neighbours left and right
+    int count = 0;
+    for (int i = 0; i < p->points; i++) {
+        if (!plot_has(p, s, i)) continue;
+        double exact = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) * (PLOT_WIDTH - 1) : 0.0;
+        int column = (int)(exact + 0.5);
+        if (column == c) sum += p->y[s][i], count++;
+        if (column < c) at[0] = exact, y[0] = p->y[s][i];
+        if (column > c && isinf(at[1])) at[1] = exact, y[1] = p->y[s][i];
+    }
+    if (count) return sum / count;
+    if (isinf(at[0]) || isinf(at[1])) return NAN;
+    return y[0] + (y[1] - y[0]) * (c - at[0]) / (at[1] - at[0]);
+}
+
+static char plot_letter(const Plot* p, int s) {
+    for (int i = 0; i < s; i++) if (p->names[i][0] == p->names[s][0]) return "ABCD"[s];
+    return p->names[s][0];
+}
+
+// The axis below the plot: a number at each of the PLOT_PARTS + 1 ticks, and the name.
+static void append_plot_axis(Text* out, const Plot* p, Range x) {
+    char line[PLOT_WIDTH + 16];
+    int part = (PLOT_WIDTH - 1) / PLOT_PARTS;
+    memset(line, ' ', sizeof line);
+    text_printf(out, "%9s", "");
+    for (int c = 0; c < PLOT_WIDTH; c++) text_append(out, c % part ? "-" : "+", 1);
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        char number[16];
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (p->log_x) v = exp(v);
+        else if (x.high - x.low >= 20.0) v = floor(v + 0.5);
+        int length = snprintf(number, sizeof number, "%.4g", v);
+        memcpy(line + 9 + i * part - (i ? length / 2 : 0), number, (size_t)length);
+    }
+    int end = (int)sizeof line;
+    while (line[end - 1] == ' ') end--;
+    int indent = 9 + (PLOT_WIDTH - (int)strlen(p->x_name)) / 2;
+    text_printf(out, "\n%.*s\n%*s%s\n", end, line, indent, "", p->x_name);
+}
+
+static void append_plot_legend(Text* out, const Plot* p, const Range* own, int met) {
+    for (int s = 0; s < p->series; s++) {
+        text_printf(out, "\n  %c  %s", plot_letter(p, s), p->names[s]);
+        if (own[s].low <= own[s].high) text_printf(out, ": %.4g to %.4g", own[s].low, own[s].high);
+        else text_printf(out, ": no numbers");
+    }
+    text_printf(out, met ? "\n  *  more than one of them\n" : "\n");
+}
+
+static void append_plot(Text* out, const Plot* p) {
+    char grid[PLOT_HEIGHT][PLOT_WIDTH];
+    const Range nothing = {INFINITY, -INFINITY};
+    Range x = nothing, all = nothing, own[PLOT_SERIES] = {nothing, nothing, nothing, nothing};
+    int met = 0;
+    text_printf(out, "%s\n\n", p->title);
+    for (int s = 0; s < p->series; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            widen(&x, plot_x(p, i)), widen(&own[s], p->y[s][i]), widen(&all, p->y[s][i]);
+        }
+    if (x.low > x.high) { text_printf(out, "  (there is nothing to draw)\n"); return; }
+    Scale scale = round_scale(all);
+    all = (Range){scale.low, scale.low + scale.parts * scale.step};
+    memset(grid, ' ', sizeof grid);
+    for (int s = 0; s < p->series; s++)
+        for (int c = 0; c < PLOT_WIDTH; c++) {
+            double v = plot_value(p, s, c, x);
+            Range r = p->scaled ? own[s] : all;
+            if (isnan(v)) continue;
+            double height = r.high > r.low ? (v - r.low) / (r.high - r.low) : 0.5;
+            char* cell = &grid[(int)((1.0 - height) * (PLOT_HEIGHT - 1) + 0.5)][c];
+            met |= *cell != ' ', *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        }
+    for (int row = 0; row < PLOT_HEIGHT; row++) {
+        int part = (PLOT_HEIGHT - 1) / scale.parts, end = PLOT_WIDTH;
+        double steps = floor(scale.low / scale.step + 0.5) + scale.parts - row / part;   // 0 is exactly 0
+        while (end && grid[row][end - 1] == ' ') end--;
+        if (p->scaled) text_printf(out, "%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
+        else if (row % part) text_printf(out, "%7s", "");
+        else text_printf(out, "%7.4g", steps * scale.step);
+        text_printf(out, " |%.*s\n", end, grid[row]);
+    }
+    append_plot_axis(out, p, x);
+    append_plot_legend(out, p, own, met);
+}
+
+static void print_plot(const Plot* p) {
+    Text text = {0};
+    append_plot(&text, p);
+    fputs(text.data, stdout);
+    text_free(&text);
+}
+
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
