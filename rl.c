@@ -3795,6 +3795,7 @@ typedef struct {
     double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
     double* squares;                // (samples) sums over the questions of their pass@k squared
     double *low, *high;             // (samples) 95% intervals of pass@k
+    int* right;                     // (questions) how many answers to each are right
     double tool_rate, format_rate, length;
 } Evaluation;
 
@@ -3808,7 +3809,7 @@ static Evaluation evaluation_new(int samples) {
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass), free(e->squares), free(e->low), free(e->high);
+    free(e->pass), free(e->squares), free(e->low), free(e->high), free(e->right);
     *e = (Evaluation){0};
 }
 
@@ -3842,7 +3843,8 @@ static void evaluation_add(Evaluation* e, int n, int right) {
         if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
         e->squares[k - 1] += pow(rate, 2);
     }
-    e->questions++;
+    e->right = enlarge(e->right, (size_t)e->questions + 1, sizeof(int));
+    e->right[e->questions++] = right;
 }
 
 // Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
@@ -3939,6 +3941,52 @@ static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
         if (votes[0] == most) won += 1.0 / tied;
     }
     return won / games;
+}
+
+// ---- did training teach, or only elicit? Two models on the same questions (D3 section 7)
+//
+// D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
+// be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
+// that lifts the first and not the second has elicited; when the curves even cross, it has narrowed the model
+// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
+// seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
+// number only; "not in 256 answers" is not "never".
+
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
+// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
+// it they have in common (Newcombe 1998, Zou and Donner 2008):
+//
+//     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
+//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//
+// Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
+static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
+                              int k) {
+    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    for (int i = 0; i < before->questions; i++) {
+        double x = pass_at_k(before->samples, before->right[i], k) - mean[0],
+               y = pass_at_k(after->samples, after->right[i], k) - mean[1];
+        xx += x * x, yy += y * y, xy += x * y;
+    }
+    double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
+    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
+    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
+    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return mean[1] - mean[0];
+}
+
+// The first k at which the other one of two curves is above than at the beginning; 0 = they do not cross.
+// What differs by less than rounding does not count. a, b (n): pass@1 ... pass@n.
+static int curves_cross(const double* a, const double* b, int n) {
+    double first = 0.0;
+    for (int k = 1; k <= n; k++) {
+        double difference = a[k - 1] - b[k - 1];
+        if (fabs(difference) < 1e-12) continue;
+        if (first == 0.0) first = difference;
+        if (first * difference < 0.0) return k;
+    }
+    return 0;
 }
 
 // ---- keeping train and test apart
@@ -7407,6 +7455,131 @@ static int command_vote(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl elicit: pass@k before and after
+
+// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
+static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
+    memset(solved, 0, 4 * sizeof(int));
+    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
+}
+
+// 1 = up, -1 = down, 0 = not beyond its interval
+static int sign_of_change(const Evaluation* before, const Evaluation* after, int k) {
+    double low, high;
+    pass_difference(&low, &high, before, after, k);
+    return low > 0.0 ? 1 : high < 0.0 ? -1 : 0;
+}
+
+static void append_change(Text* out, const Evaluation* before, const Evaluation* after, int k) {
+    static const char* const words[3] = {"down", "unchanged within its interval", "up"};
+    text_printf(out, "pass@%d is %s. ", k, words[sign_of_change(before, after, k) + 1]);
+}
+
+// Each sentence follows from the numbers. solved (4): see count_solved().
+static void append_reading(Text* out, const Evaluation* before, const Evaluation* after, const int* solved) {
+    static const char* const readings[3] = {
+        "So training made one answer better and many answers worse: sharper, and narrower. ",
+        "So training made frequent what the model before could find as well: it elicited. ",
+        "So training solves what as many answers before did not: more than eliciting. "};
+    int K = before->samples, cross = curves_cross(before->pass, after->pass, K), equal = 1;
+    append_change(out, before, after, 1);
+    while (equal <= K && before->pass[equal - 1] < after->pass[0]) equal++;
+    if (equal > K && K > 1) text_printf(out, "Even %d answers before find less than one after. ", K);
+    else if (equal > 1 && equal <= K) text_printf(out, "One answer after is worth %d before. ", equal);
+    if (K > 1) append_change(out, before, after, K);
+    if (!cross) text_printf(out, "The curves do not cross. ");
+    else text_printf(out, "The curves cross: from k = %d on, %s is ahead. ", cross,
+                     before->pass[cross - 1] > after->pass[cross - 1] ? "before" : "after");
+    if (sign_of_change(before, after, 1) <= 0) text_printf(out, "There is no gain in pass@1 to explain. ");
+    else if (K > 1) text_printf(out, "%s", readings[sign_of_change(before, after, K) + 1]);
+    text_printf(out, "At k = %d the model before left %d of %d questions unsolved: only on these could "
+                     "training show something new.",
+                K, solved[0] + solved[2], before->questions);
+}
+
+static void print_elicitation(const Evaluation* before, const Evaluation* after) {
+    static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
+    int K = before->samples, solved[4];
+    double low, high, *ks = allocate((size_t)K, sizeof(double));
+    Text reading = {0};
+    printf("\n    k   before  95%% interval    after  95%% interval   change  95%% interval\n");
+    for (int k = 1; k; k = next_k(k, 4, K)) {
+        double difference = pass_difference(&low, &high, before, after, k);
+        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
+               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+               after->high[k - 1], difference, low, high);
+    }
+    count_solved(solved, before, after);
+    printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
+    for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
+    for (int k = 1; k <= K; k++) ks[k - 1] = k;
+    printf("\n");
+    print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
+                       .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                       .points = K, .log_x = 1});
+    append_reading(&reading, before, after, solved);
+    printf("\nReading, from these numbers:\n\n");
+    print_wrapped("", reading.data);
+    text_free(&reading), free(ks);
+}
+
+static void append_elicitation(Text* csv, const Evaluation* before, const Evaluation* after) {
+    double low, high;
+    text_printf(csv, "k,before,before_low,before_high,after,after_low,after_high,difference,difference_low,"
+                     "difference_high\n");
+    for (int k = 1; k <= before->samples; k++) {
+        double difference = pass_difference(&low, &high, before, after, k);
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", k, before->pass[k - 1],
+                    before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+                    after->high[k - 1], difference, low, high);
+    }
+}
+
+static int command_elicit(int argc, char** argv) {
+    static const char* const when[2] = {"before", "after"};
+    RlOptions o = rl_defaults();
+    const char *tag[2] = {"out/run/sft", "out/run/rl"}, *out = NULL;
+    Option options[RL_OPTIONS] = {{"before", OPTION_TEXT, &tag[0], 0, 0, "the model before training", 0, 0}};
+    char folder[PATH_SIZE];
+    Text csv = {0};
+    o.num_samples = 256;
+    int n = 1 + sampling_options(options + 1, &o);
+    evaluation_options(options + n, &o);
+    while (options[n].name) n++;
+    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the two curves", 0, 0};
+    for (Option* t = options; t->name; t++) {
+        if (!strcmp(t->name, "model-tag")) t->name = "after", t->value = &tag[1], t->help = "and after it";
+        if (!strcmp(t->name, "num-samples")) t->name = "samples", t->help = "answers to each question";
+    }
+    if (asked_for_help(argc, argv, "elicit - pass@k before and after: did training teach, or only elicit?",
+                       "./rl elicit [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m[2] = {load_tagged_model(tag[0]), load_tagged_model(tag[1])};
+    Questions q = load_questions(o.eval_data, min_int(m[0].config.context, m[1].config.context),
+                                 o.sample.max_new_tokens);
+    Evaluation e[2];
+    if (out) out_file(folder, out);
+    printf("%d questions x %d samples, reward %s\n", min_int(o.eval_examples, q.count), o.num_samples,
+           o.reward);
+    for (int i = 0; i < 2; i++) {
+        double begin = seconds_now();
+        printf("  %-6s  %s", when[i], tag[i]), fflush(stdout);
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+                              o.seed + 2);
+        printf("  %.1f s\n", seconds_now() - begin);
+    }
+    print_elicitation(&e[0], &e[1]);
+    append_elicitation(&csv, &e[0], &e[1]);
+    if (out) write_out_file(out, &csv);
+    text_free(&csv);
+    for (int i = 0; i < 2; i++) evaluation_free(&e[i]), model_free(&m[i]);
+    questions_free(&q);
+    return 0;
+}
+
 // ---- ./rl overlap
 
 enum { OVERLAP_EXAMPLES = 3, OVERLAP_LINES = 4 };   // pairs of each kind, lines of each question
@@ -8612,6 +8785,7 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
     {"vote", "majority vote of many answers, instead of training", command_vote},
+    {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},

@@ -226,6 +226,13 @@ check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=.
     --out="$(printf '%064d' 0)"
 check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
+check 'rl elicit: no such model before' 2 'nowhere' "$rl" elicit --before=nowhere --after=./out
+check 'rl elicit: no such model after' 2 'nowhere' "$rl" elicit --before=./out --after=nowhere
+check 'rl elicit: truncated model' 2 'model.safetensors' "$rl" elicit --before=./out --after=./bad
+check 'rl elicit: one model is not enough' 2 "unknown option '--model-tag'" "$rl" elicit --model-tag=./out
+check 'rl elicit: no samples' 2 '--samples must be' "$rl" elicit --samples=0
+check 'rl elicit: --out is a directory' 2 'is not the name of a file' "$rl" elicit --before=./out --after=./out \
+    --data=good.jsonl --out=out
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
     --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out

@@ -140,6 +140,40 @@ static Evaluation counted(const int* right, int questions, int n) {
     return e;
 }
 
+static void difference_on_the_same_questions(void) {
+    // Four questions, one answer each: before 1 0 0 0, after 1 1 0 0. Rates 1/4 and 1/2, each with 3 flips:
+    //   Wilson, z = 1.96, 1 + z^2/3 = 2.2805333, 1.96 / 2.2805333 = 0.8594481:
+    //   1/4: middle (1/4 + z^2/6) / 2.2805333 = 0.3903765, half 0.8594481 sqrt(1/16 + z^2/36) = 0.3535363,
+    //        from 0.0368401 to 0.7439128
+    //   1/2: middle 1/2, half 0.8594481 sqrt(1/12 + z^2/36) = 0.3746685, from 0.1253315 to 0.8746685
+    // Correlation: deviations 3/4 -1/4 -1/4 -1/4 and 1/2 1/2 -1/2 -1/2: xy = 1/2, xx = 3/4, yy = 1: 0.5773503
+    //   low:  a = 1/2 - 0.1253315 = 0.3746685, b = 0.7439128 - 1/4 = 0.4939128
+    //         1/4 - sqrt(0.1403765 - 2 x 0.5773503 x 0.1850536 + 0.2439499) = 1/4 - 0.4130919
+    //   high: c = 0.3746685, d = 1/4 - 0.0368401 = 0.2131599
+    //         1/4 + sqrt(0.1403765 - 2 x 0.5773503 x 0.0798643 + 0.0454371) = 1/4 + 0.3059319
+    static const int one[4] = {1, 0, 0, 0}, two[4] = {1, 1, 0, 0};
+    double low, high;
+    Evaluation before = counted(one, 4, 1), after = counted(two, 4, 1);
+    CHECK_NEAR(pass_difference(&low, &high, &before, &after, 1), 0.25, 1e-15);
+    CHECK_NEAR(low, 0.25 - 0.4130919, 2e-6);
+    CHECK_NEAR(high, 0.25 + 0.3059319, 2e-6);
+    // The other way round it is the mirror image.
+    CHECK_NEAR(pass_difference(&low, &high, &after, &before, 1), -0.25, 1e-15);
+    CHECK_NEAR(low, -0.25 - 0.3059319, 2e-6);
+    CHECK_NEAR(high, -0.25 + 0.4130919, 2e-6);
+    // A model against itself: r = 1, and of the errors |a - b| = 0.4939128 - 0.2131599 is left. If it solves
+    // everything there is no correlation, and 0 is still not certain: b = 0, a = 1 - 4 / (4 + z^2) = 0.4899.
+    CHECK(pass_difference(&low, &high, &before, &before, 1) == 0.0);
+    CHECK_NEAR(low, -0.2807529, 2e-6);
+    CHECK_NEAR(high, 0.2807529, 2e-6);
+    static const int all[4] = {1, 1, 1, 1};
+    Evaluation best = counted(all, 4, 1);
+    CHECK(pass_difference(&low, &high, &best, &best, 1) == 0.0);
+    CHECK_NEAR(low, -0.4899, 1e-6);
+    CHECK_NEAR(high, 0.4899, 1e-6);
+    evaluation_free(&before), evaluation_free(&after), evaluation_free(&best);
+}
+
 static void surer_than_coins_is_nobody(void) {
     // Three questions with 2, 1, 2 of 4 answers right. pass@1, 5/12, keeps the variance of the shares,
     // 1/48: flips = 35/144 / (1/144) = 35, 1 + z^2/35 = 1.1097600, middle (0.4166667 + 0.0548800) / 1.1097600
@@ -154,6 +188,55 @@ static void surer_than_coins_is_nobody(void) {
     CHECK_NEAR(e.low[1], 0.6354793 - 0.2929742, 1e-6);
     CHECK_NEAR(e.high[1], 0.6354793 + 0.2929742, 1e-6);
     evaluation_free(&e);
+}
+
+static void curves_that_cross(void) {
+    static const double a[4] = {0.2, 0.4, 0.7, 0.9}, b[4] = {0.5, 0.6, 0.65, 0.7};
+    static const double same_start[3] = {0.5, 0.6, 0.7}, above[3] = {0.5 + 1e-15, 0.8, 0.7 - 1e-15};
+    static const double late[3] = {0.5, 0.5, 0.8};                    // equal, below, above same_start
+    CHECK(curves_cross(a, b, 4) == 3 && curves_cross(b, a, 4) == 3 && curves_cross(a, b, 2) == 0);
+    CHECK(curves_cross(same_start, late, 3) == 3 && curves_cross(same_start, above, 3) == 0 &&
+          curves_cross(a, a, 4) == 0);
+}
+
+static void check_reading(const int* before, const int* after, const char* const* expected) {
+    enum { QUESTIONS = 40, SAMPLES = 8 };
+    Evaluation a = counted(before, QUESTIONS, SAMPLES), b = counted(after, QUESTIONS, SAMPLES);
+    Text t = {0};
+    int solved[4];
+    count_solved(solved, &a, &b);
+    append_reading(&t, &a, &b, solved);
+    for (; *expected; expected++)
+        if (!strstr(t.data, *expected)) {
+            CHECK(!"the reading says what the numbers say");
+            printf("    expected: %s\n    found:    %s\n", *expected, t.data);
+        }
+    evaluation_free(&a), evaluation_free(&b), text_free(&t);
+}
+
+static void the_reading_follows_from_the_numbers(void) {
+    // Eight answers to each of 40 questions. Before: 2 right everywhere, pass@1 = 1/4, pass@8 = 1; after: 6.
+    // pass@2 of 2 in 8 is 1 - C(6,2)/C(8,2) = 13/28, pass@3 1 - 20/56 = 0.64, pass@4 1 - 15/70 = 0.79 >= 6/8.
+    int rare[40], often[40], half[40], none[40];
+    for (int i = 0; i < 40; i++) rare[i] = 2, often[i] = 6, half[i] = i % 2 ? 0 : 8, none[i] = i % 4 ? 0 : 2;
+    check_reading(rare, often, (const char*[]){"pass@1 is up.", "is worth 4 before", "pass@8 is unchanged",
+                                               "do not cross", "it elicited", "left 0 of 40", NULL});
+    // After: half of the questions always, the others never: pass@k = 1/2 for every k. Before is ahead from
+    // k = 3 on, where it has 0.64.
+    check_reading(rare, half, (const char*[]){"pass@1 is up.", "is worth 3 before", "pass@8 is down.",
+                                              "from k = 3 on, before is ahead", "narrower", NULL});
+    // Before solves a quarter of the questions, 2 of 8; after solves all of them: 30 are new.
+    check_reading(none, often, (const char*[]){"pass@8 is up.", "Even 8 answers before find less than one",
+                                               "more than eliciting", "left 30 of 40", NULL});
+    check_reading(often, often, (const char*[]){"pass@1 is unchanged", "There is no gain", NULL});
+    check_reading(often, rare, (const char*[]){"pass@1 is down.", "There is no gain", NULL});
+    Evaluation a = counted(none, 40, 8), b = counted(half, 40, 8);
+    int solved[4];     // none: every 4th, half: every 2nd: 10 both, 10 only after, 20 neither
+    count_solved(solved, &a, &b);
+    CHECK(solved[0] == 20 && solved[1] == 0 && solved[2] == 10 && solved[3] == 10);
+    count_solved(solved, &b, &a);
+    CHECK(solved[0] == 20 && solved[1] == 10 && solved[2] == 0 && solved[3] == 10);
+    evaluation_free(&a), evaluation_free(&b);
 }
 
 // ---- the plot
@@ -260,6 +343,9 @@ int main(void) {
     RUN(the_ladder_adds_up);
     RUN(cost_of_votes);
     RUN(surer_than_coins_is_nobody);
+    RUN(difference_on_the_same_questions);
+    RUN(curves_that_cross);
+    RUN(the_reading_follows_from_the_numbers);
     RUN(plot_of_two_lines);
     RUN(plot_of_two_units);
     RUN(plots_of_little);
