@@ -4385,10 +4385,11 @@ static void rate_interval(double* low, double* high, double p, double variance, 
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
 // rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
-// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty.
+// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
+// tries = 0 the variance is taken as it was found.
 static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
     double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
-    if (variance > 0.0) variance = fmax(variance, mean * (1.0 - mean) / tries);
+    if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
     rate_interval(low, high, mean, variance, n);
     return mean;
 }
@@ -4406,11 +4407,12 @@ static void evaluation_add(Evaluation* e, int n, int right) {
 }
 
 // Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made: so many independent tries is pass@k worth.
+// be made: so many independent tries is pass@k worth. For pass@1 they are many, and the shares show their own
+// variance.
 static void evaluation_finish(Evaluation* e) {
     for (int k = 0; k < e->samples; k++)
         e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
-                               e->samples / (k + 1));
+                               k ? e->samples / (k + 1) : 0);
 }
 
 // KL(model || reference) by k3, summed over the answers to question `index`.
@@ -9203,7 +9205,8 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
     evaluation_finish(&l.pass);
     l.pass.length /= (double)count * K, l.prompt /= count;
     for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
-        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, K / rung->votes);
+        int tries = rung->votes > 1 ? K / rung->votes : 0;       // as for pass@k
+        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, tries);
         rung->none /= count, rung->lenient /= count;
     }
     free(reward);

@@ -371,7 +371,9 @@ static void several_responses_to_a_question(void) {
     const Ran* r = COMMAND(command_grade, put("eight.jsonl", eight));
     SAYS(r->out, "8 responses to 2 questions");
     SAYS(r->out, "  pass@1       0.2500   95% interval ");
-    SAYS(r->out, "  pass@2       0.4167\n  pass@4       0.5000\n");
+    SAYS(r->out, "  pass@2       0.4167   95% interval ");
+    // pass@4 is 1 and 0, variance 1/2, worth 0.25 / (0.5/2) = 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4)
+    SAYS(r->out, "  pass@4       0.5000   95% interval 0.0546 to 0.9454\n");
     SAYS(r->out, "Not right: record 2 3 4 6 7 8;");
     SAYS_NOT(r->out, "counts the same");
     // the interval counts questions: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 / (0.125/2)

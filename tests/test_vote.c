@@ -175,14 +175,13 @@ static void difference_on_the_same_questions(void) {
 }
 
 static void surer_than_coins_is_nobody(void) {
-    // Three questions with 2, 1, 2 of 4 answers right: pass@1 = 5/12, and their variance, 1/48, is less than
-    // that of four coin flips each, 5/12 x 7/12 / 4 = 35/576. So it counts as 3 x 4 = 12 flips:
-    //   Wilson: 1 + z^2/12 = 1.3201333; middle (0.4166667 + 0.1600667) / 1.3201333 = 0.4368751
-    //   half 1.96 / 1.3201333 sqrt(0.2430556 / 12 + z^2/576) = 1.4846986 sqrt(0.0269241) = 0.2436173
+    // Three questions with 2, 1, 2 of 4 answers right. pass@1, 5/12, keeps the variance of the shares,
+    // 1/48: flips = 35/144 / (1/144) = 35, 1 + z^2/35 = 1.1097600, middle (0.4166667 + 0.0548800) / 1.1097600
+    // = 0.4249087, half 1.96 / 1.1097600 sqrt(0.2430556 / 35 + z^2/4900) = 1.7661477 sqrt(0.0077284)
     static const int right[3] = {2, 1, 2};
     Evaluation e = counted(right, 3, 4);
-    CHECK_NEAR(e.low[0], 0.4368751 - 0.2436173, 1e-6);
-    CHECK_NEAR(e.high[0], 0.4368751 + 0.2436173, 1e-6);
+    CHECK_NEAR(e.low[0], 0.4249087 - 0.1552648, 1e-6);
+    CHECK_NEAR(e.high[0], 0.4249087 + 0.1552648, 1e-6);
     // pass@2 is 5/6, 1/2, 5/6: mean 13/18, variance 1/27, less than 65/648 of two coin flips each. 6 flips:
     //   1 + z^2/6 = 1.6402667; middle (0.7222222 + 0.3201333) / 1.6402667 = 0.6354793
     //   half 1.96 / 1.6402667 sqrt(0.2006173 / 6 + z^2/144) = 1.1949276 sqrt(0.0601140) = 0.2929742
