@@ -80,6 +80,10 @@ static void what_is_no_pair(void) {
         {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
         {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}", "line 2: \"chosen\" has more than one round"},
+        {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: \"prompt\" has more than one round"},
+        {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has more than one round"},
         {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}", "has the role \"system\""},
         {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
@@ -182,9 +186,11 @@ static Rollout* shown_rollouts(void) {
     return r;
 }
 
-// The pairs of a judge, as text "chosen>rejected;" in the order of the alphabet of its own; "" when there are none.
+static const char* demo = "The demo.\n#### 4";
+
+// what a judge makes of them, and of the demonstration
 static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
-    Question q = some_question("2+2?", "4", "The demo.\n#### 4");
+    Question q = some_question("2+2?", "4", demo);
     Rollout* r = shown_rollouts();
     PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
@@ -202,7 +208,7 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 }
 
 static void judges_judge(void) {
-    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *demo = "The demo.\n#### 4";
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
     // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
     Pairs p = judged("verifier", 100, 0.0f, 1);
     CHECK(p.count == 4);
@@ -215,6 +221,11 @@ static void judges_judge(void) {
     p = judged("demos", 100, 0.0f, 1);                   // only the demonstration wins
     CHECK(p.count == 2 && has_pair(&p, demo, b) == 1 && has_pair(&p, demo, d) == 1);
     pairs_free(&p);
+    demo = a;                                            // that it was sampled too takes nothing from it
+    p = judged("demos", 100, 0.0f, 1);
+    CHECK(p.count == 2 && has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1);
+    pairs_free(&p);
+    demo = "The demo.\n#### 4";
     p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
     CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
     pairs_free(&p);
