@@ -187,6 +187,7 @@ static Rollout* shown_rollouts(void) {
 }
 
 static const char* demo = "The demo.\n#### 4";
+static int place;                    // of the question in its file
 
 // what a judge makes of them, and of the demonstration
 static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
@@ -194,7 +195,7 @@ static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
     Rollout* r = shown_rollouts();
     PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
-    judge_pairs(&p, &q, 0, r, SHOWN, &rules);
+    judge_pairs(&p, &q, place, r, SHOWN, &rules);
     for (int i = 0; i < p.count; i++) CHECK_TEXT(p.list[i].question, "2+2?");
     rollouts_free(r, SHOWN), question_free(&q);
     return p;
@@ -252,6 +253,14 @@ static void pairs_are_different_and_few(void) {
         other += !has_pair(&first, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]);
         pairs_free(&p), pairs_free(&again);
     }
+    CHECK(other > 0);
+    // every question draws for itself
+    for (place = 1, other = 0; place <= 20; place++) {
+        Pairs p = judged("verifier", 2, 0.0f, 1);
+        other += !has_pair(&first, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]);
+        pairs_free(&p);
+    }
+    place = 0;
     CHECK(other > 0);
     pairs_free(&first);
     // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000 3/16) = 19
