@@ -702,6 +702,17 @@ static void best_of_n_learns_what_it_keeps(void) {
     CHECK(strchr(kept.data, '\n')[1] == 0);
     text_free(&kept);
     CHECK(file_exists(in_folder("best/model.safetensors")));
+    // with 14 tokens "<<2+2=4>>#### 4" is right but has no end: it is not kept, not even by chance
+    for (int seed = 1; seed <= 6; seed++) {
+        char number[16];
+        snprintf(number, sizeof number, "--seed=%d", seed);
+        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
+                    "--max-new-tokens=14", "--steps=1", "--keep=random", number);
+        CHECK(r->status == 0);
+        kept = read_file(in_folder("best/kept.jsonl"));
+        CHECK(kept.length > 10 && !strstr(kept.data, "<<"));
+        text_free(&kept);
+    }
     put_tiny_model("policy", 0);
     REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"), option("out", "nothing"),
                     "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
