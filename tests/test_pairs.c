@@ -707,8 +707,9 @@ static void best_of_n_learns_what_it_keeps(void) {
         char number[16];
         snprintf(number, sizeof number, "--seed=%d", seed);
         r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
-                    "--max-new-tokens=14", "--steps=1", "--keep=random", number);
+                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", number);
         CHECK(r->status == 0);
+        if (r->status) printf("%s\n", r->err);
         kept = read_file(in_folder("best/kept.jsonl"));
         CHECK(kept.length > 10 && !strstr(kept.data, "<<"));
         text_free(&kept);
