@@ -5108,7 +5108,8 @@ typedef struct {
 } PairRules;
 
 // Adds the pairs of question number `index`: at most per_question of all (winner, loser), chosen at random.
-// rollouts (K) of the question. Of answers with the same text only the first one counts.
+// rollouts (K) of the question. Of answers with the same text only the last one counts, so
+// that a demonstration stays when it was sampled too.
 static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
                         const PairRules* rules) {
     const Judge* judge = rules->judge;
@@ -5125,7 +5126,7 @@ static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* r
         score[k] = judge->reward * score[k] + judge->length * (float)all[k].length;
         answer[k] = rollout_answer(&all[k], q);
         for (int j = 0; j < k && answer[k]; j++)
-            if (answer[j] && !strcmp(answer[j], answer[k])) free(answer[k]), answer[k] = NULL;
+            if (answer[j] && !strcmp(answer[j], answer[k])) free(answer[j]), answer[j] = NULL;
     }
     for (int w = judge->demonstration == DEMO_WINS ? K : 0; w < n; w++)
         for (int l = 0; l < n; l++)

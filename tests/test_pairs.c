@@ -80,6 +80,10 @@ static void what_is_no_pair(void) {
         {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
         {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}", "line 2: \"chosen\" has more than one round"},
+        {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: \"prompt\" has more than one round"},
+        {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has more than one round"},
         {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}", "has the role \"system\""},
         {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
@@ -182,13 +186,16 @@ static Rollout* shown_rollouts(void) {
     return r;
 }
 
-// The pairs of a judge, as text "chosen>rejected;" in the order of the alphabet of its own; "" when there are none.
+static const char* demo = "The demo.\n#### 4";
+static int place;                    // of the question in its file
+
+// what a judge makes of them, and of the demonstration
 static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
-    Question q = some_question("2+2?", "4", "The demo.\n#### 4");
+    Question q = some_question("2+2?", "4", demo);
     Rollout* r = shown_rollouts();
     PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
-    judge_pairs(&p, &q, 0, r, SHOWN, &rules);
+    judge_pairs(&p, &q, place, r, SHOWN, &rules);
     for (int i = 0; i < p.count; i++) CHECK_TEXT(p.list[i].question, "2+2?");
     rollouts_free(r, SHOWN), question_free(&q);
     return p;
@@ -202,7 +209,7 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 }
 
 static void judges_judge(void) {
-    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *demo = "The demo.\n#### 4";
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
     // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
     Pairs p = judged("verifier", 100, 0.0f, 1);
     CHECK(p.count == 4);
@@ -215,6 +222,11 @@ static void judges_judge(void) {
     p = judged("demos", 100, 0.0f, 1);                   // only the demonstration wins
     CHECK(p.count == 2 && has_pair(&p, demo, b) == 1 && has_pair(&p, demo, d) == 1);
     pairs_free(&p);
+    demo = a;                                            // that it was sampled too takes nothing from it
+    p = judged("demos", 100, 0.0f, 1);
+    CHECK(p.count == 2 && has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1);
+    pairs_free(&p);
+    demo = "The demo.\n#### 4";
     p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
     CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
     pairs_free(&p);
@@ -241,6 +253,14 @@ static void pairs_are_different_and_few(void) {
         other += !has_pair(&first, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]);
         pairs_free(&p), pairs_free(&again);
     }
+    CHECK(other > 0);
+    // every question draws for itself
+    for (place = 1, other = 0; place <= 20; place++) {
+        Pairs p = judged("verifier", 2, 0.0f, 1);
+        other += !has_pair(&first, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]);
+        pairs_free(&p);
+    }
+    place = 0;
     CHECK(other > 0);
     pairs_free(&first);
     // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000 3/16) = 19
@@ -682,6 +702,18 @@ static void best_of_n_learns_what_it_keeps(void) {
     CHECK(strchr(kept.data, '\n')[1] == 0);
     text_free(&kept);
     CHECK(file_exists(in_folder("best/model.safetensors")));
+    // with 14 tokens "<<2+2=4>>#### 4" is right but has no end: it is not kept, not even by chance
+    for (int seed = 1; seed <= 6; seed++) {
+        char number[16];
+        snprintf(number, sizeof number, "--seed=%d", seed);
+        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
+                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", number);
+        CHECK(r->status == 0);
+        if (r->status) printf("%s\n", r->err);
+        kept = read_file(in_folder("best/kept.jsonl"));
+        CHECK(kept.length > 10 && !strstr(kept.data, "<<"));
+        text_free(&kept);
+    }
     put_tiny_model("policy", 0);
     REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"), option("out", "nothing"),
                     "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
