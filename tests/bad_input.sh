@@ -249,6 +249,27 @@ check 'rl train: the exam is trained on' 2 '3 of the 3 questions of good.jsonl' 
     --model-tag=./out --data=good.jsonl --eval-data=good.jsonl
 check 'rl run: the exam is trained on' 2 '--allow-overlap goes on' "$rl" run \
     --data=good.jsonl --eval-data=good.jsonl --out=never
+# the methods of rl train: the options are read before any file
+# shellcheck disable=SC2317  # check calls this
+train() { "$rl" train --model-tag=./out --data=good.jsonl --eval-every=0 --num-steps=1 --out=never "$@"; }
+check 'rl train: unknown method' 2 "no --algo 'trpo'; choose nanochat, reinforce, rloo," train --algo=trpo
+check 'rl train: method missing' 2 '--algo needs a value' train --algo
+check 'rl train: another method for a resumed run' 2 'a run keeps its method' train --resume=out --algo=grpo
+check 'rl train: clip without a ratio' 2 '--clip-low means nothing here' train --clip-low=0.2
+check 'rl train: clip below 0' 2 '--clip-high must be from 0' train --algo=grpo --clip-high=-0.1
+check 'rl train: KL without a price' 2 'no KL term with --beta 0' train --kl-in=reward
+check 'rl train: a reference without a price' 2 '--reference means nothing here' train --reference=out
+check 'rl train: unknown estimator' 2 "no --kl-estimator 'k4'; choose k1" train --algo=grpo --kl-estimator=k4
+check 'rl train: gamma without steps' 2 'only --advantage gae' train --gamma=0.9
+check 'rl train: gamma above 1' 2 '--gamma must be from 0 to 1' train --algo=ppo --gamma=1.1
+check 'rl train: minibatch too large' 2 '--minibatch 17 is more than the 16' train --algo=dapo --minibatch=17
+check 'rl train: two passes without a ratio' 2 'with --ratio none each batch' train --epochs-per-batch=2
+check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
+check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
+check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
+check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
+check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
+check 'rl algos: a word too many' 2 "'now' is not expected" "$rl" algos now
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
 check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl
 check 'rl overlap: three files' 2 "'c' is not expected" "$rl" overlap good.jsonl good.jsonl c

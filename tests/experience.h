@@ -31,3 +31,21 @@ static double experience_step(Learner* l, Experience* e, int first, int learn) {
 static Learner learner_of(Model* m, Optimizer* optimizer, const RlOptions* o) {
     return learner_new(m, optimizer, (Reward){.verifier = &reward_kinds[0], .verified = 1}, o);
 }
+
+// Steps 4 to 6 of one update, minibatch by minibatch as the method says, and how many seconds they took. May be called again: what
+// the last call has left in the experience is cleared before.
+static double experience_update(Learner* l, Experience* e) {
+    int B = e->B, part = l->o->minibatch && l->o->minibatch < B ? l->o->minibatch : B;
+    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double)), norm;
+    Drift* drift = allocate((size_t)B, sizeof(Drift));
+    memset(e->token_reward, 0, (size_t)B * e->K * e->T1 * sizeof(float));
+    double begin = seconds_now();
+    weigh(e, l);
+    for (int from = 0; from < B; from += part) {
+        UpdateTask u = {e, l, from, min_int(part, B - from), 1, loss, value_loss, drift};
+        minibatch_step(l, &u, 1.0, &norm);
+    }
+    double seconds = seconds_now() - begin;
+    free(loss), free(value_loss), free(drift);
+    return seconds;
+}

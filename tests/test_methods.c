@@ -1,5 +1,5 @@
-// Chapters 9 and 10: the methods. Every loss by hand, what must be equal between methods, the KL term, drawing
-// again, the log, and what is refused. Each expectation has its reason above it.
+// Chapters 9 and 10: the methods. Every loss by hand, what must be equal between methods, the KL term,
+// drawing again, the log, and what is refused. Each expectation has its reason above it.
 #include "chapters.h"
 #include "guessing.h"
 
@@ -7,11 +7,14 @@
 
 static void gspo_by_hand(void) {
     // Two answers; NaN stands where nothing may be read.
-    //   answer 0, A = 2, tokens 0 and 1: log-ratios 0.3 and 0.1, mean 0.2, s = exp(0.2) = 1.221402758, inside 0.5 .. 1.3
+    //   answer 0, A = 2, tokens 0 and 1: log-ratios 0.3 and 0.1, mean 0.2, s = exp(0.2) = 1.221402758, inside
+    //   0.5 .. 1.3
     //       loss -s A / B = -1.221402758        each token: -s A / (B * 2) = -0.610701379
-    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, and A asks for more: clipped
+    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, and A asks for more:
+    //   clipped
     //       loss -1.3 A / B = -1.3              each token: 0
-    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. Here the answer is judged as a whole.
+    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. Here the answer is judged as a
+    // whole.
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
@@ -181,7 +184,8 @@ static void disturb(Model* m, double size) {
 
 // ---- what must be equal
 
-// After `updates` updates from the same start the policies of two command lines are the same to the bit, and not where they began.
+// After `updates` updates from the same start the policies of two command lines are the same to the bit, and
+// not where they began.
 #define SAME(updates, a, b) check_same(updates, (const char*[]){a, NULL}, (const char*[]){b, NULL})
 #define WORDS_OF(...)       __VA_ARGS__
 static void check_same(int updates, const char* const* a, const char* const* b) {
@@ -236,8 +240,9 @@ static void rloo_is_a_multiple_of_centered(void) {
 }
 
 static void ppo_without_a_value_is_reinforce(void) {
-    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to come, which is the
-    // answer's reward. So the first update is that of --advantage none with PPO's average, to the bit.
+    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to
+    // come, which is the answer's reward. So the first update is that of --advantage none with PPO's average,
+    // to the bit.
     static World w;
     START(&w, "--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0");
     CHECK(w.setup.learner.value && !w.setup.learner.reference);
@@ -258,7 +263,8 @@ static void ppo_without_a_value_is_reinforce(void) {
          WORDS_OF("--algo=reinforce", "--norm=token"));
 }
 
-// K one-token answers to two questions, with advantages of both signs and log-probs of an older policy: ratios 0.5 to 2
+// K one-token answers to two questions, with advantages of both signs and log-probs of an older policy:
+// ratios 0.5 to 2
 static Experience drifted(World* w, int new_tokens, double size) {
     Tokens prompts[2] = {{0}};
     float advantage[2 * SAMPLES] = {0.7f, -1.1f, 0.4f, -0.2f, 1.3f, -0.6f, -0.9f, 0.5f};
@@ -272,7 +278,8 @@ static Experience drifted(World* w, int new_tokens, double size) {
 }
 
 static void gspo_is_grpo_for_one_token(void) {
-    // The mean over one token is the token. With ratios from exp(-0.5) to exp(0.5) some are clipped, some not.
+    // The mean over one token is the token. With ratios from exp(-0.5) to exp(0.5) some are clipped, some
+    // not.
     static World x, y;
     START(&x, "--algo=gspo"), START(&y, "--algo=grpo", "--beta=0", "--clip-low=0.03", "--clip-high=0.04");
     for (int off = 0; off < 2; off++) {
@@ -303,8 +310,9 @@ static void check_reference(World* w, const Experience* e) {
 }
 
 static void kl_in_the_reward_is_a_sum(void) {
-    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so the sum over the
-    // answer is reward - beta sum k1. --kl-per token divides the charge by the answer's tokens. k1 of the estimators: beta 0.5.
+    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so
+    // the sum over the answer is reward - beta sum k1. --kl-per token divides the charge by the answer's
+    // tokens. k1 of the estimators: beta 0.5.
     for (int per_token = 0; per_token < 2; per_token++) {
         static World w;
         START(&w, "--algo=grpo", "--advantage=centered", "--beta=0.5", "--kl-in=reward", "--kl-estimator=k1",
@@ -366,7 +374,8 @@ static void other_estimators_in_the_reward(void) {
 }
 
 static void gae_keeps_the_penalty_at_its_token(void) {
-    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the answer's reward too.
+    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the
+    // answer's reward too.
     static World w;
     START(&w, "--algo=ppo", "--lambda=0", "--beta=0.5");
     disturb(&w.setup.reference, 0.05);
@@ -385,8 +394,10 @@ static void gae_keeps_the_penalty_at_its_token(void) {
 }
 
 static void forced_tokens_are_no_steps(void) {
-    // Tokens 1 and 2 are the tool's. Rewards 0.1 at token 0, 1 at token 3; V = 0.5 and 0.25; gamma 0.5, lambda 0.5:
-    //   last:  1 - 0.25 = 0.75       first: 0.1 + 0.5 * 0.25 - 0.5 + 0.5 * 0.5 * 0.75 = -0.275 + 0.1875 = -0.0875
+    // Tokens 1 and 2 are the tool's. Rewards 0.1 at token 0, 1 at token 3; V = 0.5 and 0.25; gamma 0.5,
+    // lambda 0.5:
+    //   last:  1 - 0.25 = 0.75       first: 0.1 + 0.5 * 0.25 - 0.5 + 0.5 * 0.5 * 0.75 = -0.275 + 0.1875 =
+    //   -0.0875
     const float reward[4] = {0.1f, 7, 7, 1}, value[4] = {0.5f, 9, 9, 0.25f};
     const int mask[4] = {1, 0, 0, 1};
     float advantage[4] = {5, 5, 5, 5};
@@ -397,8 +408,9 @@ static void forced_tokens_are_no_steps(void) {
 }
 
 static void kl_in_the_loss_adds_its_gradient(void) {
-    // A group with advantage 0 is silent: without a reference no loss and no gradient. With beta = 0.1 its loss is
-    // 0.1 x loss_kl, averaged as the norm says, and the gradient is that of loss_kl, sent back by hand.
+    // A group with advantage 0 is silent: without a reference no loss and no gradient. With beta = 0.1 its
+    // loss is 0.1 x loss_kl, averaged as the norm says, and the gradient is that of loss_kl, sent back by
+    // hand.
     static const char* const norm[] = {"--norm=token", "--norm=sequence", "--norm=sum", "--norm=constant"};
     static const int kind[] = {NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_SEQUENCE_SUM};
     for (int i = 0; i < 4; i++) {
@@ -467,7 +479,8 @@ static void kl_in_the_loss_is_added(void) {
 }
 
 static void distance_to_oneself_is_nothing(void) {
-    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in the log and in eval.
+    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in
+    // the log and in eval.
     static World w;
     START(&w, "--algo=grpo");
     Metrics s = update(&w, 0);
@@ -611,8 +624,9 @@ static int same_experience(const Experience* a, const Experience* b) {
 }
 
 static void silent_groups_are_drawn_again(void) {
-    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a group with signal is
-    // untouched, a silent one has other answers, each to its question; the count is the number of silent groups.
+    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a
+    // group with signal is untouched, a silent one has other answers, each to its question; the count is the
+    // number of silent groups.
     static World plain, again, thrice;
     START(&plain, "--num-samples=2"), START(&again, "--num-samples=2", "--resample=1"),
         START(&thrice, "--num-samples=2", "--resample=50");
@@ -652,8 +666,8 @@ static void silent_groups_are_drawn_again(void) {
 }
 
 static void drawing_again_ends(void) {
-    // The model never writes a box: with --reward boxed every group is silent. Three draws of 4 groups, and then it is so:
-    // 12 drawn again, all silent, no gradient.
+    // The model never writes a box: with --reward boxed every group is silent. Three draws of 4 groups, and
+    // then it is so: 12 drawn again, all silent, no gradient.
     static World w;
     START(&w, "--reward=boxed", "--resample=3");
     Metrics s = update(&w, 0);
@@ -664,7 +678,8 @@ static void drawing_again_ends(void) {
 // ---- the log
 
 static void on_policy_nothing_drifts(void) {
-    // One gradient step on all questions: ratio 1, nothing outside, KL to the old policy 0, exactly, whatever the method.
+    // One gradient step on all questions: ratio 1, nothing outside, KL to the old policy 0, exactly, whatever
+    // the method.
     for (int i = 0; i < METHODS; i++) {
         static World w;
         START(&w, algo_word(i), "--minibatch=0");
@@ -676,8 +691,10 @@ static void on_policy_nothing_drifts(void) {
 }
 
 static void drift_by_hand(void) {
-    // Three tokens of one answer with ratios 1, 1.5 and 0.5; bounds 0.8 .. 1.28. k3 of KL(old || new) = ratio - 1 - log ratio:
-    //   0, 0.5 - 0.405465108 = 0.094534892, -0.5 + 0.693147181 = 0.193147181. Two are outside. Sum of ratios 3.
+    // Three tokens of one answer with ratios 1, 1.5 and 0.5; bounds 0.8 .. 1.28. k3 of KL(old || new) = ratio
+    // - 1 - log ratio:
+    //   0, 0.5 - 0.405465108 = 0.094534892, -0.5 + 0.693147181 = 0.193147181. Two are outside. Sum of ratios
+    //   3.
     static World w;
     READ(&w, "--algo=dapo");
     Learner l = learner_new(NULL, NULL, (Reward){0}, &w.o);
@@ -689,7 +706,8 @@ static void drift_by_hand(void) {
     CHECK(d.tokens == 3.0 && d.outside == 2.0);
     CHECK_NEAR(d.ratio, 3.0, 1e-6);
     CHECK_NEAR(d.kl, 0.094534892 + 0.193147181, 1e-6);
-    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio 0.908560, inside for all
+    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio
+    // 0.908560, inside for all
     a.sequence_ratio = 1, d = (Drift){0};
     add_drift(&d, &l, &a);
     CHECK(d.tokens == 3.0 && d.outside == 0.0);
@@ -700,8 +718,9 @@ static void drift_by_hand(void) {
 }
 
 static void drift_shows_in_the_log(void) {
-    // Two passes over the same answers: after the first step the ratios leave 1. The mean over both passes is a little more than
-    // half as far as that of the second pass alone; KL is positive; the first pass still counts as 0.
+    // Two passes over the same answers: after the first step the ratios leave 1. The mean over both passes is
+    // a little more than half as far as that of the second pass alone; KL is positive; the first pass still
+    // counts as 0.
     static World w, v;
     START(&w, "--algo=drgrpo", "--epochs-per-batch=2", "--clip-low=0.001", "--clip-high=0.001"),
         START(&v, "--algo=drgrpo");
@@ -729,7 +748,8 @@ static void drift_shows_in_the_log(void) {
 }
 
 static void the_log_counts(void) {
-    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and loss are means of two.
+    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and
+    // loss are means of two.
     static World w, v;
     START(&w, "--algo=drgrpo", "--minibatch=2"), START(&v, "--algo=drgrpo", "--minibatch=2");
     Experience e = experience(&v, 0);
@@ -931,7 +951,8 @@ static void train_into(const char* const* words) {
 }
 
 static void a_reward_that_is_no_number_is_refused(void) {
-    // A reward model whose score overflows: +-3e38 times sixteen numbers. Rollout and question are named; no checkpoint is left.
+    // A reward model whose score overflows: +-3e38 times sixteen numbers. Rollout and question are named; no
+    // checkpoint is left.
     char loud[PATH_SIZE], out[PATH_SIZE + 8], reward[PATH_SIZE + 32], path[PATH_SIZE], out_path[PATH_SIZE];
     join_path(loud, folder, "loud"), join_path(out_path, folder, "loud_out");
     snprintf(out, sizeof out, "--out=%s", out_path),
@@ -961,7 +982,8 @@ static void a_reward_that_is_no_number_is_refused(void) {
 // ---- whole runs of every method
 
 static void every_method_resumes(void) {
-    // Four updates at once against two, a save, and two more: policy, value model and all moments bit for bit.
+    // Four updates at once against two, a save, and two more: policy, value model and all moments bit for
+    // bit.
     for (int i = 0; i < METHODS; i++) {
         static World a, b, c;
         char one[PATH_SIZE], two[PATH_SIZE];
