@@ -463,9 +463,14 @@ static void kl_in_the_loss_is_added(void) {
     START(&w, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0.1");
     START(&v, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0");
     disturb(&w.setup.reference, 0.1);
-    CHECK(!v.setup.learner.reference); // beta 0 loads none
+    CHECK(w.setup.reference.frozen && !v.setup.learner.reference); // beta 0 loads none
     Experience e = experience(&w, 0);
     weigh(&e, &w.setup.learner);
+    for (int i = 0; i < e.B * e.K; i++) {                  // the reward is not charged as well
+        double sum = 0.0;
+        for (int t = 0; t < e.T1; t++) sum += e.token_reward[i * e.T1 + t];
+        CHECK(sum == e.reward[i]);
+    }
     double with = experience_step(&w.setup.learner, &e, 1, 0),
            without = experience_step(&v.setup.learner, &e, 1, 0), kl = 0.0;
     float* d = allocate((size_t)(e.K * e.T1), sizeof(float));
@@ -585,6 +590,34 @@ static void score_group_is_the_whole_text(void) {
     for (int i = 0; i < both.B; i++) counted += both.group[i].right, counted_one += one.group[i].right;
     CHECK(right > 0 && counted == right && counted_one == right);
     experience_free(&both), experience_free(&one), finish(&v), finish(&w);
+}
+
+static void a_frozen_model_says_the_same(void) {
+    // Three layers in the arrays of one: log-probabilities and scores bit for bit, also for a second batch.
+    for (int scalar = 0; scalar < 2; scalar++) {
+        Config c = {VOCAB_SIZE, 96, 3, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, scalar};
+        Model m = model_new(c), frozen = model_new(c);
+        model_init(&m, 9);
+        for (int i = 0; scalar && i < c.width; i++) m.weights.score[i] = (float)i - 7.5f;
+        memcpy(frozen.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
+        frozen.frozen = 1;
+        Tokens prompt = {0};
+        render_prompt(&prompt, "2+2?");
+        Tokens script = {0};
+        tokens_add_text(&script, "four of them", 12, 1), tokens_add(&script, ASSISTANT_END, 1);
+        Rollout* r = play_script(script.ids, script.length);
+        for (int twice = 0; twice < 2; twice++) {
+            Batch b = {0};
+            batch_add_group(&b, &prompt, r, 1), batch_add_group(&b, &prompt, r, twice);
+            if (scalar) model_scalar_forward(&m, &b), model_scalar_forward(&frozen, &b);
+            else model_forward(&m, &b), model_forward(&frozen, &b);
+            const float *said = scalar ? m.acts.scalar : m.acts.logp,
+                        *found = scalar ? frozen.acts.scalar : frozen.acts.logp;
+            CHECK(b.M >= 13 && said[0] != 0.0f && !memcmp(said, found, (size_t)b.M * sizeof(float)));
+            batch_free(&b);
+        }
+        rollouts_free(r, 1), tokens_free(&prompt), tokens_free(&script), model_free(&m), model_free(&frozen);
+    }
 }
 
 static void value_model_begins_at_zero(void) {
@@ -1082,6 +1115,7 @@ int main(void) {
     RUN(distance_to_oneself_is_nothing);
     RUN(overlong_answers_pay);
     RUN(score_group_is_the_whole_text);
+    RUN(a_frozen_model_says_the_same);
     RUN(value_model_begins_at_zero);
     RUN(silent_groups_are_drawn_again);
     RUN(drawing_again_ends);
