@@ -8475,7 +8475,10 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     *s = (Setup){.policy = resume ? load_fitting_model(resume) : load_tagged_model(o->model)};
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
-    if (*judge) s->judge = load_reward_model(judge, c->context), reward.model = &s->judge;
+    if (*judge) {
+        s->judge = load_reward_model(judge, c->context), reward.model = &s->judge;
+        s->judge.frozen = 1;
+    }
     Learner* l = &s->learner;
     *l = learner_new(&s->policy, &s->optimizer, reward, o);
     if (l->advantage == ADVANTAGE_GAE) {
@@ -8487,6 +8490,7 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (o->beta > 0.0f || named) {
         l->reference = &s->reference;
         s->reference = load_tagged_model(named ? o->reference : o->model);
+        s->reference.frozen = 1;
         if (s->reference.config.context < c->context)
             fail(2, "the reference reads %d tokens, the policy %d", s->reference.config.context, c->context);
     }

@@ -1054,7 +1054,8 @@ static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
     else if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
 }
 
-// What the forward pass leaves for the backward pass, for up to `capacity` tokens.
+// What the forward pass leaves for the backward pass, for up to `capacity` tokens. A frozen model has one
+// layer's arrays only, and each layer uses them again: what is overwritten at once stays in the cache.
 typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
@@ -1071,6 +1072,7 @@ enum { WORKERS = 16 };
 
 typedef struct {
     Config config;
+    int frozen;                    // 1 = never learns: there is a forward pass only
     Weights weights, grads;        // grads are allocated by the first backward pass
     Activations acts;
     float *cosine, *sine;          // (context, D/2) the rotary angles
@@ -1143,9 +1145,10 @@ static void model_init(Model* m, uint64_t seed) {
 }
 
 // Lays the arrays of Activations out in one block; with memory == NULL it only counts.
-static size_t activations_layout(Activations* a, const Config* c, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, L = (size_t)c->layers,
-           F = (size_t)c->mlp_width, Q = (size_t)qkv_width(c);
+// L = layers whose arrays are kept
+static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
+    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width,
+           Q = (size_t)qkv_width(c);
     size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
     struct { float** array; size_t size;
     } plan[] = {
@@ -1171,9 +1174,10 @@ static void model_reserve(Model* m, int tokens) {
     if (m->acts.capacity && tokens <= m->acts.capacity) return;
     free(m->acts.memory);
     int capacity = max_int(tokens, 256);
-    size_t total = activations_layout(&m->acts, &m->config, (size_t)capacity, NULL);
+    size_t L = m->frozen ? 1 : (size_t)m->config.layers,
+           total = activations_layout(&m->acts, &m->config, L, (size_t)capacity, NULL);
     float* memory = allocate(total + 16, sizeof(float));
-    activations_layout(&m->acts, &m->config, (size_t)capacity,
+    activations_layout(&m->acts, &m->config, L, (size_t)capacity,
                        memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
     m->acts.memory = memory;
     m->acts.capacity = capacity;
@@ -1197,24 +1201,24 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     model_reserve(m, b->N);
     Activations* a = &m->acts;
     int N = b->N, C = c->width, Q = qkv_width(c), F = c->mlp_width, HD = c->heads * c->head_dim;
-    size_t n = (size_t)a->capacity;
+    size_t n = m->frozen ? 0 : (size_t)a->capacity;   // from a layer's arrays to the next one's
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
         float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
               *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C,
+        float *att = a->att + l * n * HD, *mid = m->frozen ? x : a->mid + l * n * C, *h2 = a->h2 + l * n * C,
               *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
         matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
         attention_forward(att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
-        memcpy(mid, x, (size_t)N * C * sizeof(float));
+        if (mid != x) memcpy(mid, x, (size_t)N * C * sizeof(float));
         matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
         matmul(gu, 2 * (size_t)F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
         swiglu_forward(act, gu, N, F);
-        memcpy(next, mid, (size_t)N * C * sizeof(float));
+        if (next != mid) memcpy(next, mid, (size_t)N * C * sizeof(float));
         matmul(next, (size_t)C, view(act, F), view(w->down, C), N, C, F, 1);
     }
     const float* x = a->x + c->layers * n * C;
@@ -2276,8 +2280,9 @@ static void tokenizer_to_json(Text* out) {
 }
 
 // The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers
-// row by row. `groups` weight sets are written, each tensor name with its group's prefix. step counts updates,
-// taken the optimizer's own steps: an update may consist of several minibatches, and AdamW counts each.
+// row by row. `groups` weight sets are written, each tensor name with its group's prefix. step counts
+// updates, taken the optimizer's own steps: an update may consist of several minibatches, and AdamW counts
+// each.
 static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups,
                                    const Config* c, long step, long taken) {
     int count = tensor_count(c);

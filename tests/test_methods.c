@@ -87,6 +87,30 @@ static void value_by_hand(void) {
     CHECK_NEAR(d[1], 1.0, 1e-6);
 }
 
+static void the_constant_norm_by_hand(void) {
+    // Dr. GRPO: 1 / (K * longest possible answer). Two answers of two tokens and of one, limit 50, ratio 1, A
+    // = 1 and -3: loss = -(1 + 1 - 3) / (2 * 50) = 0.01; each derivative is -A / 100. The KL is averaged
+    // alike: k1 of log-ratios 0.5, 0.25 and 1 is 1.75 / 100, times beta 2: 0.035, and 2 / 100 for each token.
+    RlOptions o = rl_defaults();
+    set_method(&o, "drgrpo");
+    o.sample.max_new_tokens = 50, o.beta = 2, o.kl_estimator = "k1";
+    Learner l = learner_new(NULL, NULL, (Reward){0}, &o);
+    const float logp[4] = {-1, -2, -3, NAN}, ref[4] = {-1.5f, -2.25f, -4, NAN}, adv[4] = {1, 1, -3, NAN};
+    const int mask[4] = {1, 1, 1, 0};
+    float d[4] = {9, 9, 9, 9};
+    LossArrays a = {
+        .logp = logp, .logp_other = logp, .advantage = adv, .mask = mask, .B = 2, .T1 = 2, .per_token = 1};
+    CHECK_NEAR(policy_loss(d, &l, &a), 0.01, 1e-8);
+    CHECK_NEAR(d[0], -0.01, 1e-8);
+    CHECK_NEAR(d[1], -0.01, 1e-8);
+    CHECK_NEAR(d[2], 0.03, 1e-8);
+    CHECK(d[3] == 0.0f);
+    CHECK_NEAR(add_kl_loss(d, &l, &a, ref), 0.035, 1e-8);
+    CHECK_NEAR(d[0], 0.01, 1e-8);
+    CHECK_NEAR(d[2], 0.05, 1e-8);
+    CHECK(d[3] == 0.0f);
+}
+
 static void nothing_to_average(void) {
     // B or T1 of 0: loss 0, nothing written. Everything masked: loss 0, gradient 0, and no NaN of 0/0.
     const float x[2] = {NAN, NAN}, adv[1] = {1};
@@ -352,6 +376,11 @@ static void kl_in_the_reward_is_a_sum(void) {
                 CHECK_NEAR(e.advantage[(i * e.K + k) * e.T1], total[k] - mean, 1e-5);
         }
         CHECK(size > 0.1);
+        // the penalty is in the advantage, and nowhere else: the loss does not look at the reference again
+        double with = experience_step(&w.setup.learner, &e, 1, 0);
+        w.setup.learner.reference = NULL;
+        CHECK(experience_step(&w.setup.learner, &e, 1, 0) == with);
+        w.setup.learner.reference = &w.setup.reference;
         CHECK_NEAR(e.kl_ref, kl3 / (e.B * e.K), 1e-5); // logged: k3, nats per answer, mean over the answers
         experience_free(&e), finish(&w);
     }
@@ -391,6 +420,106 @@ static void gae_keeps_the_penalty_at_its_token(void) {
             CHECK_NEAR(e.advantage[at], penalty + (t == e.rollouts[i].length - 1 ? e.reward[i] : 0.0), 1e-6);
         }
     experience_free(&e), finish(&w);
+}
+
+static void value_model_learns_what_came_after(void) {
+    // The target is V + A, so before the first step the error of each token is A, and the loss of a question
+    // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
+    // changes the sum by h |g|^2. The second time (first = 0) advantages, targets and old values stay as they are.
+    static World w;
+    START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--value-clip=0");
+    Model* value = &w.setup.value;
+    for (int c = 0; c < 16; c++) value->weights.score[c] = 0.1f * (float)sin(1.0 + c);
+    Experience e = experience(&w, 0);
+    weigh(&e, &w.setup.learner);
+    double loss[QUESTIONS] = {0}, before = 0.0, after = 0.0, square = 0.0, h = 1e-4, size = 0.0;
+    UpdateTask u = {&e, &w.setup.learner, 0, QUESTIONS, 1, NULL, loss, NULL};
+    model_zero_grads(value);
+    run_tasks(value, QUESTIONS, 1, value_backward, &u);
+    for (int i = 0; i < QUESTIONS; i++) {
+        double sum = 0.0, tokens = 0.0;
+        for (int j = i * e.K * e.T1; j < (i + 1) * e.K * e.T1; j++) {
+            if (!e.mask[j]) {
+                CHECK(e.advantage[j] == 0.0f);
+                continue;
+            }
+            CHECK_NEAR(e.target[j], e.advantage[j] + e.value[j], 1e-6);
+            sum += 0.5 * e.advantage[j] * e.advantage[j], tokens++, size += fabs((double)e.value[j]);
+        }
+        CHECK_NEAR(loss[i], sum / tokens / QUESTIONS, 1e-6);
+        before += loss[i];
+    }
+    CHECK(size > 1.0);
+    // the last token of an answer has nothing behind it: A = r - V
+    for (int i = 0; i < e.B * e.K; i++) {
+        int last = i * e.T1 + e.rollouts[i].length - 1;
+        CHECK_NEAR(e.advantage[last], e.reward[i] - e.value[last], 1e-6);
+    }
+    float kept[3] = {e.advantage[0], e.target[0], e.value[0]};
+    for (size_t i = 0; i < value->grads.count; i++)
+        square += (double)value->grads.memory[i] * value->grads.memory[i];
+    for (size_t i = 0; i < value->grads.count; i++)
+        value->weights.memory[i] -= (float)(h * value->grads.memory[i]);
+    u.first = 0;
+    run_tasks(value, QUESTIONS, 1, value_backward, &u);
+    for (int i = 0; i < QUESTIONS; i++) after += loss[i];
+    CHECK(square > 1e-4 && fabs((before - after) / (h * square) - 1.0) < 0.05);
+    CHECK(e.advantage[0] == kept[0] && e.target[0] == kept[1] && e.value[0] == kept[2]);
+    experience_free(&e), finish(&w);
+}
+
+static void value_model_has_its_rate_and_its_clip(void) {
+    // The schedule's factor goes for both models: at 0 neither moves, at 1 both do. Two passes: value_clip
+    // holds the second one near the values of the first, so it matters then, and only then.
+    static World w, v;
+    START(&w, "--algo=ppo", "--beta=0");
+    Model begun = value_model_new(&w.setup.policy);
+    rl_step(&w.setup.learner, &w.q, first_questions, 0, 0.0);
+    CHECK(same_weights(&w.setup.value.weights, &begun.weights));
+    Metrics s = rl_step(&w.setup.learner, &w.q, first_questions, 1, 1.0);
+    CHECK(!same_weights(&w.setup.value.weights, &begun.weights) && s.value_loss > 0.0);
+    finish(&w);
+    for (int passes = 1; passes <= 2; passes++) {
+        const char* often = passes == 1 ? "--epochs-per-batch=1" : "--epochs-per-batch=2";
+        START(&w, "--algo=ppo", "--beta=0", often, "--value-clip=0.0001"),
+            START(&v, "--algo=ppo", "--beta=0", often, "--value-clip=0");
+        update(&w, 0), update(&v, 0);
+        CHECK(same_weights(&w.setup.value.weights, &v.setup.value.weights) == (passes == 1));
+        finish(&w), finish(&v);
+    }
+    // a gradient that is too long is cut to --grad-clip
+    START(&w, "--algo=ppo", "--beta=0", "--grad-clip=0.001");
+    update(&w, 0);
+    double square = 0.0;
+    for (size_t i = 0; i < w.setup.value.grads.count; i++) square += pow(w.setup.value.grads.memory[i], 2);
+    CHECK_NEAR(sqrt(square), 0.001, 1e-6);
+    finish(&w), model_free(&begun);
+}
+
+static void a_minibatch_is_a_batch_of_its_own(void) {
+    // Questions 2 and 3 of four, as a minibatch and as all there is: the same loss and gradient, bit for bit.
+    static World w;
+    START(&w, "--algo=drgrpo", "--norm=token", "--advantage=none");
+    Learner* l = &w.setup.learner;
+    Experience e = experience(&w, 0);
+    weigh(&e, l);
+    double loss[QUESTIONS] = {0};
+    Drift drift[QUESTIONS] = {{0}};
+    UpdateTask u = {&e, l, 2, 2, 1, loss, NULL, drift};
+    model_zero_grads(l->policy);
+    run_tasks(l->policy, 2, 1, group_backward, &u);
+    CHECK(loss[0] == 0.0 && loss[1] == 0.0 && drift[0].tokens == 0.0 &&
+          drift[2].tokens + drift[3].tokens > 0.0);
+    Model kept = model_new(l->policy->config);
+    model_zero_grads(&kept);
+    memcpy(kept.grads.memory, l->policy->grads.memory, kept.grads.count * sizeof(float));
+    Experience half = e; // the second half of its arrays
+    size_t n = (size_t)(2 * e.K * e.T1);
+    half.B = 2, half.prompts += 2, half.rollouts += 2 * e.K;
+    half.mask += n, half.logp_old += n, half.logp_ref += n, half.advantage += n;
+    CHECK_NEAR(experience_step(l, &half, 1, 0), loss[2] + loss[3], 1e-12);
+    CHECK(same_weights(&kept.grads, &l->policy->grads) && loss[2] + loss[3] != 0.0);
+    experience_free(&e), model_free(&kept), finish(&w);
 }
 
 static void forced_tokens_are_no_steps(void) {
@@ -463,9 +592,14 @@ static void kl_in_the_loss_is_added(void) {
     START(&w, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0.1");
     START(&v, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0");
     disturb(&w.setup.reference, 0.1);
-    CHECK(!v.setup.learner.reference); // beta 0 loads none
+    CHECK(w.setup.reference.frozen && !v.setup.learner.reference); // beta 0 loads none
     Experience e = experience(&w, 0);
     weigh(&e, &w.setup.learner);
+    for (int i = 0; i < e.B * e.K; i++) { // the reward is not charged as well
+        double sum = 0.0;
+        for (int t = 0; t < e.T1; t++) sum += e.token_reward[i * e.T1 + t];
+        CHECK(sum == e.reward[i]);
+    }
     double with = experience_step(&w.setup.learner, &e, 1, 0),
            without = experience_step(&v.setup.learner, &e, 1, 0), kl = 0.0;
     float* d = allocate((size_t)(e.K * e.T1), sizeof(float));
@@ -585,6 +719,34 @@ static void score_group_is_the_whole_text(void) {
     for (int i = 0; i < both.B; i++) counted += both.group[i].right, counted_one += one.group[i].right;
     CHECK(right > 0 && counted == right && counted_one == right);
     experience_free(&both), experience_free(&one), finish(&v), finish(&w);
+}
+
+static void a_frozen_model_says_the_same(void) {
+    // Three layers in the arrays of one: log-probabilities and scores bit for bit, also for a second batch.
+    for (int scalar = 0; scalar < 2; scalar++) {
+        Config c = {VOCAB_SIZE, 96, 3, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, scalar};
+        Model m = model_new(c), frozen = model_new(c);
+        model_init(&m, 9);
+        for (int i = 0; scalar && i < c.width; i++) m.weights.score[i] = (float)i - 7.5f;
+        memcpy(frozen.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
+        frozen.frozen = 1;
+        Tokens prompt = {0};
+        render_prompt(&prompt, "2+2?");
+        Tokens script = {0};
+        tokens_add_text(&script, "four of them", 12, 1), tokens_add(&script, ASSISTANT_END, 1);
+        Rollout* r = play_script(script.ids, script.length);
+        for (int twice = 0; twice < 2; twice++) {
+            Batch b = {0};
+            batch_add_group(&b, &prompt, r, 1), batch_add_group(&b, &prompt, r, twice);
+            if (scalar) model_scalar_forward(&m, &b), model_scalar_forward(&frozen, &b);
+            else model_forward(&m, &b), model_forward(&frozen, &b);
+            const float *said = scalar ? m.acts.scalar : m.acts.logp,
+                        *found = scalar ? frozen.acts.scalar : frozen.acts.logp;
+            CHECK(b.M >= 13 && said[0] != 0.0f && !memcmp(said, found, (size_t)b.M * sizeof(float)));
+            batch_free(&b);
+        }
+        rollouts_free(r, 1), tokens_free(&prompt), tokens_free(&script), model_free(&m), model_free(&frozen);
+    }
 }
 
 static void value_model_begins_at_zero(void) {
@@ -1058,6 +1220,7 @@ int main(void) {
     RUN(gspo_by_hand);
     RUN(cispo_by_hand);
     RUN(value_by_hand);
+    RUN(the_constant_norm_by_hand);
     RUN(nothing_to_average);
     if (!mkdtemp(folder)) return printf("FAIL test_methods: cannot make a directory\n"), 1;
     join_path(data_path, folder, "questions.jsonl"), join_path(model_path, folder, "model"),
@@ -1076,12 +1239,16 @@ int main(void) {
     RUN(kl_in_the_reward_is_a_sum);
     RUN(other_estimators_in_the_reward);
     RUN(gae_keeps_the_penalty_at_its_token);
+    RUN(value_model_learns_what_came_after);
+    RUN(value_model_has_its_rate_and_its_clip);
+    RUN(a_minibatch_is_a_batch_of_its_own);
     RUN(forced_tokens_are_no_steps);
     RUN(kl_in_the_loss_adds_its_gradient);
     RUN(kl_in_the_loss_is_added);
     RUN(distance_to_oneself_is_nothing);
     RUN(overlong_answers_pay);
     RUN(score_group_is_the_whole_text);
+    RUN(a_frozen_model_says_the_same);
     RUN(value_model_begins_at_zero);
     RUN(silent_groups_are_drawn_again);
     RUN(drawing_again_ends);
