@@ -8381,7 +8381,33 @@ static void evaluation_options(Option* t, RlOptions* o) {
     memcpy(t, table, sizeof table);
 }
 
+// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
+// is not loaded yet, so that a word that is no reward is refused before anything is read.
+static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
+    Reward r = {.verifier = &reward_kinds[0]};
+    int models = 0;
+    *judge = 0;
+    for (const char* part = text;; part++) {
+        char name[PATH_SIZE];
+        size_t n = strcspn(part, "+");
+        snprintf(name, sizeof name, "%.*s", (int)n, part);
+        if (strncmp(name, "model:", 6)) {
+            const RewardKind* verifier = find_reward(name);
+            if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
+            r.verifier = verifier, r.verified = 1;
+        } else {
+            if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
+            snprintf(judge, PATH_SIZE, "%s", name + 6);
+            if (!*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+        }
+        part += n;
+        if (!*part) return r;
+    }
+}
+
 static void check_sampling(const RlOptions* o) {
+    char judge[PATH_SIZE];
+    read_reward(o->reward, judge);
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
@@ -8434,30 +8460,6 @@ static Model load_reward_model(const char* path, int context) {
         fail(2, "the reward model %s reads %d tokens; the policy's answers and prompts have up to %d", path,
              m.config.context, context);
     return m;
-}
-
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
-// is not loaded yet, so that a word that is no reward is refused before anything is read.
-static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.verifier = &reward_kinds[0]};
-    int models = 0;
-    *judge = 0;
-    for (const char* part = text;; part++) {
-        char name[PATH_SIZE];
-        size_t n = strcspn(part, "+");
-        snprintf(name, sizeof name, "%.*s", (int)n, part);
-        if (strncmp(name, "model:", 6)) {
-            const RewardKind* verifier = find_reward(name);
-            if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
-            r.verifier = verifier, r.verified = 1;
-        } else {
-            if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
-            snprintf(judge, PATH_SIZE, "%s", name + 6);
-            if (!*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
-        }
-        part += n;
-        if (!*part) return r;
-    }
 }
 
 // The models that a run needs, as its options say. (The learner points into this struct: it stays where it

@@ -258,7 +258,6 @@ check 'rl train: another method for a resumed run' 2 'a run keeps its method' tr
 check 'rl train: clip without a ratio' 2 '--clip-low means nothing here' train --clip-low=0.2
 check 'rl train: clip below 0' 2 '--clip-high must be from 0' train --algo=grpo --clip-high=-0.1
 check 'rl train: KL without a price' 2 'no KL term with --beta 0' train --kl-in=reward
-check 'rl train: a reference without a price' 2 '--reference means nothing here' train --reference=out
 check 'rl train: unknown estimator' 2 "no --kl-estimator 'k4'; choose k1" train --algo=grpo --kl-estimator=k4
 check 'rl train: gamma without steps' 2 'only --advantage gae' train --gamma=0.9
 check 'rl train: gamma above 1' 2 '--gamma must be from 0 to 1' train --algo=ppo --gamma=1.1

@@ -234,6 +234,7 @@ static void make_checkpoint(const char* folder, const Config* c, uint64_t seed, 
     fill_with_noise(&o.first, seed + 1), fill_with_noise(&o.second, seed + 2);
     fill_with_noise(&v.weights, seed + 3);
     fill_with_noise(&vo.first, seed + 4), fill_with_noise(&vo.second, seed + 5);
+    vo.step = step;
     int n = 7;
     Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
     state_to_json(&state, "sft", step, options);

@@ -473,7 +473,7 @@ static void value_model_has_its_rate_and_its_clip(void) {
     // holds the second one near the values of the first, so it matters then, and only then.
     static World w, v;
     START(&w, "--algo=ppo", "--beta=0");
-    Model begun = value_model_new(&w.setup.policy);
+    Model begun = scalar_model_on(&w.setup.policy);
     rl_step(&w.setup.learner, &w.q, first_questions, 0, 0.0);
     CHECK(same_weights(&w.setup.value.weights, &begun.weights));
     Metrics s = rl_step(&w.setup.learner, &w.q, first_questions, 1, 1.0);
@@ -572,15 +572,14 @@ static void kl_in_the_loss_adds_its_gradient(void) {
             off = fmax(off, fabs((double)(by_hand.grads.memory[j] - w.setup.policy.grads.memory[j])));
         }
         CHECK(largest > 1e-6 && off <= 1e-5 * largest);
-        // the same group without a reference: nothing
-        w.setup.learner.reference = NULL;
+        // the same group at a price of 0: nothing
+        w.o.beta = 0;
         CHECK(experience_step(&w.setup.learner, &e, 1, 0) == 0.0);
         for (size_t j = 0; j < w.setup.policy.grads.count; j++)
             if (w.setup.policy.grads.memory[j] != 0.0f) {
                 CHECK(!"a gradient");
                 break;
             }
-        w.setup.learner.reference = &w.setup.reference;
         e.B = QUESTIONS;
         free(logp), free(d), batch_free(&b), model_free(&by_hand), experience_free(&e), finish(&w);
     }
@@ -750,7 +749,7 @@ static void a_frozen_model_says_the_same(void) {
 }
 
 static void value_model_begins_at_zero(void) {
-    Model policy = load_model(model_path), value = value_model_new(&policy);
+    Model policy = load_model(model_path), value = scalar_model_on(&policy);
     size_t body = policy.weights.count - head_count(&policy.config);
     CHECK(value.config.scalar == 1 && value.weights.count == body + (size_t)policy.config.width);
     CHECK(!memcmp(value.weights.memory, policy.weights.memory, body * sizeof(float)));
@@ -763,7 +762,7 @@ static void value_model_begins_at_zero(void) {
     model_free(&policy), model_free(&value);
     // a policy whose unembedding is its own: the head is left behind, the body taken
     Config untied = {VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 0, 10000.0f, 1e-6f, 0};
-    policy = model_new(untied), model_init(&policy, 4), value = value_model_new(&policy);
+    policy = model_new(untied), model_init(&policy, 4), value = scalar_model_on(&policy);
     CHECK(!memcmp(value.weights.memory, policy.weights.memory,
                   (policy.weights.count - (size_t)VOCAB_SIZE * 16) * sizeof(float)));
     CHECK(value.weights.score[0] == 0.0f && value.weights.score[15] == 0.0f);
@@ -1031,7 +1030,7 @@ static void decisions_are_refused(void) {
     REFUSED("--kl-in means nothing here", "--kl-in=reward");
     REFUSED("--kl-in means nothing here", "--algo=grpo", "--beta=0", "--kl-in=reward");
     REFUSED("--kl-per means nothing here", "--kl-per=token");
-    REFUSED("--reference means nothing here", "--reference=out/sft");
+    ACCEPTED("--reference=out/sft"); // only measured
     REFUSED("--kl-per means nothing here: in the loss the KL is averaged as --norm says", "--algo=grpo",
             "--kl-per=token");
     ACCEPTED("--beta=0.1", "--kl-in=reward", "--kl-per=token", "--kl-estimator=k1", "--reference=out/sft");
@@ -1096,13 +1095,13 @@ static void rewards_and_references_are_refused(void) {
     check_setup("has a vocabulary of 99 tokens", "--reward=model:%s", other);
     check_setup("reads 32 tokens; the policy's answers and prompts have up to 96", "--reward=model:%s",
                 narrow);
-    check_setup("there is no checkpoint directory nowhere", "--reward=model:%s", "nowhere");
+    check_setup("there is no checkpoint directory 'nowhere'", "--reward=model:%s", "nowhere");
     check_setup(NULL, "--reference=%s", model_path);
-    check_setup("is a reward model: it says a number and cannot write", "--reference=%s", judge_path);
+    check_setup("holds a reward model", "--reference=%s", judge_path);
     check_setup("has a vocabulary of 99 tokens", "--reference=%s", writer);
     check_setup("the reference reads 32 tokens, the policy 96", "--reference=%s", short_one);
     check_setup("there is no model", "--reference=%s", "nowhere");
-    check_setup("is a reward model: it says a number and cannot write", "--model-tag=%s", judge_path);
+    check_setup("holds a reward model", "--model-tag=%s", judge_path);
 }
 
 static void train_into(const char* const* words) {

@@ -514,8 +514,8 @@ static void test_scalar_has_the_same_body(void) {
         }
         // no logits, no probabilities: for 16 tokens 2 * 16 * 265 numbers less
         Activations a = {0};
-        CHECK(activations_layout(&a, &policy.config, 16, NULL) -
-                  activations_layout(&a, &scalar.config, 16, NULL) == 2 * 16 * 265);
+        CHECK(activations_layout(&a, &policy.config, 1, 16, NULL) -
+                  activations_layout(&a, &scalar.config, 1, 16, NULL) == 2 * 16 * 265);
         model_free(&policy), model_free(&scalar), batch_free(&b);
     }
 }

@@ -647,7 +647,7 @@ static void pairs_are_made_once_and_the_same(void) {
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
     REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
     REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no judge 'mother'");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is no name for a file");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
     REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
     CHECK(!file_exists(in_folder("d.jsonl")));
@@ -659,12 +659,12 @@ static void models_of_the_wrong_kind(void) {
     char data[PATH_SIZE + 16], exam[PATH_SIZE + 16];
     snprintf(data, sizeof data, "--data=%s", pairs), snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
     const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"), *out = option("out", "no");
-    REFUSED(COMMAND(command_dpo, judge, data, out), "is a reward model: it gives one number; what is needed here is a policy");
-    REFUSED(COMMAND(command_reward_model, judge, data, out), "is a reward model");
-    REFUSED(COMMAND(command_best_of_n, judge, out), "is a reward model");
-    REFUSED(COMMAND(command_pairs, judge, out), "is a reward model");
-    REFUSED(COMMAND(command_eval, judge), "is a reward model");
-    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "judge")), "is a reward model");
+    REFUSED(COMMAND(command_dpo, judge, data, out), "holds a reward model: it gives scores and cannot write");
+    REFUSED(COMMAND(command_reward_model, judge, data, out), "holds a reward model");
+    REFUSED(COMMAND(command_best_of_n, judge, out), "holds a reward model");
+    REFUSED(COMMAND(command_pairs, judge, out), "holds a reward model");
+    REFUSED(COMMAND(command_eval, judge), "holds a reward model");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "judge")), "holds a reward model");
     // a reference of other sizes, and one of another vocabulary
     Model other = model_new((Config){VOCAB_SIZE, 96, 1, 8, 2, 1, 4, 24, 1, 10000.0f, 1e-6f, 0});
     model_init(&other, 1);
@@ -683,7 +683,7 @@ static void models_of_the_wrong_kind(void) {
     CHECK(!file_exists(in_folder("no")));
     // with permission it runs, and the result is no policy
     CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);
-    REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "is a reward model");
+    REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "holds a reward model");
     // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
     CHECK(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo"))->status == 0);
     REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");

@@ -450,7 +450,7 @@ static void one_vote_is_pass_at_1(void) {
     RlOptions o = small_run(folder);
     o.eval_examples = 9;
     Questions q = load_questions(data, m.config.context, 12);
-    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), o.seed + 2);
+    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
     Ladder l = climb_ladder(&m, &q, &o);
     CHECK(l.rungs == 3 && l.rung[2].votes == 4 && l.pass.questions == 9);
     CHECK(e.pass[0] > 0.0 && e.pass[0] < 1.0 && l.pass.pass[0] == e.pass[0] && l.pass.pass[3] == e.pass[3]);

@@ -146,7 +146,7 @@ static void bench_methods(void) {
     Model m = model_new(c), reference = model_new(c);
     model_init(&m, 1), model_init(&reference, 2);
     reference.frozen = 1;
-    Model value = value_model_new(&m);
+    Model value = scalar_model_on(&m);
     Optimizer optimizer = optimizer_new(&c), value_optimizer = optimizer_new(&value.config);
     for (int i = 0; i < METHODS; i++) {
         o[i] = rl_defaults();
