@@ -1016,6 +1016,13 @@ static void decisions_are_refused(void) {
     // more than there is
     REFUSED("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
     ACCEPTED("--algo=dapo", "--minibatch=4");
+    ACCEPTED("--algo=dapo", "--examples-per-step=1");      // its own 2 is no wish of anybody
+    REFUSED("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
+    ACCEPTED("--overlong=12");
+    // what is drawn again must have nothing to teach
+    REFUSED("but with --advantage none these have something to teach", "--algo=reinforce", "--resample=1");
+    REFUSED("but with --advantage gae these", "--algo=dapo", "--advantage=gae");
+    ACCEPTED("--algo=rloo", "--resample=1");
     // a second step without a ratio
     REFUSED("with --ratio none each batch", "--epochs-per-batch=2");
     REFUSED("with --ratio none each batch", "--minibatch=2");
