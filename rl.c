@@ -7621,6 +7621,10 @@ static void check_method(const RlOptions* o, const Option* options) {
         refuse_idle(options,
                     (const char* const[]){"kl-estimator", "kl-in", "kl-per", "reference", NULL},
                     "there is no KL term with --beta 0");
+    if (o->beta > 0.0f && !choose(o->kl_in, kl_in_names, "kl-in") &&
+        !choose(o->kl_estimator, estimator_names, "kl-estimator"))
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); take k2 or k3, or --kl-in reward");
     if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
         refuse_idle(options, (const char* const[]){"kl-per", NULL},
                     "in the loss the KL is averaged as --norm says; it is for --kl-in reward");

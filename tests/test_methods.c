@@ -1016,7 +1016,7 @@ static void decisions_are_refused(void) {
     // more than there is
     REFUSED("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
     ACCEPTED("--algo=dapo", "--minibatch=4");
-    ACCEPTED("--algo=dapo", "--examples-per-step=1");      // its own 2 is no wish of anybody
+    ACCEPTED("--algo=dapo", "--examples-per-step=1"); // its own 2 is no wish of anybody
     REFUSED("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
     ACCEPTED("--overlong=12");
     // what is drawn again must have nothing to teach
@@ -1043,6 +1043,10 @@ static void decisions_are_refused(void) {
             "--kl-per=token");
     ACCEPTED("--beta=0.1", "--kl-in=reward", "--kl-per=token", "--kl-estimator=k1", "--reference=out/sft");
     ACCEPTED("--algo=ppo", "--kl-per=token");
+    // the expected gradient of k1 as a loss is 0: exactly so over the 27 answers in chapter 8
+    REFUSED("--kl-estimator k1 in the loss pulls nowhere", "--algo=grpo", "--kl-estimator=k1");
+    REFUSED("--kl-estimator k1 in the loss pulls nowhere", "--algo=ppo", "--kl-in=loss");
+    ACCEPTED("--algo=grpo", "--kl-estimator=k2");
     // steps and a value model
     REFUSED("--gamma means nothing here: only --advantage gae", "--gamma=0.9");
     REFUSED("--lambda means nothing here", "--algo=grpo", "--lambda=0.9");
