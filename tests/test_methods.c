@@ -111,6 +111,48 @@ static void the_constant_norm_by_hand(void) {
     CHECK(d[3] == 0.0f);
 }
 
+static void one_example_through_every_row(void) {
+    // Rewards 1 and 0, two tokens and one; the ratios are 1.25, 1.3 and 0.9; answers have 10 tokens at most.
+    //   advantage   centered +-0.5;  rloo +-1;  none 1, 0;  grpo 0.5 / sqrt(0.5) = +-0.707107;  gae: +-0.5
+    //   average     token 1/3;   sequence 1/4, 1/4, 1/2;   sum 1/2;   constant 1/20
+    // grpo, drgrpo, ppo: 1.25 and 1.3 are above 1.2, silent; 0.9 x 0.707107 / 2, 0.9 x 0.5 / 20 or / 3
+    // dapo: 1.25 is below 1.28: -1.25 x 0.707107 / 3; cispo: 1.3 counts as 1.28: -1.28 x 0.707107 / 3
+    // gspo: exp(mean log) = 1.2748 is above 1.04 and 0.9 below 0.97: nothing is left
+    static const struct {
+        const char* name;
+        double d[3];
+    } rows[] = {
+        {"nanochat", {-0.166667, -0.166667, 0.166667}},
+        {"reinforce", {-0.5, -0.5, 0}},
+        {"rloo", {-0.5, -0.5, 0.5}},
+        {"grpo", {0, 0, 0.318198}},
+        {"drgrpo", {0, 0, 0.0225}},
+        {"dapo", {-0.294628, 0, 0.212132}},
+        {"gspo", {0, 0, 0}},
+        {"cispo", {-0.294628, -0.301699, 0.212132}},
+        {"ppo", {0, 0, 0.15}},
+    };
+    const float logp[4] = {-1, -2, -1.5f, NAN}, reward[2] = {1, 0};
+    const float old[4] = {-1 - 0.223143551f, -2 - 0.262364264f, -1.5f + 0.105360516f, NAN};
+    const int mask[4] = {1, 1, 1, 0};
+    CHECK(METHODS == sizeof rows / sizeof *rows);
+    for (int i = 0; i < METHODS; i++) {
+        RlOptions o = rl_defaults();
+        set_method(&o, rows[i].name);
+        o.sample.max_new_tokens = 10;
+        Learner l = learner_new(NULL, NULL, (Reward){0}, &o);
+        float adv[2] = {0.5f, -0.5f}, d[4];
+        advantages_by_kind(adv, reward, 2, l.advantage);
+        LossArrays a = {logp, old, adv, mask, 2, 2, 0, l.ratio == RATIO_SEQUENCE};
+        policy_loss(d, &l, &a);
+        for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], rows[i].d[t], 2e-6);
+        // a KL term: grpo k3 in the loss, ppo k1 in the reward; only dapo draws again and shortens
+        int grpo = !strcmp(o.algo, "grpo"), ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo");
+        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == ppo && l.estimator == (ppo ? 1 : 3));
+        CHECK((o.resample > 0) == dapo && (o.overlong > 0) == dapo);
+    }
+}
+
 static void nothing_to_average(void) {
     // B or T1 of 0: loss 0, nothing written. Everything masked: loss 0, gradient 0, and no NaN of 0/0.
     const float x[2] = {NAN, NAN}, adv[1] = {1};
@@ -425,7 +467,7 @@ static void gae_keeps_the_penalty_at_its_token(void) {
 static void value_model_learns_what_came_after(void) {
     // The target is V + A, so before the first step the error of each token is A, and the loss of a question
     // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
-    // changes the sum by h |g|^2. The second time (first = 0) advantages, targets and old values stay as they are.
+    // changes the sum by h |g|^2. With first = 0 advantages, targets and old values stay.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--value-clip=0");
     Model* value = &w.setup.value;
@@ -1231,6 +1273,7 @@ int main(void) {
     RUN(gspo_by_hand);
     RUN(cispo_by_hand);
     RUN(value_by_hand);
+    RUN(one_example_through_every_row);
     RUN(the_constant_norm_by_hand);
     RUN(nothing_to_average);
     if (!mkdtemp(folder)) return printf("FAIL test_methods: cannot make a directory\n"), 1;
