@@ -3922,8 +3922,9 @@ static void lay_out_tokens(Experience* e) {
     for (int i = 0; i < 6; i++) *arrays[i] = allocate((size_t)rollouts * T1, sizeof(float));
     for (int i = 0; i < rollouts; i++)
         for (int t = 0; t < e->rollouts[i].length; t++) {
-            e->mask[i * T1 + t] = e->rollouts[i].mask[t];
-            e->logp_old[i * T1 + t] = e->rollouts[i].mask[t] ? e->rollouts[i].logp[t] : 0.0f;
+            size_t at = (size_t)i * T1 + t;
+            e->mask[at] = e->rollouts[i].mask[t];
+            e->logp_old[at] = e->mask[at] ? e->rollouts[i].logp[t] : 0.0f;
         }
 }
 
@@ -3942,7 +3943,7 @@ static Experience collect(const Learner* l, const Questions* q, const int* chose
     for (int i = 0; i < B; i++) slots[i] = i, e.question[i] = chosen[i];
     fill_slots(&e, slots, B, l, q, o->seed + 1, (uint64_t)step * (uint64_t)B);
     for (int again = 1; again <= o->resample; again++) {
-        Rng rng = random_stream(o->seed + 1, (uint64_t)step, (uint64_t)again);
+        Rng rng = random_stream(o->seed + 3, (uint64_t)step, (uint64_t)again);   // no rollout's stream
         int silent = 0;
         for (int i = 0; i < B; i++) if (all_equal(e.reward + (size_t)i * K, K)) slots[silent++] = i;
         if (!silent) break;
@@ -8524,13 +8525,20 @@ static void check_method(const RlOptions* o, const Option* options) {
         fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
                 "nothing to compare with; take 2 or more, or --advantage none",
              o->advantage);
-    if (o->minibatch > o->examples_per_step)
+    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
         fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
              o->examples_per_step);
+    if (o->overlong > o->sample.max_new_tokens)
+        fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
+             o->overlong, o->sample.max_new_tokens);
+    if (o->resample && !of_group)
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
+                "have something to teach as well; take --resample 0",
+             o->advantage);
     if (ratio == RATIO_NONE && (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
         fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
                 "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
-                "--clip-high 0.2, or leave --epochs-per-batch and --minibatch out");
+                "--clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (ratio == RATIO_NONE)
         refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
                     "with --ratio none there is no ratio to clip; take --ratio token");
@@ -8538,6 +8546,10 @@ static void check_method(const RlOptions* o, const Option* options) {
         refuse_idle(options,
                     (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
                     "there is no KL term with --beta 0");
+    if (o->beta > 0.0f && !choose(o->kl_in, kl_in_names, "kl-in") &&
+        !choose(o->kl_estimator, estimator_names, "kl-estimator"))
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); take k2 or k3, or --kl-in reward");
     if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
         refuse_idle(options, (const char* const[]){"kl-per", NULL},
                     "in the loss the KL is averaged as --norm says; it is for --kl-in reward");

@@ -1,6 +1,19 @@
 // Chapters 9 and 10: the methods. Every loss by hand, what must be equal between methods, the KL term,
 // drawing again, the log, and what is refused. Each expectation has its reason above it.
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// fail() ends the process that a test has made: at once, with the text written, and without a search for leaks.
+_Noreturn static void end_here(int status) {
+    fflush(NULL);
+    _exit(status);
+}
+#define exit(status) end_here(status)
 #include "chapters.h"
+#undef exit
 #include "guessing.h"
 
 // ---- the losses by hand
@@ -109,6 +122,48 @@ static void the_constant_norm_by_hand(void) {
     CHECK_NEAR(d[0], 0.01, 1e-8);
     CHECK_NEAR(d[2], 0.05, 1e-8);
     CHECK(d[3] == 0.0f);
+}
+
+static void one_example_through_every_row(void) {
+    // Rewards 1 and 0, two tokens and one; the ratios are 1.25, 1.3 and 0.9; answers have 10 tokens at most.
+    //   advantage   centered +-0.5;  rloo +-1;  none 1, 0;  grpo 0.5 / sqrt(0.5) = +-0.707107;  gae: +-0.5
+    //   average     token 1/3;   sequence 1/4, 1/4, 1/2;   sum 1/2;   constant 1/20
+    // grpo, drgrpo, ppo: 1.25 and 1.3 are above 1.2, silent; 0.9 x 0.707107 / 2, 0.9 x 0.5 / 20 or / 3
+    // dapo: 1.25 is below 1.28: -1.25 x 0.707107 / 3; cispo: 1.3 counts as 1.28: -1.28 x 0.707107 / 3
+    // gspo: exp(mean log) = 1.2748 is above 1.04 and 0.9 below 0.97: nothing is left
+    static const struct {
+        const char* name;
+        double d[3];
+    } rows[] = {
+        {"nanochat", {-0.166667, -0.166667, 0.166667}},
+        {"reinforce", {-0.5, -0.5, 0}},
+        {"rloo", {-0.5, -0.5, 0.5}},
+        {"grpo", {0, 0, 0.318198}},
+        {"drgrpo", {0, 0, 0.0225}},
+        {"dapo", {-0.294628, 0, 0.212132}},
+        {"gspo", {0, 0, 0}},
+        {"cispo", {-0.294628, -0.301699, 0.212132}},
+        {"ppo", {0, 0, 0.15}},
+    };
+    const float logp[4] = {-1, -2, -1.5f, NAN}, reward[2] = {1, 0};
+    const float old[4] = {-1 - 0.223143551f, -2 - 0.262364264f, -1.5f + 0.105360516f, NAN};
+    const int mask[4] = {1, 1, 1, 0};
+    CHECK(METHODS == sizeof rows / sizeof *rows);
+    for (int i = 0; i < METHODS; i++) {
+        RlOptions o = rl_defaults();
+        set_method(&o, rows[i].name);
+        o.sample.max_new_tokens = 10;
+        Learner l = learner_new(NULL, NULL, (Reward){0}, &o);
+        float adv[2] = {0.5f, -0.5f}, d[4];
+        advantages_by_kind(adv, reward, 2, l.advantage);
+        LossArrays a = {logp, old, adv, mask, 2, 2, 0, l.ratio == RATIO_SEQUENCE};
+        policy_loss(d, &l, &a);
+        for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], rows[i].d[t], 2e-6);
+        // a KL term: grpo k3 in the loss, ppo k1 in the reward; only dapo draws again and shortens
+        int grpo = !strcmp(o.algo, "grpo"), ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo");
+        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == ppo && l.estimator == (ppo ? 1 : 3));
+        CHECK((o.resample > 0) == dapo && (o.overlong > 0) == dapo);
+    }
 }
 
 static void nothing_to_average(void) {
@@ -425,7 +480,7 @@ static void gae_keeps_the_penalty_at_its_token(void) {
 static void value_model_learns_what_came_after(void) {
     // The target is V + A, so before the first step the error of each token is A, and the loss of a question
     // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
-    // changes the sum by h |g|^2. The second time (first = 0) advantages, targets and old values stay as they are.
+    // changes the sum by h |g|^2. With first = 0 advantages, targets and old values stay.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--value-clip=0");
     Model* value = &w.setup.value;
@@ -967,8 +1022,7 @@ static Ending ending_of(void (*action)(const char* const*), const char* const* w
         if (!freopen("/dev/null", "w", stdout)) _exit(99);
         set_threads(1);
         action(words);
-        fflush(NULL);
-        _exit(0);
+        end_here(0);
     }
     int status;
     waitpid(child, &status, 0);
@@ -1015,6 +1069,13 @@ static void decisions_are_refused(void) {
     // more than there is
     REFUSED("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
     ACCEPTED("--algo=dapo", "--minibatch=4");
+    ACCEPTED("--algo=dapo", "--examples-per-step=1"); // its own 2 is no wish of anybody
+    REFUSED("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
+    ACCEPTED("--overlong=12");
+    // what is drawn again must have nothing to teach
+    REFUSED("but with --advantage none these have something to teach", "--algo=reinforce", "--resample=1");
+    REFUSED("but with --advantage gae these", "--algo=dapo", "--advantage=gae");
+    ACCEPTED("--algo=rloo", "--resample=1");
     // a second step without a ratio
     REFUSED("with --ratio none each batch", "--epochs-per-batch=2");
     REFUSED("with --ratio none each batch", "--minibatch=2");
@@ -1035,6 +1096,10 @@ static void decisions_are_refused(void) {
             "--kl-per=token");
     ACCEPTED("--beta=0.1", "--kl-in=reward", "--kl-per=token", "--kl-estimator=k1", "--reference=out/sft");
     ACCEPTED("--algo=ppo", "--kl-per=token");
+    // the expected gradient of k1 as a loss is 0: exactly so over the 27 answers in chapter 8
+    REFUSED("--kl-estimator k1 in the loss pulls nowhere", "--algo=grpo", "--kl-estimator=k1");
+    REFUSED("--kl-estimator k1 in the loss pulls nowhere", "--algo=ppo", "--kl-in=loss");
+    ACCEPTED("--algo=grpo", "--kl-estimator=k2");
     // steps and a value model
     REFUSED("--gamma means nothing here: only --advantage gae", "--gamma=0.9");
     REFUSED("--lambda means nothing here", "--algo=grpo", "--lambda=0.9");
@@ -1219,6 +1284,7 @@ int main(void) {
     RUN(gspo_by_hand);
     RUN(cispo_by_hand);
     RUN(value_by_hand);
+    RUN(one_example_through_every_row);
     RUN(the_constant_norm_by_hand);
     RUN(nothing_to_average);
     if (!mkdtemp(folder)) return printf("FAIL test_methods: cannot make a directory\n"), 1;
