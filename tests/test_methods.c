@@ -421,7 +421,11 @@ static void kl_in_the_reward_is_a_sum(void) {
                                    (t == r->length - 1 ? e.reward[i * e.K + k] : 0.0),
                                1e-6);
                 }
-                for (int t = 0; t < e.T1; t++) sum += charged[t];
+                for (int t = 0; t < e.T1; t++) {
+                    size_t at = (size_t)(i * e.K + k) * (size_t)e.T1 + (size_t)t;
+                    sum += charged[t];
+                    if (!e.mask[at]) CHECK(e.advantage[at] == 0.0f);
+                }
                 total[k] = e.reward[i * e.K + k] - 0.5 * k1 / (per_token ? n : 1);
                 CHECK_NEAR(sum, total[k], 1e-5);
                 mean += total[k] / e.K;
