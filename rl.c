@@ -2068,6 +2068,41 @@ static int longest_rollout(const Rollout* rollouts, int K) {
     return longest;
 }
 
+// The different ones among K rollouts: distinct (their number is returned), and place (K), where each rollout
+// stands among them. A policy that knows what it wants writes the same answer again and again, and a model
+// that only reads needs to read it once.
+static int distinct_rollouts(Rollout* distinct, int* place, const Rollout* rollouts, int K) {
+    int count = 0;
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &rollouts[k];
+        size_t bytes = (size_t)r->length * sizeof(int);
+        int i = 0;
+        while (i < count && !(distinct[i].length == r->length && !memcmp(distinct[i].ids, r->ids, bytes) &&
+                              !memcmp(distinct[i].mask, r->mask, bytes)))
+            i++;
+        if (i == count) distinct[count++] = *r;
+        place[k] = i;
+    }
+    return count;
+}
+
+// log-probabilities of a group under a model that only reads, in the (K,T1) layout; see scatter_logp.
+static void read_group(float* logp, int* mask, Model* m, const Tokens* prompt, const Rollout* rollouts, int K,
+                       int T1) {
+    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
+    int *place = allocate((size_t)K, sizeof(int)), *from = allocate((size_t)K + 1, sizeof(int));
+    int count = distinct_rollouts(distinct, place, rollouts, K);
+    Batch b = {0};
+    batch_add_group(&b, prompt, distinct, count);
+    model_forward(m, &b);
+    for (int i = 0; i < count; i++)
+        from[i + 1] = from[i] + count_masked(distinct[i].mask, distinct[i].length);
+    for (int k = 0; k < K; k++)
+        scatter_logp(logp + k * T1, mask + k * T1, m->acts.logp + from[place[k]], &rollouts[k], 1, T1);
+    batch_free(&b);
+    free(distinct), free(place), free(from);
+}
+
 // ---- a rollout, token by token
 
 // A token as it may be printed in a table: text[] holds at least 24 characters.
@@ -3170,7 +3205,8 @@ double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const 
 static double token_value(double* slope, const TokenInput* in) {
     double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
     double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
-    double plain = 0.5 * (value - target) * (value - target), clipped = 0.5 * (held - target) * (held - target);
+    double plain = 0.5 * (value - target) * (value - target),
+           clipped = 0.5 * (held - target) * (held - target);
     *slope = bound > 0.0 && clipped > plain ? 0.0 : value - target;
     return bound > 0.0 && clipped > plain ? clipped : plain;
 }
@@ -3525,6 +3561,10 @@ static void lesson_9(void) {
  * so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE with a
  * baseline, averaged over tokens as in DAPO.
  *
+ * The other methods make each of these choices in their own way, and nothing else. So there is one loop, and
+ * a method is a row of a table further down: `./rl algos` prints it, ./rl train --algo NAME runs a row, and
+ * ./rl compare runs all of them from the same model.
+ *
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
@@ -3622,7 +3662,7 @@ typedef struct {
 //                 grpo      centered, over the standard deviation         cispo     CISPO
 //                 gae       per token, with a value model
 //
-//     norm        token     1 / tokens of the group               KL      beta      its price; 0 = no reference
+//     norm        token     1 / tokens of the group               KL      beta      its price; 0 = none
 //                 sequence  1 / (K * tokens of the answer)                in        the loss, or the reward
 //                 sum       1 / K                                         k1 k2 k3  the estimator, chapter 8
 //                 constant  1 / (K * longest possible answer)
@@ -3686,6 +3726,33 @@ static void set_method(RlOptions* o, const char* name) {
     o->clip_low = m->clip_low, o->clip_high = m->clip_high;
     o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
     o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+}
+
+// The table, as far as its rows differ.
+static void print_methods(void) {
+    printf("%-10s %-9s %-9s %-9s %-10s %-17s %s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL",
+           "minibatch");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        char clip[32] = "-", kl[64] = "-", minibatch[16] = "all";
+        if (strcmp(m->ratio, "none"))
+            snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
+        if (m->beta > 0.0f)
+            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
+        if (m->minibatch) snprintf(minibatch, sizeof minibatch, "%d", m->minibatch);
+        printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
+               minibatch);
+    }
+    printf("\n");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        printf("%-10s %s", m->name, m->paper);
+        if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
+        printf("\n");
+    }
+    printf(
+        "\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\nis nanochat. "
+        "./rl train --algo NAME --help shows all of them with their values.\n");
 }
 
 static RlOptions rl_defaults(void) {
@@ -3810,9 +3877,11 @@ typedef struct {
     int resampled;                   // groups that were drawn again
     int* mask;                       // this and all below: (B,K,T1)
     float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
-    float* token_reward;             // the KL penalty of each token; the last one also has the answer's reward
+    // the KL penalty of each token; the last one also has the answer's reward
+    float* token_reward;
     float *advantage, *value, *target;
-    double kl_ref;                   // mean over the answers of KL(policy || reference) by k3, nats per answer
+    // mean over the answers of KL(policy || reference) by k3, nats per answer
+    double kl_ref;
 } Experience;
 
 static Experience experience_new(int B, int K) {
@@ -3835,27 +3904,36 @@ static void experience_free(Experience* e) {
 }
 
 // A reward model reads the question and the whole answer, and says one number at the last token.
-typedef struct { const Questions* q; const int* index; const Rollout* rollouts; float* score; int K; } ScoreTask;
+typedef struct {
+    const Questions* q;
+    const int* index;
+    const Rollout* rollouts;
+    float* score;
+    int K;
+} ScoreTask;
 
 static void score_group(Model* m, int index, void* context) {
     const ScoreTask* s = context;
     const Tokens* prompt = &s->q->list[s->index[index]].prompt;
     const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
-    int last = prompt->length - 1, longest = longest_rollout(rollouts, s->K);
-    int *ids = allocate((size_t)longest + 1, sizeof(int)),
-        *targets = allocate((size_t)longest + 1, sizeof(int));
+    int last = prompt->length - 1, room = longest_rollout(rollouts, s->K) + 1, K = s->K;
+    int *ids = allocate((size_t)room, sizeof(int)), *targets = allocate((size_t)room, sizeof(int)),
+        *place = allocate((size_t)K, sizeof(int));
+    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
     Batch b = {0};
-    int root = batch_add(&b, prompt->ids, NULL, last, -1);
-    for (int k = 0; k < s->K; k++) {
-        int n = rollouts[k].length;
+    int root = batch_add(&b, prompt->ids, NULL, last, -1),
+        count = distinct_rollouts(distinct, place, rollouts, K);
+    for (int i = 0; i < count; i++) {
+        int n = distinct[i].length;
         ids[0] = prompt->ids[last];
-        memcpy(ids + 1, rollouts[k].ids, (size_t)n * sizeof(int));
-        for (int t = 0; t <= n; t++) targets[t] = t == n ? 0 : -1;   // scored is the last token, whatever follows
+        memcpy(ids + 1, distinct[i].ids, (size_t)n * sizeof(int));
+        // scored is the last token, whatever follows
+        for (int t = 0; t <= n; t++) targets[t] = t == n ? 0 : -1;
         batch_add(&b, ids, targets, n + 1, root);
     }
     model_scalar_forward(m, &b);
-    memcpy(s->score + (size_t)index * s->K, m->acts.scalar, (size_t)s->K * sizeof(float));
-    batch_free(&b), free(ids), free(targets);
+    for (int k = 0; k < K; k++) s->score[(size_t)index * K + k] = m->acts.scalar[place[k]];
+    batch_free(&b), free(ids), free(targets), free(place), free(distinct);
 }
 
 // DAPO's soft punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for
@@ -3960,12 +4038,8 @@ static Experience collect(const Learner* l, const Questions* q, const int* chose
 static void reference_group(Model* m, int index, void* context) {
     Experience* e = context;
     size_t at = (size_t)index * e->K * e->T1;
-    Batch b = {0};
-    batch_add_group(&b, &e->prompts[index], e->rollouts + (size_t)index * e->K, e->K);
-    model_forward(m, &b);
-    scatter_logp(e->logp_ref + at, e->mask + at, m->acts.logp, e->rollouts + (size_t)index * e->K, e->K,
-                 e->T1);
-    batch_free(&b);
+    read_group(e->logp_ref + at, e->mask + at, m, &e->prompts[index], e->rollouts + (size_t)index * e->K,
+               e->K, e->T1);
 }
 
 static void advantages_by_kind(float* adv, const float* reward, int K, int kind) {
@@ -4002,8 +4076,9 @@ static void weigh(Experience* e, const Learner* l) {
                 double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
                 if (l->reference) e->kl_ref += kl_estimate(&slope, log_ratio, 3) / (B * K);
                 if (l->reference && l->kl_in_reward)
-                    e->token_reward[at + t] = (float)(-l->o->beta * kl_estimate(&slope, log_ratio, l->estimator) /
-                                                      (l->kl_per_token ? n : 1));
+                    e->token_reward[at + t] =
+                        (float)(-l->o->beta * kl_estimate(&slope, log_ratio, l->estimator) /
+                                (l->kl_per_token ? n : 1));
                 last = t;
             }
             if (last >= 0) e->token_reward[at + last] += e->reward[i * K + k];
@@ -4062,7 +4137,8 @@ static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
             double ratio = bounded_exp(&slope, log_ratio);
             d->tokens++, d->ratio += ratio;
             d->outside += ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
-            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);   // they came from the old one
+            // they came from the old one
+            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);
         }
     }
 }
@@ -4207,7 +4283,8 @@ static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long s
     weigh(&e, l);
     int B = e.B, part = o->minibatch && o->minibatch < B ? o->minibatch : B, steps = 0;
     Metrics s = summarize(&e);
-    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double)), norm;
+    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double)),
+           norm;
     Drift *drift = allocate((size_t)B, sizeof(Drift)), all = {0};
     for (int epoch = 0; epoch < o->epochs_per_batch; epoch++)
         for (int from = 0; from < B; from += part, steps++) {
@@ -4422,17 +4499,16 @@ typedef struct { const Question* questions; const Rollout* rollouts; double* kl;
 static void kl_group(Model* reference, int index, void* context) {
     const KlTask* task = context;
     const Rollout* r = task->rollouts + (size_t)index * task->K;
-    const float* logp_ref;
+    int K = task->K, T1 = longest_rollout(r, K);
+    float* logp_ref = allocate((size_t)K * T1, sizeof(float));
+    int* mask = allocate((size_t)K * T1, sizeof(int));
     double slope;
-    Batch b = {0};
-    batch_add_group(&b, &task->questions[index].prompt, r, task->K);
-    model_forward(reference, &b);
-    logp_ref = reference->acts.logp;
-    for (int k = 0; k < task->K; k++)
+    read_group(logp_ref, mask, reference, &task->questions[index].prompt, r, K, T1);
+    for (int k = 0; k < K; k++)
         for (int t = 0; t < r[k].length; t++)
             if (r[k].mask[t])
-                task->kl[index] += kl_estimate(&slope, (double)r[k].logp[t] - *logp_ref++, 3);
-    batch_free(&b);
+                task->kl[index] += kl_estimate(&slope, (double)r[k].logp[t] - logp_ref[k * T1 + t], 3);
+    free(logp_ref), free(mask);
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
@@ -5036,8 +5112,8 @@ static const Judge* find_judge(const char* name) {
     fail(2, "there is no judge '%s'; choose verifier, demos, mixed, longer or shorter", name);
 }
 
-// K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free() frees
-// all.
+// K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free()
+// frees all.
 static Rollout* sample_answers(Model* m, const Questions* q, int K, SampleOptions sample, uint64_t seed) {
     Rollout* all = allocate((size_t)q->count * (size_t)K, sizeof(Rollout));
     int together = max_int(1, EVAL_ROWS / K);
@@ -5497,7 +5573,7 @@ static const Miniature miniatures[] = {
     {"r1", "base model", "base", "./train_gpt --data @/base.jsonl --steps 800 --out @/base"},
     {"r1", "(64 demonstrations with ####)", NULL, "grep -m 64 '####' data/demos.jsonl > @/cold.jsonl"},
     {"r1", "1 cold start (SFT)", "cold",
-     "./train_gpt --data @/cold.jsonl --model @/base --steps 20 --lr 0.001 --out @/cold"},
+     "./train_gpt --data @/cold.jsonl --model @/base --steps 60 --lr 0.001 --out @/cold"},
     {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
     {"r1", "3 rejection sampling + SFT", "sft",
      "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
@@ -5505,7 +5581,8 @@ static const Miniature miniatures[] = {
     {"r1", "4 mixed RL", "mixed",
      "./rl train --algo grpo --reward gsm8k+model:@/reward --model-tag @/sft --out @/mixed"},
     {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
-    {"r1-zero", "base that never saw ####", "never", "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
+    {"r1-zero", "base that never saw ####", "never",
+     "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
     {"r1-zero", "RL on it", "never-rl", "./rl train --algo grpo --model-tag @/never --out @/never-rl"},
     {"r1-zero", "(and 12 with ####)", NULL,
      "(cat @/never.jsonl; grep -m 12 '####' data/demos.jsonl) > @/rarely.jsonl"},
@@ -5529,6 +5606,12 @@ static void lesson_12(void) {
            "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
     printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR",
            o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
+    printf("\nThe recipes in miniature, each stage one command: ./rl recipe NAME\n");
+    for (int i = 0; i < MINIATURES; i++) {
+        const Miniature* m = &miniatures[i];
+        if (!i || strcmp(m->recipe, m[-1].recipe)) printf("\n  %s\n", m->recipe);
+        printf("    %s\n", m->stage);
+    }
     printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto "
            "reinforcement learning against a verifier.\n");
 }
@@ -8297,7 +8380,8 @@ enum { RL_OPTIONS = 64 };
 static int sampling_options(Option* t, RlOptions* o) {
     Option table[] = {
         {"model-tag", OPTION_TEXT, &o->model, 0, 0, "model to start from: a directory, or out/TAG", 1, 0},
-        {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (the number after ####) or boxed", 1, 0},
+        {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (after ####), boxed; train: model:DIR, sums (+)", 1,
+         0},
         {"num-samples", OPTION_INT, &o->num_samples, 1, 4096, "rollouts per question (nanochat: 16)", 1, 0},
         {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)",
          1, 0},
@@ -8520,10 +8604,12 @@ static void refuse_idle(const Option* options, const char* const* names, const c
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
     int advantage = choose(o->advantage, advantage_names, "advantage"),
-        ratio = choose(o->ratio, ratio_names, "ratio"), of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
+        ratio = choose(o->ratio, ratio_names, "ratio"),
+        of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
     if (of_group && o->num_samples < 2)
-        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
-                "nothing to compare with; take 2 or more, or --advantage none",
+        fail(2,
+             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
+             "nothing to compare with; take 2 or more, or --advantage none",
              o->advantage);
     if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
         fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
@@ -8532,13 +8618,17 @@ static void check_method(const RlOptions* o, const Option* options) {
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !of_group)
-        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
-                "have something to teach as well; take --resample 0",
+        fail(2,
+             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
+             "have something to teach as well; take --resample 0",
              o->advantage);
-    if (ratio == RATIO_NONE && (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
-                "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
-                "--clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
+    if (ratio == RATIO_NONE &&
+        (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
+        fail(
+            2,
+            "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
+            "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
+            "--clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (ratio == RATIO_NONE)
         refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
                     "with --ratio none there is no ratio to clip; take --ratio token");
@@ -8554,9 +8644,10 @@ static void check_method(const RlOptions* o, const Option* options) {
         refuse_idle(options, (const char* const[]){"kl-per", NULL},
                     "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     if (advantage != ADVANTAGE_GAE)
-        refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
-                    "only --advantage gae has steps to discount and a value model; an answer that is rewarded "
-                    "as a whole has one advantage (chapter 4)");
+        refuse_idle(
+            options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
+            "only --advantage gae has steps to discount and a value model; an answer that is rewarded "
+            "as a whole has one advantage (chapter 4)");
     choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
     choose(o->kl_per, kl_per_names, "kl-per");
 }
@@ -8583,14 +8674,15 @@ static const Column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static int is_drifting(const RlOptions* o) {
-    return o->beta > 0.0f || o->reference || o->epochs_per_batch > 1 || o->overlong || strstr(o->reward, "model:") ||
-           (o->minibatch && o->minibatch < o->examples_per_step);
+    return o->beta > 0.0f || o->reference || o->epochs_per_batch > 1 || o->overlong ||
+           strstr(o->reward, "model:") || (o->minibatch && o->minibatch < o->examples_per_step);
 }
 
 static void print_metrics_head(int drifting, int with_eval) {
     printf("%6s", "update");
     for (int i = 0; i < COLUMNS; i++)
-        if (columns[i].when != (drifting ? PLAIN : DRIFTING)) printf("%*s", columns[i].width, columns[i].name);
+        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
+            printf("%*s", columns[i].width, columns[i].name);
     printf("%s\n", with_eval ? "   test" : "");
 }
 
@@ -8696,22 +8788,7 @@ static int command_algos(int argc, char** argv) {
                        "./rl algos", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
-    printf("%-10s %-9s %-9s %-9s %-11s %-16s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL");
-    for (int i = 0; i < METHODS; i++) {
-        const Method* m = &methods[i];
-        char clip[32] = "-", kl[64] = "-";
-        if (strcmp(m->ratio, "none")) snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
-        if (m->beta > 0.0f)
-            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
-        printf("%-10s %-9s %-9s %-9s %-11s %-16s", m->name, m->advantage, m->ratio, m->norm, clip, kl);
-        if (m->minibatch) printf(" minibatch %d", m->minibatch);
-        printf("\n");
-        if (m->resample) printf("%-51s resample %d, overlong %d\n", "", m->resample, m->overlong);
-    }
-    printf("\n");
-    for (int i = 0; i < METHODS; i++) printf("%-10s %s\n", methods[i].name, methods[i].paper);
-    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\nis nanochat. "
-           "./rl train --algo NAME --help shows all of them with their values.\n");
+    print_methods();
     return 0;
 }
 
@@ -10648,7 +10725,8 @@ static int run_logged(const char* line, const char* log) {
     fflush(stdout);
     FILE* file = fopen(log, "w");
     int screen = dup(1);
-    if (!file || screen < 0 || dup2(fileno(file), 1) < 0) fail(1, "cannot write %s: %s", log, strerror(errno));
+    if (!file || screen < 0 || dup2(fileno(file), 1) < 0)
+        fail(1, "cannot write %s: %s", log, strerror(errno));
     status = run_words(count, words);
     if (status < 0) status = system(line) ? 1 : 0;
     fflush(stdout);
@@ -10675,7 +10753,8 @@ static double run_stage(const char* out, int number, const char* format) {
     char line[PATH_SIZE], log[PATH_SIZE], name[32];
     size_t used = 0;
     for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++)
-        used += (size_t)snprintf(line + used, sizeof line - used, *s == '@' ? "%s" : "%.1s", *s == '@' ? out : s);
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, *s == '@' ? "%s" : "%.1s", *s == '@' ? out : s);
     snprintf(name, sizeof name, "stage-%d.log", number);
     join_path(log, out, name);
     print_command(line);
@@ -10689,8 +10768,8 @@ static double run_stage(const char* out, int number, const char* format) {
 // A path as run_stage() can put it into a line.
 static const char* plain_path(const char* path, const char* option) {
     if (!*path || path[strcspn(path, " @\t\n'\"\\$`&|;<>()*?")])
-        fail(2, "--%s '%s': the stages are command lines, so the name of a directory must be plain here", option,
-             path);
+        fail(2, "--%s '%s': the stages are command lines, so the name of a directory must be plain here",
+             option, path);
     return path;
 }
 
@@ -10785,7 +10864,8 @@ static SeriesRow measure_folder(Series* s, const char* name, const char* folder)
 // When a run reached the goal, from its log: the seconds are those of the updates, without the evaluations.
 static void find_goal(SeriesRow* row, const char* folder) {
     int rows;
-    double *test = read_column(folder, "test", &rows), *seconds = read_column(folder, "seconds", &rows), sum = 0.0;
+    double *test = read_column(folder, "test", &rows), *seconds = read_column(folder, "seconds", &rows),
+           sum = 0.0;
     for (int i = 0; i < rows; i++) {
         sum += seconds[i];
         if (isnan(row->updates) && test[i] >= GOAL) row->updates = i + 1, row->seconds = sum;
@@ -10824,12 +10904,14 @@ static void append_series_row(Text* csv, const SeriesRow* row) {
     const Evaluation* e = &row->e;
     int last = e->samples - 1;
     if (!csv->length)
-        text_printf(csv, "name,pass_at_1,pass_at_1_low,pass_at_1_high,k,pass_at_k,pass_at_k_low,pass_at_k_high,"
-                         "kl_reference,entropy,mean_length,tool_rate,format_rate,updates_to_goal,"
-                         "seconds_to_goal,seconds_per_update\n");
-    text_printf(csv, "%s,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", row->name,
-                e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last], e->high[last], e->kl,
-                e->entropy, e->length, e->tool_rate, e->format_rate, row->updates, row->seconds, row->each);
+        text_printf(csv,
+                    "name,pass_at_1,pass_at_1_low,pass_at_1_high,k,pass_at_k,pass_at_k_low,pass_at_k_high,"
+                    "kl_reference,entropy,mean_length,tool_rate,format_rate,updates_to_goal,"
+                    "seconds_to_goal,seconds_per_update\n");
+    text_printf(csv, "%s,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n",
+                row->name, e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last],
+                e->high[last], e->kl, e->entropy, e->length, e->tool_rate, e->format_rate, row->updates,
+                row->seconds, row->each);
 }
 
 // The majority of all samples, as a row: no training, and num-samples times the cost of an answer.
@@ -10902,8 +10984,19 @@ static int command_compare(int argc, char** argv) {
 }
 
 // ---- ./rl overoptimize: a judge that can be fooled (D3 section 5)
+//
+// A reward model is a stand-in: it learned from pairs what people like, near the answers that it has seen.
+// The judge here learned from people with a weakness, who like right answers and take 20 tokens more for as
+// good as being right. A policy trained to please it first gets better, because being right does please it;
+// then it finds what pleases it more, the share of right answers falls, and the judge's score goes on rising.
+// (Gao et al. 2022 measure the same with language models as judges.) The KL penalty keeps the policy where
+// the judge's pairs came from, and where its score still means something. A verifier cannot be pleased in
+// another way than by being right, so with it there is nothing to prevent: nanochat and D2 need no KL term.
+//
+// One run charges the mean of the token penalties instead of their sum, as D3's code prints it: for an answer
+// of 45 tokens the same beta is then 45 times cheaper, and holds nothing.
 
-enum { CURVES = 5, CURVE_POINTS = 4096 };
+enum { CURVES = 6, CURVE_POINTS = 4096 };
 
 typedef struct {
     char name[32], folder[PATH_SIZE];
@@ -10937,12 +11030,12 @@ static int highest(const double* x, int n) {
 }
 
 static void print_curves(const Curve* c, int count) {
-    printf("\n%-16s  %-17s  %-33s  %s\n", "", "judge's score", "right answers", "KL, nats");
-    printf("%-16s  %7s %9s  %7s %7s %8s %8s  %8s\n", "reward", "first", "last", "first", "best", "(update)",
+    printf("\n%-20s  %-15s  %-32s %s\n", "", "score, average", "right answers", "KL, nats");
+    printf("%-20s  %7s %7s  %7s %7s %8s %7s %9s\n", "reward", "first", "last", "first", "best", "(update)",
            "last", "last");
     for (int i = 0; i < count; i++) {
         int last = c[i].rows - 1, best = highest(c[i].right, c[i].rows);
-        printf("%-16s  %7.3f %9.3f  %7.3f %7.3f %8d %8.3f  %8.2f\n", c[i].name, c[i].reward[0],
+        printf("%-20s  %7.3f %7.3f  %7.3f %7.3f %8d %7.3f %9.2f\n", c[i].name, c[i].reward[0],
                c[i].reward[last], c[i].right[0], c[i].right[best], best + 1, c[i].right[last], c[i].kl[last]);
     }
 }
@@ -10960,7 +11053,8 @@ static void plot_curve(const Curve* c) {
 }
 
 static int command_overoptimize(int argc, char** argv) {
-    static const double betas[] = {0.0, 0.1, 0.3, 1.0};
+    // the last is the verifier, the one before charges the mean per token
+    static const double betas[CURVES] = {0.0, 0.1, 0.3, 1.0, 0.3, 0.0};
     Series s = {.rl = rl_defaults(), .out = "out/overoptimize"};
     const char* judge = "wordy";
     Curve curve[CURVES];
@@ -10981,34 +11075,38 @@ static int command_overoptimize(int argc, char** argv) {
     series_begin(&s, 1);
     printf("The judge is a reward model. Its pairs: %s.\n\n", j->what);
     double started = seconds_now();
-    snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge", judge,
-             s.rl.model, (unsigned long long)s.rl.seed);
+    snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge",
+             judge, s.rl.model, (unsigned long long)s.rl.seed);
     run_stage(s.out, ++s.stage, line);
     for (int i = 0; i < CURVES; i++) {
         Curve* c = &curve[i];
-        int verifier = i == CURVES - 1;
-        char name[32], penalty[64] = "";
-        c->beta = verifier ? 0.0 : betas[i];
-        if (verifier) snprintf(c->name, sizeof c->name, "verifier"), snprintf(name, sizeof name, "verifier");
-        else snprintf(c->name, sizeof c->name, "judge, beta %g", c->beta),
-             snprintf(name, sizeof name, "beta-%g", c->beta);
+        int verifier = i == CURVES - 1, mean = i == CURVES - 2;
+        char folder[40], penalty[80] = "";
+        c->beta = betas[i];
+        if (verifier) snprintf(c->name, sizeof c->name, "verifier");
+        else snprintf(c->name, sizeof c->name, "judge, beta %g%s", c->beta, mean ? " mean" : "");
+        snprintf(folder, sizeof folder, verifier ? "verifier" : "beta-%g%s", c->beta, mean ? "-mean" : "");
         if (c->beta > 0.0)
-            snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 ", (float)c->beta);
-        snprintf(line, sizeof line,
-                 "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d --eval-every "
-                 "0 --out @/%s",
-                 verifier ? "gsm8k" : "model:@/judge", penalty, s.rl.model, s.rl.model, (unsigned long long)s.rl.seed, steps, name);
+            snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 %s", c->beta,
+                     mean ? "--kl-per token " : "");
+        snprintf(
+            line, sizeof line,
+            "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d --eval-every "
+            "0 --out @/%s",
+            verifier ? "gsm8k" : "model:@/judge", penalty, s.rl.model, s.rl.model,
+            (unsigned long long)s.rl.seed, steps, folder);
         run_stage(s.out, ++s.stage, line);
-        join_path(c->folder, s.out, name);
+        join_path(c->folder, s.out, folder);
         read_curve(c);
     }
     print_curves(curve, CURVES);
     plot_curve(&curve[0]), plot_curve(&curve[2]);
-    text_printf(&csv, "reward,beta,update,score,right,kl_reference\n");
+    text_printf(&csv, "reward,beta,mean_per_token,update,score,right,kl_reference\n");
     for (int i = 0; i < CURVES; i++)
         for (int t = 0; t < curve[i].rows; t++)
-            text_printf(&csv, "%s,%g,%d,%.6g,%.6g,%.6g\n", i == CURVES - 1 ? "verifier" : "judge", curve[i].beta,
-                        t + 1, curve[i].reward[t], curve[i].right[t], curve[i].kl[t]);
+            text_printf(&csv, "%s,%g,%d,%d,%.6g,%.6g,%.6g\n", i == CURVES - 1 ? "verifier" : "judge",
+                        curve[i].beta, i == CURVES - 2, t + 1, curve[i].reward[t], curve[i].right[t],
+                        curve[i].kl[t]);
     write_file(s.out, "overoptimize.csv", &csv);
     printf("\nMeans over 5 updates, of the %d answers sampled for each. %.0f s in all.\nwrote "
            "%s/overoptimize.csv\n",
@@ -11049,7 +11147,8 @@ static int command_recipe(int argc, char** argv) {
     if (asked_for_help(argc, argv, "recipe - the stages of a recipe in miniature, one command each",
                        "./rl recipe instructgpt|tulu3|r1|r1-zero [--option=value ...]", options))
         return 0;
-    if (!parse_options(options, argc, argv, &name, 1)) fail(2, "a recipe is missing; choose one of %s", names.data);
+    if (!parse_options(options, argc, argv, &name, 1))
+        fail(2, "a recipe is missing; choose one of %s", names.data);
     for (int i = 0; i < MINIATURES && count < MOST; i++)
         if (!strcmp(miniatures[i].recipe, name)) stage[count++] = &miniatures[i];
     if (!count) fail(2, "there is no recipe '%s'; choose one of %s", name, names.data);
@@ -11067,11 +11166,13 @@ static int command_recipe(int argc, char** argv) {
         append_series_row(&csv, &row[i]);
     }
     snprintf(folder, sizeof folder, "pass@%d", s.rl.num_samples);
-    printf("\n%-30s %6s  %6s %11s %7.7s %6s %6s\n", "stage", "s", "pass@1", "95% interv.", folder, "tool", "format");
-    for (int i = 0; i < count; i++) print_recipe_row(stage[i]->stage, seconds[i], stage[i]->model ? &row[i] : NULL);
+    printf("\n%-30s %6s  %6s %11s %7.7s %6s %6s\n", "stage", "s", "pass@1", "95% interv.", folder, "tool",
+           "format");
+    for (int i = 0; i < count; i++)
+        print_recipe_row(stage[i]->stage, seconds[i], stage[i]->model ? &row[i] : NULL);
     printf("\n%d held-out questions x %d answers after each stage. %.0f s in all, %.0f MB, seed %llu.\n",
-           min_int(s.rl.eval_examples, s.test.count), s.rl.num_samples, seconds_now() - started, peak_memory_mb(),
-           (unsigned long long)s.rl.seed);
+           min_int(s.rl.eval_examples, s.test.count), s.rl.num_samples, seconds_now() - started,
+           peak_memory_mb(), (unsigned long long)s.rl.seed);
     write_file(s.out, "recipe.csv", &csv);
     printf("wrote %s/recipe.csv\n", s.out);
     for (int i = 0; i < count; i++) if (stage[i]->model) evaluation_free(&row[i].e);

@@ -183,6 +183,30 @@ static void check_nothing_is_learned(Model* m, const Tokens* prompt, Rollout* r,
     experience_free(&e);
 }
 
+static void copies_are_read_once(void) {
+    // Rollouts 0, 2 and 4 are the same, 1 and 3 are others, and 5 has the text of 0 with a token that was
+    // forced, not sampled. So four of the six are different, at places 0 1 0 2 0 3; and each of the six has the
+    // log-probabilities that it has when it is read alone.
+    enum { K = 6, NEW = 5 };
+    static const int place_by_hand[K] = {0, 1, 0, 2, 0, 3};
+    Model m = tiny_model(3);
+    Tokens prompt = {0};
+    Rollout *r = some_rollouts(&m, &prompt, K, NEW), distinct[K], all[K];
+    for (int k = 0; k < K; k++) all[k] = r[k == 2 || k == 4 ? 0 : k];
+    CHECK(all[0].length == NEW && all[5].length == NEW);
+    memcpy(all[5].ids, all[0].ids, NEW * sizeof(int));
+    all[5].mask[1] = 0;
+    int place[K], mask[K * NEW], T1 = longest_rollout(all, K);
+    float logp[K * NEW], alone[NEW];
+    CHECK(distinct_rollouts(distinct, place, all, K) == 4 && !memcmp(place, place_by_hand, sizeof place));
+    read_group(logp, mask, &m, &prompt, all, K, T1);
+    for (int k = 0; k < K; k++) {
+        score_rollout(alone, &m, &prompt, &all[k]);
+        for (int t = 0; t < all[k].length; t++) CHECK(logp[k * T1 + t] == alone[t] && mask[k * T1 + t] == all[k].mask[t]);
+    }
+    rollouts_free(r, K), tokens_free(&prompt), model_free(&m);
+}
+
 static void equal_rewards_contribute_nothing(void) {
     // A group of equal rewards: the gradient stays exactly 0, and so do the weights without weight decay.
     enum { K = 3 };
@@ -493,6 +517,7 @@ int main(void) {
     RUN(script_with_tool);
     RUN(group_gradient_is_the_formula);
     RUN(group_with_the_tool_is_the_whole_text);
+    RUN(copies_are_read_once);
     RUN(equal_rewards_contribute_nothing);
     RUN(forced_tokens_have_no_gradient);
     RUN(judged_by_the_books);

@@ -142,9 +142,13 @@ static void bench_methods(void) {
     enum { B = 16, K = 16 };
     static RlOptions o[METHODS];
     Learner l[METHODS];
-    Config c = train_defaults().config;
-    Model m = model_new(c), reference = model_new(c);
-    model_init(&m, 1), model_init(&reference, 2);
+    static const char start[] = "out/run/sft";    // `make run` leaves it
+    int trained = file_exists("out/run/sft/config.json");
+    Model m = trained ? load_fitting_model(start) : model_new(train_defaults().config);
+    if (!trained) model_init(&m, 1);
+    Config c = m.config;
+    Model reference = model_new(c);
+    memcpy(reference.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
     reference.frozen = 1;
     Model value = scalar_model_on(&m);
     Optimizer optimizer = optimizer_new(&c), value_optimizer = optimizer_new(&value.config);
@@ -168,7 +172,11 @@ static void bench_methods(void) {
             double took = experience_update(&l[i], &e);
             if (r >= 0) seconds[i][r] = took, ratio[i][r] = took / seconds[0][r];
         }
-    printf("training part of one update, %d x %d rollouts of 48 tokens, %d threads\n\n", B, K, thread_count());
+    Rollout distinct[K];
+    int place[K], different = 0;
+    for (int i = 0; i < B; i++) different += distinct_rollouts(distinct, place, e.rollouts + i * K, K);
+    printf("training part of one update, %d x %d rollouts, %d of them different, of %s, %d threads\n\n", B, K, different,
+           trained ? start : "an untrained model (after `make run`: out/run/sft)", thread_count());
     printf("  %-10s %9s %11s %7s   %s\n", "method", "seconds", "x nanochat", "asked", "beyond the policy's own passes");
     for (int i = 0; i < METHODS; i++)
         printf("  %-10s %9.3f %11.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], ROUNDS),
