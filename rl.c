@@ -29,7 +29,9 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
     RLVR  RL with verifiable rewards: a program checks  RLOO   REINFORCE, leave one out
     MDP   Markov decision process                       DAPO   a later form of GRPO
     GAE   generalized advantage estimation              DPO    direct preference optimization
-    KL    Kullback-Leibler divergence                   GSM8K  8,500 word problems; MATH: 12,500 harder ones
+    KL    Kullback-Leibler divergence                   GSPO   group sequence policy optimization
+    GSM8K 8,500 word problems; MATH: 12,500 harder ones CISPO  clipped IS-weight policy optimization (IS:
+                                                               importance sampling, the ratio of policies)
 */
 #define TRAIN_GPT_NO_MAIN
 #include "train_gpt.c"
@@ -2635,13 +2637,14 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
 //
 // The third is the gradient of the objective. The second gives a token of a long answer less weight than a
 // token of a short one. The first weighs all tokens of a batch alike, and less the more of them there are.
+// (Dr. GRPO's norm, in chapter 10, is the third divided by a constant.)
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
 
 typedef struct {                  // what a loss may look at for one token
     double logp;                  // log-probability under the policy, in nats
     double log_ratio;             // minus that of the policy that sampled, or of the reference
     double advantage;             // of the token's sequence, or its own
-    double clip_low, clip_high;   // losses with a ratio only
+    double clip_low, clip_high;   // losses with a ratio; the value loss has its bound in clip_high
     int estimator;                // loss_kl only
 } TokenInput;
 
@@ -3086,9 +3089,9 @@ static void lesson_8(void) {
  *            stop: held constant. Clipping silences exactly the tokens that change most, often the rare
  *            words at which an answer turns. CISPO bounds their weight and lets them speak.
  *
- * The value model (PPO) foretells the reward at every token, so that GAE of chapter 7 can tell which token
- * the reward surprised. It learns by squared error from what came after:
- *     L = 1/2 (V - (A + V_old))^2                                              d/dV = V - target
+ * The value model (PPO) foretells the reward at every token, so that GAE (chapters 2 and 7) can tell at which
+ * token things went better or worse than expected. It learns by squared error from what came after:
+ *     L = 1/2 (V - target)^2,  target = A + V_old                              d/dV = V - target
  *
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
@@ -3201,7 +3204,8 @@ double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const 
     return average_tokens(dlogp, token_cispo, in, &a, norm);
 }
 
-// The value is "logp", the older value "logp_other", the target "advantage".
+// Averaged like the losses of the policy, so it comes in their words: the value is "logp", the older value
+// "logp_other", the target "advantage", the bound "clip_high".
 static double token_value(double* slope, const TokenInput* in) {
     double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
     double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
@@ -3556,10 +3560,10 @@ static void lesson_9(void) {
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
- * What is left out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered, so
- * there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled it,
- * so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE with a
- * baseline, averaged over tokens as in DAPO.
+ * What it leaves out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered,
+ * so there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled
+ * it, so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE
+ * with a baseline, averaged over tokens as in DAPO.
  *
  * The other methods make each of these choices in their own way, and nothing else. So there is one loop, and
  * a method is a row of a table further down: `./rl algos` prints it, ./rl train --algo NAME runs a row, and
@@ -3568,8 +3572,8 @@ static void lesson_9(void) {
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
- * A group whose rewards are all equal has advantages of exactly 0 and therefore a gradient of exactly 0. It
- * is not even computed.
+ * A group whose rewards are all equal has, with a baseline from the group, advantages of exactly 0 and
+ * therefore a gradient of exactly 0 (but for a KL term in the loss). It is not even computed.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
  * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
@@ -3669,11 +3673,16 @@ typedef struct {
 //
 //     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
 //                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work.
+//                 The value's clip has work from the second epoch on only: see value_backward().
 //     resample    how often a group without signal is replaced by another question (DAPO)
 //     overlong    in the last so many tokens before the limit the reward falls by up to 1 (DAPO)
 //
 // So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
 // token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do).
+//
+// Two rows differ from their papers: RLOO's KL penalty is left out, and GSPO's bounds, 3e-4 and 4e-4 in the
+// paper, are a hundred times wider. Its log-ratio is a mean over the answer, which is the calmer the longer
+// the answer is, and ours are short. CISPO's lower bound, 1 - 1 = 0, is no bound.
 
 typedef struct {
     const char *name, *paper;
@@ -3797,7 +3806,7 @@ typedef struct {
 } Reward;
 
 typedef struct {
-    Model *policy, *value, *reference;         // value: PPO only; reference: frozen; each may be NULL
+    Model *policy, *value, *reference;         // value: GAE only, else NULL; reference: frozen, NULL = no KL
     Optimizer *optimizer, *value_optimizer;
     Reward reward;
     const RlOptions* o;
@@ -3968,7 +3977,8 @@ static void reward_rollouts(float* reward, Group* group, const Reward* r, const 
     free(score);
 }
 
-// Steps 2 and 3 for the questions in n of the B slots. What stood in these slots before is thrown away.
+// Steps 2 and 3 for the questions in n of the B slots. What stood in these slots before is thrown away. seed
+// and first are generate()'s: the random numbers of question i of the n come from number first + i.
 static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
                        uint64_t seed, uint64_t first) {
     int K = e->K;
@@ -4094,7 +4104,8 @@ static void weigh(Experience* e, const Learner* l) {
 
 // ---- steps 5 and 6
 
-// How far the policy has moved from the one that sampled, over the tokens of the updates so far.
+// How far the policy has moved from the one that sampled: sums over the tokens trained on so far, of the
+// ratio, of the ratios outside the clip's bounds (how many), and of KL(old || policy) by k3.
 typedef struct { double tokens, ratio, outside, kl; } Drift;
 
 typedef struct {
@@ -4137,8 +4148,7 @@ static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
             double ratio = bounded_exp(&slope, log_ratio);
             d->tokens++, d->ratio += ratio;
             d->outside += ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
-            // they came from the old one
-            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);
+            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);   // the old one sampled
         }
     }
 }
@@ -4191,7 +4201,10 @@ static void gae_of_sampled(float* advantage, const float* token_reward, const fl
 }
 
 // PPO's other half: the value of every state in which a token was sampled. The first time, these values also
-// give the advantages; then the value model learns from what came after.
+// give the advantages; then the value model learns from what came after. (So the advantages of a second
+// minibatch come from a value model that has learned from the first. Usually all values are computed before
+// the first step; here one pass through the value model serves both purposes.) V_old is the value of the
+// first time: V itself until a second epoch, so only from then on can the clip of the value loss bind.
 static void value_backward(Model* m, int index, void* context) {
     const UpdateTask* u = context;
     const RlOptions* o = u->l->o;
@@ -4224,9 +4237,9 @@ static void value_backward(Model* m, int index, void* context) {
 typedef struct {
     double reward, right, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
     double kl_ref, kl_old, ratio, clip_fraction, value_loss;
-    double silent, resampled;       // groups without signal; groups drawn again
+    double silent, resampled;       // groups whose rewards are all equal; groups drawn again
     double test;                    // held-out pass@1 after this update; NaN = not looked at
-    long tokens;                    // tokens that went through the model: sampled and trained on
+    long tokens;                    // of the rollouts, forced ones too; prompts and replaced groups not
 } Metrics;
 
 #define METRICS_HEADER                                                                                       \
@@ -4485,8 +4498,8 @@ static void evaluation_add(Evaluation* e, int n, int right) {
 }
 
 // Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made: so many independent tries is pass@k worth. For pass@1 they are many, and the shares show their own
-// variance.
+// be made, so pass@k is worth so many independent tries. (The k of the loop is one less.) For pass@1 they are
+// many, and the shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
     for (int k = 0; k < e->samples; k++)
         e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
@@ -5084,10 +5097,11 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 //     score = a reward + b length                                 length in tokens of the answer
 //
-// a = 1, b = 0 is the verifier of chapter 5. A judge that likes long answers (b = 1) is a bad one, on
-// purpose: D3 section 5 is about what happens to a policy that is trained to please it. A demonstration, the
-// answer that stands in the data file, may compete too. A judgement can be turned around by chance (noise):
-// people agree with each other in three of four cases (Ouyang et al. 2022: 73%).
+// a = 1, b = 0 is the verifier of chapter 5. A judge that looks at the length, alone (a = 0, b = 1) or also
+// (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is trained
+// to please it. A demonstration, the answer that stands in the data file, may compete too. A judgement can be
+// turned around by chance (noise): people agree with each other in three of four cases (Ouyang et al. 2022:
+// 73%).
 //
 // Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
 // missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
@@ -5184,9 +5198,9 @@ typedef struct {
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`: at most per_question of all (winner, loser), chosen at random.
-// rollouts (K) of the question. Of answers with the same text only the last one counts, so
-// that a demonstration stays when it was sampled too.
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
+// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
+// stays when it was sampled too.
 static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
                         const PairRules* rules) {
     const Judge* judge = rules->judge;
@@ -8547,8 +8561,8 @@ static Model load_reward_model(const char* path, int context) {
     return m;
 }
 
-// The models that a run needs, as its options say. (The learner points into this struct: it stays where it
-// is.)
+// The models that a run needs, as its options say. The learner points into this struct, which so must stay
+// where it is.
 typedef struct {
     Model policy, value, reference, judge;
     Optimizer optimizer, value_optimizer;
@@ -8952,7 +8966,7 @@ static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand*
     }
 }
 
-// the questions of pairs, as problems without an answer; only .list is to be freed
+// The questions of pairs, as problems without an answer; only .list is to be freed.
 static Problems questions_of(const Pairs* p) {
     Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
     for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;

@@ -576,8 +576,8 @@ typedef struct {
     int tied;            // 1 = the unembedding is the embedding
     float rope_theta;    // wavelengths of the rotary positions run from 2 pi to 2 pi theta
     float norm_eps;
-    int scalar;          // 1 = one number per token instead of V logits (a reward or value model); tied is
-                         // kept as it is and plays no part
+    int scalar;          // 1 = one number per token instead of V logits: a reward or value model
+                         // (tied then plays no part)
 } Config;
 
 static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c->head_dim; }
@@ -1054,8 +1054,8 @@ static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
     else if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
 }
 
-// What the forward pass leaves for the backward pass, for up to `capacity` tokens. A frozen model has one
-// layer's arrays only, and each layer uses them again: what is overwritten at once stays in the cache.
+// What the forward pass leaves for the backward pass, for up to `capacity` tokens. A frozen model needs no
+// backward pass: it has the arrays of one layer, and all layers use these, which stay in the cache.
 typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
@@ -1072,7 +1072,7 @@ enum { WORKERS = 16 };
 
 typedef struct {
     Config config;
-    int frozen;                    // 1 = never learns: there is a forward pass only
+    int frozen;                    // 1 = only reads, never learns; to be set before the first forward pass
     Weights weights, grads;        // grads are allocated by the first backward pass
     Activations acts;
     float *cosine, *sine;          // (context, D/2) the rotary angles
@@ -1144,14 +1144,13 @@ static void model_init(Model* m, uint64_t seed) {
     free(list);
 }
 
-// Lays the arrays of Activations out in one block; with memory == NULL it only counts.
-// L = layers whose arrays are kept
+// Lays the arrays of Activations out in one block, for n tokens and L layers whose arrays are kept; with
+// memory == NULL it only counts.
 static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
     size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width,
            Q = (size_t)qkv_width(c);
     size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
-    struct { float** array; size_t size;
-    } plan[] = {
+    struct { float** array; size_t size; } plan[] = {
         {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},   {&a->qkv, L * n * Q},
         {&a->rot, L * n * Q},     {&a->att, L * n * HD}, {&a->lse, L * n * H},
         {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
