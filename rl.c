@@ -2042,8 +2042,8 @@ static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollo
     int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
-        int *ids = allocate((size_t)r->length, sizeof(int)),
-            *targets = allocate((size_t)r->length, sizeof(int));
+        size_t room = (size_t)r->length;
+        int *ids = allocate(room, sizeof(int)), *targets = allocate(room, sizeof(int));
         for (int t = 0; t < r->length; t++) {
             ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
             targets[t] = r->mask[t] ? r->ids[t] : -1;
@@ -3179,7 +3179,7 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
 double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                  int B, int T1, float clip_low, float clip_high, int norm) {
     TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 0};
+    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
     return average_tokens(dlogp, token_clip, in, &a, norm);
 }
 
@@ -3190,7 +3190,8 @@ double loss_clip(float* dlogp, const float* logp, const float* logp_old, const f
 double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                  int B, int T1, float clip_low, float clip_high) {
     TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 1};
+    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1,
+                    .sequence_ratio = 1};
     return average_tokens(dlogp, token_clip, in, &a, NORM_SEQUENCE_MEAN);
 }
 
@@ -3200,7 +3201,7 @@ double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const f
 double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                   int B, int T1, float clip_low, float clip_high, int norm) {
     TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {logp, logp_old, adv, mask, B, T1, 0, 0};
+    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
     return average_tokens(dlogp, token_cispo, in, &a, norm);
 }
 
@@ -3209,8 +3210,8 @@ double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const 
 static double token_value(double* slope, const TokenInput* in) {
     double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
     double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
-    double plain = 0.5 * (value - target) * (value - target),
-           clipped = 0.5 * (held - target) * (held - target);
+    double plain = 0.5 * (value - target) * (value - target);
+    double clipped = 0.5 * (held - target) * (held - target);
     *slope = bound > 0.0 && clipped > plain ? 0.0 : value - target;
     return bound > 0.0 && clipped > plain ? clipped : plain;
 }
@@ -3223,13 +3224,13 @@ static double token_value(double* slope, const TokenInput* in) {
 double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
                   const int* mask, int B, int T1, float clip, int norm) {
     TokenInput in = {.clip_high = clip};
-    LossArrays a = {value, value_old, target, mask, B, T1, 1, 0};
+    LossArrays a = {.logp = value, .logp_other = value_old, .advantage = target, .mask = mask, .B = B,
+                    .T1 = T1, .per_token = 1};
     return average_tokens(dvalue, token_value, in, &a, norm);
 }
 
 // Supervised fine-tuning: mean negative log-likelihood per demonstrated token, nats. It is the policy
-// gradient with advantage 1. mask (B,T1): 1 = a token of the answer to imitate. Empty mask: loss 0, gradient
-// 0.
+// gradient with advantage 1. mask (B,T1): 1 = a token of the answer to imitate. Empty mask: both are 0.
 double loss_sft(float* dlogp, const float* logp, const int* mask, int B, int T1) {
     TokenInput in = {0};
     LossArrays a = {.logp = logp, .mask = mask, .B = B, .T1 = T1};
@@ -3310,8 +3311,8 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
             if (i == j) continue;
             double chance = p[i] * p[j] * sigmoid(reward[i] - reward[j]);
             float dchosen, drejected;
-            loss +=
-                chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j], (float)beta);
+            loss += chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j],
+                                      (float)beta);
             weight[i] += chance * dchosen;
             weight[j] += chance * drejected;
             total += chance;
@@ -3342,8 +3343,8 @@ static double toy_train_dpo(double* theta, const double* logp_ref, const double*
 
 static void lesson_9_policy_gradient(void) {
     enum { B = 2, T1 = 4 };
-    const float logp[B * T1] = {-0.5f, -1.0f, -1.5f, -9.0f, -2.0f, -9.0f, -9.0f, -9.0f},
-                         adv[B] = {1.0f, -1.0f};
+    const float logp[B * T1] = {-0.5f, -1.0f, -1.5f, -9.0f, -2.0f, -9.0f, -9.0f, -9.0f};
+    const float adv[B] = {1.0f, -1.0f};
     const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
     const char* names[] = {"token mean", "sequence mean", "sequence sum"};
     float dlogp[B * T1];
@@ -3759,9 +3760,8 @@ static void print_methods(void) {
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
         printf("\n");
     }
-    printf(
-        "\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\nis nanochat. "
-        "./rl train --algo NAME --help shows all of them with their values.\n");
+    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\n"
+           "is nanochat. ./rl train --algo NAME --help shows all of them with their values.\n");
 }
 
 static RlOptions rl_defaults(void) {
@@ -3840,8 +3840,7 @@ static Model scalar_model_on(const Model* policy) {
 
 typedef struct {
     double reward;                  // sum of the rewards
-    // rollouts that the verifier finds right, that used the tool, that have the rewarded format
-    int right, tool, format;
+    int right, tool, format;        // rollouts that are right, that used the tool, that end in the format
     long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
     double logp;                    // sum of the sampled tokens' log-probabilities
 } Group;
@@ -3884,13 +3883,12 @@ typedef struct {
     float* reward;                   // (B,K)
     Group* group;                    // (B)
     int resampled;                   // groups that were drawn again
+    double kl_ref;                   // KL(policy || reference) by k3: mean over the answers, nats per answer
     int* mask;                       // this and all below: (B,K,T1)
     float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
-    // the KL penalty of each token; the last one also has the answer's reward
-    float* token_reward;
-    float *advantage, *value, *target;
-    // mean over the answers of KL(policy || reference) by k3, nats per answer
-    double kl_ref;
+    float* token_reward;             // minus the KL penalty; on the last token plus the answer's reward
+    float* advantage;
+    float *value, *target;           // GAE only: V when the token was sampled, and what V should have been
 } Experience;
 
 static Experience experience_new(int B, int K) {
@@ -4085,10 +4083,10 @@ static void weigh(Experience* e, const Learner* l) {
                 if (!e->mask[at + t]) continue;
                 double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
                 if (l->reference) e->kl_ref += kl_estimate(&slope, log_ratio, 3) / (B * K);
-                if (l->reference && l->kl_in_reward)
-                    e->token_reward[at + t] =
-                        (float)(-l->o->beta * kl_estimate(&slope, log_ratio, l->estimator) /
-                                (l->kl_per_token ? n : 1));
+                if (l->reference && l->kl_in_reward) {
+                    double penalty = l->o->beta * kl_estimate(&slope, log_ratio, l->estimator);
+                    e->token_reward[at + t] = (float)(-penalty / (l->kl_per_token ? n : 1));
+                }
                 last = t;
             }
             if (last >= 0) e->token_reward[at + last] += e->reward[i * K + k];
@@ -4175,8 +4173,9 @@ static void group_backward(Model* m, int index, void* context) {
     batch_add_group(&b, &e->prompts[question], rollouts, K);
     model_forward(m, &b);
     scatter_logp(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
-    LossArrays a = {logp, e->logp_old + at, e->advantage + at, e->mask + at,
-                    K,    T1,               1,                 l->ratio == RATIO_SEQUENCE};
+    LossArrays a = {.logp = logp, .logp_other = e->logp_old + at, .advantage = e->advantage + at,
+                    .mask = e->mask + at, .B = K, .T1 = T1, .per_token = 1,
+                    .sequence_ratio = l->ratio == RATIO_SEQUENCE};
     double loss = policy_loss(dlogp, l, &a);
     if (kl_in_loss) loss += add_kl_loss(dlogp, l, &a, e->logp_ref + at);
     add_drift(&u->drift[question], l, &a);
@@ -4244,8 +4243,7 @@ typedef struct {
 
 #define METRICS_HEADER                                                                                       \
     "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
-    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss,"  \
-    "test"
+    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss,test"
 
 static void write_metrics(FILE* file, long step, const Metrics* s) {
     fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f,", step, s->reward,
@@ -4296,8 +4294,8 @@ static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long s
     weigh(&e, l);
     int B = e.B, part = o->minibatch && o->minibatch < B ? o->minibatch : B, steps = 0;
     Metrics s = summarize(&e);
-    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double)),
-           norm;
+    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double));
+    double norm;
     Drift *drift = allocate((size_t)B, sizeof(Drift)), all = {0};
     for (int epoch = 0; epoch < o->epochs_per_batch; epoch++)
         for (int from = 0; from < B; from += part, steps++) {
@@ -4306,9 +4304,10 @@ static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long s
             s.grad_norm += norm;
             for (int i = from; i < from + u.count; i++) s.loss += loss[i], s.value_loss += value_loss[i];
         }
-    for (int i = 0; i < B; i++)
-        all.tokens += drift[i].tokens, all.ratio += drift[i].ratio, all.outside += drift[i].outside,
-            all.kl += drift[i].kl;
+    for (int i = 0; i < B; i++) {
+        all.tokens += drift[i].tokens, all.ratio += drift[i].ratio;
+        all.outside += drift[i].outside, all.kl += drift[i].kl;
+    }
     double tokens = fmax(all.tokens, 1.0);
     s.kl_old = all.kl / tokens, s.clip_fraction = all.outside / tokens;
     s.ratio = all.tokens > 0.0 ? all.ratio / tokens : 1.0;
@@ -5029,8 +5028,8 @@ static Exchange read_exchange(const Json* record, const char* name, int is_side,
 // Adds the pair of one record, or ends the program with what is wrong with it.
 static void read_pair(Pairs* p, const Json* record, const char* path) {
     static const char* const names[] = {"chosen", "rejected"};
-    Exchange prompt = read_exchange(record, json_get(record, "prompt") ? "prompt" : "question", 0, path),
-             side[2];
+    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
+    Exchange prompt = read_exchange(record, asked, 0, path), side[2];
     for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
     const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
     if (!question)
@@ -8617,9 +8616,9 @@ static void refuse_idle(const Option* options, const char* const* names, const c
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    int advantage = choose(o->advantage, advantage_names, "advantage"),
-        ratio = choose(o->ratio, ratio_names, "ratio"),
-        of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
+    int advantage = choose(o->advantage, advantage_names, "advantage");
+    int ratio = choose(o->ratio, ratio_names, "ratio");
+    int of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
     if (of_group && o->num_samples < 2)
         fail(2,
              "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
@@ -8638,17 +8637,15 @@ static void check_method(const RlOptions* o, const Option* options) {
              o->advantage);
     if (ratio == RATIO_NONE &&
         (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(
-            2,
-            "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
-            "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
-            "--clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
+        fail(2,
+             "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
+             "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low "
+             "0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (ratio == RATIO_NONE)
         refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
                     "with --ratio none there is no ratio to clip; take --ratio token");
     if (o->beta == 0.0f)
-        refuse_idle(options,
-                    (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
+        refuse_idle(options, (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
                     "there is no KL term with --beta 0");
     if (o->beta > 0.0f && !choose(o->kl_in, kl_in_names, "kl-in") &&
         !choose(o->kl_estimator, estimator_names, "kl-estimator"))
@@ -8658,10 +8655,9 @@ static void check_method(const RlOptions* o, const Option* options) {
         refuse_idle(options, (const char* const[]){"kl-per", NULL},
                     "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     if (advantage != ADVANTAGE_GAE)
-        refuse_idle(
-            options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
-            "only --advantage gae has steps to discount and a value model; an answer that is rewarded "
-            "as a whole has one advantage (chapter 4)");
+        refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
+                    "only --advantage gae has steps to discount and a value model; an answer that is "
+                    "rewarded as a whole has one advantage (chapter 4)");
     choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
     choose(o->kl_per, kl_per_names, "kl-per");
 }
@@ -9141,7 +9137,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
     for (int i = 0; i < q.count; i++) index[i] = i;
     reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
-    float floor = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
+    float above = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
     if (reward.model) model_free(&judge);
     free(index), free(group);
     for (int i = 0; i < n; i++) {
@@ -9149,7 +9145,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         answer[i] = rollout_answer(&all[i], &q.list[i / K]);
         if (!answer[i]) score[i] = (float)NAN;
     }
-    int M = keep_answers(kept, score, q.count, K, rule, floor, o->seed + 5);
+    int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
     if (!M) fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
     Text text = {0};
     for (int i = 0; i < M; i++) {
@@ -9239,8 +9235,7 @@ static int command_eval(int argc, char** argv) {
     const RewardKind* kind = find_reward(o.reward);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    Evaluation e =
-        evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
+    Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
     print_evaluation(&e, o.reward);
     evaluation_free(&e), questions_free(&q), model_free(&m);
     return 0;
@@ -10766,9 +10761,10 @@ static void print_command(const char* line) {
 static double run_stage(const char* out, int number, const char* format) {
     char line[PATH_SIZE], log[PATH_SIZE], name[32];
     size_t used = 0;
-    for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++)
-        used +=
-            (size_t)snprintf(line + used, sizeof line - used, *s == '@' ? "%s" : "%.1s", *s == '@' ? out : s);
+    for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++) {
+        int n = *s == '@' ? (int)strlen(out) : 1;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%.*s", n, *s == '@' ? out : s);
+    }
     snprintf(name, sizeof name, "stage-%d.log", number);
     join_path(log, out, name);
     print_command(line);
