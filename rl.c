@@ -3910,6 +3910,14 @@ static void experience_free(Experience* e) {
     *e = (Experience){0};
 }
 
+// Appends a text that is judged as a whole: its last token is the only one that is scored, whatever follows.
+static void batch_add_judged(Batch* b, const int* ids, int n, int prefix) {
+    int* targets = allocate((size_t)n, sizeof(int));
+    for (int i = 0; i < n; i++) targets[i] = i + 1 < n ? -1 : 0;
+    batch_add(b, ids, targets, n, prefix);
+    free(targets);
+}
+
 // A reward model reads the question and the whole answer, and says one number at the last token.
 typedef struct {
     const Questions* q;
@@ -3923,24 +3931,21 @@ static void score_group(Model* m, int index, void* context) {
     const ScoreTask* s = context;
     const Tokens* prompt = &s->q->list[s->index[index]].prompt;
     const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
-    int last = prompt->length - 1, room = longest_rollout(rollouts, s->K) + 1, K = s->K;
-    int *ids = allocate((size_t)room, sizeof(int)), *targets = allocate((size_t)room, sizeof(int)),
-        *place = allocate((size_t)K, sizeof(int));
+    int last = prompt->length - 1, K = s->K;
+    int* ids = allocate((size_t)longest_rollout(rollouts, K) + 1, sizeof(int));
+    int* place = allocate((size_t)K, sizeof(int));
     Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
+    int count = distinct_rollouts(distinct, place, rollouts, K);
     Batch b = {0};
-    int root = batch_add(&b, prompt->ids, NULL, last, -1),
-        count = distinct_rollouts(distinct, place, rollouts, K);
+    int root = batch_add(&b, prompt->ids, NULL, last, -1);
+    ids[0] = prompt->ids[last];
     for (int i = 0; i < count; i++) {
-        int n = distinct[i].length;
-        ids[0] = prompt->ids[last];
-        memcpy(ids + 1, distinct[i].ids, (size_t)n * sizeof(int));
-        // scored is the last token, whatever follows
-        for (int t = 0; t <= n; t++) targets[t] = t == n ? 0 : -1;
-        batch_add(&b, ids, targets, n + 1, root);
+        memcpy(ids + 1, distinct[i].ids, (size_t)distinct[i].length * sizeof(int));
+        batch_add_judged(&b, ids, distinct[i].length + 1, root);
     }
     model_scalar_forward(m, &b);
     for (int k = 0; k < K; k++) s->score[(size_t)index * K + k] = m->acts.scalar[place[k]];
-    batch_free(&b), free(ids), free(targets), free(place), free(distinct);
+    batch_free(&b), free(ids), free(place), free(distinct);
 }
 
 // DAPO's soft punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for
@@ -4115,13 +4120,19 @@ typedef struct {
     Drift* drift;                    // (B) out, added up
 } UpdateTask;
 
+// A method's norm as one of chapter 8's, and the constant that comes on top.
+static int chapter_8_norm(double* constant, const Learner* l) {
+    *constant = l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0;
+    return l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm;
+}
+
 // The loss of one group and its derivative by logp (K,T1), as the method says.
 static double policy_loss(float* dlogp, const Learner* l, const LossArrays* a) {
     static const TokenLoss token_losses[] = {token_policy_gradient, token_clip, token_clip, token_cispo};
     TokenInput in = {.clip_low = l->o->clip_low, .clip_high = l->o->clip_high};
-    double constant = l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0;
-    double loss = average_tokens(dlogp, token_losses[l->ratio], in, a,
-                                 l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm);
+    double constant;
+    int norm = chapter_8_norm(&constant, l);
+    double loss = average_tokens(dlogp, token_losses[l->ratio], in, a, norm);
     for (int i = 0; i < a->B * a->T1 && constant != 1.0; i++) dlogp[i] *= (float)constant;
     return loss * constant;
 }
@@ -4129,8 +4140,9 @@ static double policy_loss(float* dlogp, const Learner* l, const LossArrays* a) {
 // beta times the KL loss, averaged as the policy's loss is: adds its derivative to dlogp.
 static double add_kl_loss(float* dlogp, const Learner* l, const LossArrays* a, const float* logp_ref) {
     float* dkl = allocate((size_t)a->B * a->T1, sizeof(float));
-    int norm = l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm;
-    double scale = l->o->beta * (l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0);
+    double constant;
+    int norm = chapter_8_norm(&constant, l);
+    double scale = l->o->beta * constant;
     double loss = loss_kl(dkl, a->logp, logp_ref, a->mask, a->B, a->T1, norm, l->estimator);
     for (int i = 0; i < a->B * a->T1; i++) dlogp[i] += (float)scale * dkl[i];
     free(dkl);
@@ -4333,7 +4345,7 @@ static void lesson_10(void) {
     render_prompt(&prompt, "Say something.");
     Rollout* r = generate(&m, &prompt, 1, K, sample, tool_calculator, 10, 0);
     float reward[K], advantage[K], logp[K * NEW], dlogp[K * NEW], after[K][NEW];
-    int mask[K * NEW], T1 = longest_rollout(r, K), scored = 0;
+    int mask[K * NEW], T1 = longest_rollout(r, K);
     for (int k = 0; k < K; k++) reward[k] = r[k].ids[0] < 128;
     advantages_centered(advantage, reward, K);
 
@@ -4371,7 +4383,7 @@ static void lesson_10(void) {
         for (int t = 0; t < T1; t++) printf(" %9.5f", (double)dlogp[k * T1 + t]);
         printf("\n");
     }
-    for (int i = 0; i < K * T1; i++) if (mask[i]) dlogp[scored++] = dlogp[i];
+    gather_scored(dlogp, mask, K * T1, 1);
     model_zero_grads(&m);
     model_backward(&m, &b, dlogp);
     double norm = clip_gradient(&m, 1.0), clipped = clip_gradient(&m, 0.0), lr = 1e-3;
@@ -5319,20 +5331,15 @@ typedef struct {
     PairResult* result;              // (count) out
 } PairsTask;
 
-// Appends a conversation that is judged as a whole: its last token is the only one that is scored.
-static void batch_add_judged(Batch* b, const Tokens* t) {
-    int* targets = allocate((size_t)t->length, sizeof(int));
-    for (int i = 0; i < t->length; i++) targets[i] = i + 1 < t->length ? -1 : 0;
-    batch_add(b, t->ids, targets, t->length, -1);
-    free(targets);
-}
-
 static void pairs_some(Model* m, int index, void* context) {
     const PairsTask* c = context;
     int first = c->from[index], count = c->from[index + 1] - first, k = 0, scalar = m->config.scalar;
     Batch b = {0};
-    for (int i = 0; i < 2 * count; i++)
-        (scalar ? batch_add_judged : batch_add_conversation)(&b, &c->list[first + i / 2]->tokens[i % 2]);
+    for (int i = 0; i < 2 * count; i++) {
+        const Tokens* t = &c->list[first + i / 2]->tokens[i % 2];
+        if (scalar) batch_add_judged(&b, t->ids, t->length, -1);
+        else batch_add_conversation(&b, t);
+    }
     (scalar ? model_scalar_forward : model_forward)(m, &b);
     const float* said = scalar ? m->acts.scalar : m->acts.logp;
     float* d = allocate((size_t)b.M, sizeof(float));
@@ -5373,15 +5380,22 @@ static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int c
     free(c.from);
 }
 
-// The log-probabilities of all pairs under the reference, once and for all.
-static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
+// The results of all pairs, without a gradient; to be freed.
+static PairResult* all_pairs_forward(Model* m, Pairs* p, const PairLoss* loss, float beta) {
     Pair** list = allocate((size_t)p->count, sizeof(Pair*));
     PairResult* result = allocate((size_t)p->count, sizeof(PairResult));
     for (int i = 0; i < p->count; i++) list[i] = &p->list[i];
-    pairs_forward(result, reference, list, p->count, loss, 1.0f, 0);
+    pairs_forward(result, m, list, p->count, loss, beta, 0);
+    free(list);
+    return result;
+}
+
+// The log-probabilities of all pairs under the reference, once and for all.
+static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
+    PairResult* result = all_pairs_forward(reference, p, loss, 1.0f);
     for (int i = 0; i < p->count; i++)
         memcpy(p->list[i].reference, result[i].value, sizeof p->list[i].reference);
-    free(list), free(result);
+    free(result);
 }
 
 // Means over the pairs of an update.
@@ -5478,11 +5492,8 @@ static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
 static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, float beta) {
     int n = p->count, by_answer = loss->loss == pair_outcome;
     PairEvaluation e = {.from = by_answer ? 0.0 : 0.5};
-    Pair** list = allocate((size_t)n, sizeof(Pair*));
-    PairResult* result = allocate((size_t)n, sizeof(PairResult));
+    PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
-    for (int i = 0; i < n; i++) list[i] = &p->list[i];
-    pairs_forward(result, m, list, n, loss, beta, 0);
     for (int i = 0; i < n; i++) {
         double right = ranked_right(result[i].margin);
         ranked[i] = (RankedPair){p->list[i].question, right};
@@ -5492,7 +5503,7 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
     }
     accuracy_finish(&e, ranked, n);
     calibration_finish(&e);
-    free(list), free(result), free(ranked);
+    free(result), free(ranked);
     return e;
 }
 
@@ -11218,6 +11229,13 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+// Runs the command argv[1]; returns its exit status, or -1 when there is none of this name.
+static int dispatch(int argc, char** argv) {
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
+    return -1;
+}
+
 // A command line as words: ./rl COMMAND ..., or ./train_gpt ...; returns its exit status, or -1 when it is
 // neither.
 static int run_words(int argc, char** argv) {
@@ -11228,10 +11246,7 @@ static int run_words(int argc, char** argv) {
         parse_options(options, argc - 1, argv + 1, NULL, 0);
         return train(&o, options, NULL);
     }
-    if (argc < 2 || strcmp(argv[0], "./rl")) return -1;
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
-    return -1;
+    return argc < 2 || strcmp(argv[0], "./rl") ? -1 : dispatch(argc, argv);
 }
 
 #ifndef RL_NO_MAIN
@@ -11243,8 +11258,8 @@ int main(int argc, char** argv) {
         for (int i = 0; i < COMMANDS; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
         return end_of_output(argc < 2 ? 2 : 0);
     }
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) return end_of_output(commands[i].run(argc - 2, argv + 2));
-    fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
+    int status = dispatch(argc, argv);
+    if (status < 0) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
+    return end_of_output(status);
 }
 #endif

@@ -336,7 +336,7 @@ static void the_first_step_of_a_reward_model(void) {
     for (int i = 0; i < 4; i++) {
         const Tokens* t = &p.list[i / 2].tokens[i % 2];
         Batch b = {0};
-        batch_add_judged(&b, t);
+        batch_add_judged(&b, t->ids, t->length, -1);
         CHECK(b.M == 1 && b.scored[0] == t->length - 1 && b.ids[b.scored[0]] == ASSISTANT_END);
         model_hidden_forward(&policy, &b);
         for (int c = 0; c < C; c++) expected[c] += (i % 2 ? 0.25 : -0.25) * policy.acts.hidden[c];
