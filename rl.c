@@ -2053,14 +2053,15 @@ static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollo
     }
 }
 
-// The model's log-probabilities of a group, in the (K,T1) layout of the losses, where T1 is now the length of
-// the longest rollout: 0 where the mask is 0 or the rollout has ended.
-static void scatter_logp(float* logp, int* mask, const float* scored, const Rollout* rollouts, int K,
-                         int T1) {
+// What a model said at the scored tokens of a group, in the (K,T1) layout of the losses, where T1 is now the
+// length of the longest rollout: 0 where the mask is 0 or the rollout has ended. x are log-probabilities, or
+// later the values of a value model.
+static void scatter_scored(float* x, int* mask, const float* scored, const Rollout* rollouts, int K,
+                           int T1) {
     for (int k = 0; k < K; k++)
         for (int t = 0; t < T1; t++) {
             mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
-            logp[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
+            x[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
         }
 }
 
@@ -2088,7 +2089,7 @@ static int distinct_rollouts(Rollout* distinct, int* place, const Rollout* rollo
     return count;
 }
 
-// log-probabilities of a group under a model that only reads, in the (K,T1) layout; see scatter_logp.
+// log-probabilities of a group under a model that only reads, in the (K,T1) layout; see scatter_scored.
 static void read_group(float* logp, int* mask, Model* m, const Tokens* prompt, const Rollout* rollouts, int K,
                        int T1) {
     Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
@@ -2100,7 +2101,7 @@ static void read_group(float* logp, int* mask, Model* m, const Tokens* prompt, c
     for (int i = 0; i < count; i++)
         from[i + 1] = from[i] + count_masked(distinct[i].mask, distinct[i].length);
     for (int k = 0; k < K; k++)
-        scatter_logp(logp + k * T1, mask + k * T1, m->acts.logp + from[place[k]], &rollouts[k], 1, T1);
+        scatter_scored(logp + k * T1, mask + k * T1, m->acts.logp + from[place[k]], &rollouts[k], 1, T1);
     batch_free(&b);
     free(distinct), free(place), free(from);
 }
@@ -4163,7 +4164,8 @@ static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
     }
 }
 
-// The derivatives of the (K,T1) layout, divided by `questions`, in the order of the scored tokens; in place.
+// The way back from scatter_scored(): derivatives in the (K,T1) layout, divided by `questions`, in the order
+// of the scored tokens; in place.
 static void gather_scored(float* d, const int* mask, int n, int questions) {
     int scored = 0;
     for (int i = 0; i < n; i++) if (mask[i]) d[scored++] = d[i] / (float)questions;
@@ -4184,7 +4186,7 @@ static void group_backward(Model* m, int index, void* context) {
     Batch b = {0};
     batch_add_group(&b, &e->prompts[question], rollouts, K);
     model_forward(m, &b);
-    scatter_logp(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
+    scatter_scored(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
     LossArrays a = {.logp = logp, .logp_other = e->logp_old + at, .advantage = e->advantage + at,
                     .mask = e->mask + at, .B = K, .T1 = T1, .per_token = 1,
                     .sequence_ratio = l->ratio == RATIO_SEQUENCE};
@@ -4227,7 +4229,7 @@ static void value_backward(Model* m, int index, void* context) {
     Batch b = {0};
     batch_add_group(&b, &e->prompts[question], rollouts, K);
     model_scalar_forward(m, &b);
-    scatter_logp(value, e->mask + at, m->acts.scalar, rollouts, K, T1);
+    scatter_scored(value, e->mask + at, m->acts.scalar, rollouts, K, T1);
     if (u->first) {
         memcpy(e->value + at, value, (size_t)n * sizeof(float));
         for (int k = 0; k < K; k++)
@@ -4364,7 +4366,7 @@ static void lesson_10(void) {
     Batch b = {0};
     batch_add_group(&b, &prompt, r, K);
     model_forward(&m, &b);
-    scatter_logp(logp, mask, m.acts.logp, r, K, T1);
+    scatter_scored(logp, mask, m.acts.logp, r, K, T1);
     double largest = 0.0;
     for (int k = 0; k < K; k++)
         for (int t = 0; t < r[k].length; t++)
@@ -5139,7 +5141,8 @@ static const Judge* find_judge(const char* name) {
 
 // K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free()
 // frees all.
-static Rollout* sample_answers(Model* m, const Questions* q, int K, SampleOptions sample, uint64_t seed) {
+static Rollout* answer_all_questions(Model* m, const Questions* q, int K, SampleOptions sample,
+                                     uint64_t seed) {
     Rollout* all = allocate((size_t)q->count * (size_t)K, sizeof(Rollout));
     int together = max_int(1, EVAL_ROWS / K);
     for (int from = 0; from < q->count; from += together) {
@@ -8816,10 +8819,10 @@ static int command_algos(int argc, char** argv) {
 // ---- ./rl pairs, ./rl reward-model, ./rl dpo
 
 typedef struct {
-    RlOptions rl;                    // sampling and what all training has: model, data, out, lr, seed, ...
-    const char *questions, *eval_questions, *judge, *loss, *reference;
+    RlOptions rl;                    // sampling and what all training has: model, data, out, lr, beta, ...
+    const char *questions, *eval_questions, *judge, *loss;
     int per_question, most_pairs, batch_size, warmup_steps;
-    float noise, beta;
+    float noise;
 } PairOptions;
 
 // The two commands that train on pairs. Their defaults are what differs.
@@ -8838,9 +8841,10 @@ static const PairCommand pair_commands[] = {
 
 static PairOptions pair_defaults(const PairCommand* c) {
     PairOptions o = {.rl = rl_defaults(), .judge = c->judge, .loss = c->loss, .per_question = 4,
-                     .batch_size = 32, .warmup_steps = 10, .beta = c->scalar ? 1.0f : 0.1f};
+                     .batch_size = 32, .warmup_steps = 10};
     o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
     o.rl.out = c->out, o.rl.num_epochs = 1, o.rl.lr = c->lr, o.rl.log_every = 10;
+    o.rl.beta = c->scalar ? 1.0f : 0.1f;
     return o;
 }
 
@@ -8876,8 +8880,8 @@ static void preference_options(Option* t, PairOptions* o, const PairCommand* c) 
         {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 0, 0},
     };
     Option own[2][2] = {
-        {{"beta", OPTION_FLOAT, &o->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0},
-         {"reference", OPTION_TEXT, &o->reference, 0, 0, "reference model; none = the one to start from", 1,
+        {{"beta", OPTION_FLOAT, &r->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0},
+         {"reference", OPTION_TEXT, &r->reference, 0, 0, "reference model; none = the one to start from", 1,
           0}},
         {{"loss", OPTION_TEXT, &o->loss, 0, 0, "bradley-terry or outcome", 1, 0},
          {"eval-questions", OPTION_TEXT, &o->eval_questions, 0, 0, "questions of held-out pairs", 1, 0}},
@@ -8904,7 +8908,7 @@ static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float 
     printf("%s: %d answers to each of %d questions\n  judge: %s\n", path, r->num_samples, q.count,
            rules.judge->what);
     fflush(stdout);
-    Rollout* all = sample_answers(m, &q, r->num_samples, r->sample, seed);
+    Rollout* all = answer_all_questions(m, &q, r->num_samples, r->sample, seed);
     for (int i = 0; i < q.count; i++) {
         int before = p.count;
         judge_pairs(&p, &q.list[i], i, all + (size_t)i * r->num_samples, r->num_samples, &rules);
@@ -9016,7 +9020,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOp
         float lr = r->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, lr, r->grad_clip,
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, r->beta, lr, r->grad_clip,
                                    r->adam);
         run_count(&run, s.loss, s.grad_norm);
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
@@ -9066,13 +9070,14 @@ static void load_both(Pairs* list, const RlOptions* o, int context) {
 }
 
 // The reference of DPO's pairs: --reference, or the model that the run started from.
-static void set_references(Pairs* list, const Model* m, Model* start, const PairOptions* o,
+static void set_references(Pairs* list, const Model* m, Model* start, const RlOptions* o,
                            const PairLoss* loss) {
     int other = o->reference && *o->reference;
-    Model loaded = other ? load_tagged_model(o->reference) : (Model){0}, *reference = other ? &loaded : start;
+    Model loaded = other ? load_tagged_model(o->reference) : (Model){0};
+    Model* reference = other ? &loaded : start;
     if (memcmp(&reference->config, &m->config, sizeof(Config)))
         fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own "
-                "beginning", other ? o->reference : o->rl.model);
+                "beginning", other ? o->reference : o->model);
     for (int i = 0; i < 2; i++) if (list[i].count) set_reference(&list[i], reference, loss);
     model_free(&loaded);
 }
@@ -9084,19 +9089,19 @@ static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     check_sampling(r), find_judge(o->judge);
     const PairLoss* loss = find_pair_loss(o->loss, c);
     set_threads(r->threads);
-    Model start = c->scalar && r->resume ? (Model){0} : load_tagged_model(r->model);
-    Model m = !r->resume  ? c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model)
-              : c->scalar ? load_reward_model(r->resume, 0)
-                          : load_fitting_model(r->resume);
+    Model m, start = {0};            // in a resumed run needed as DPO's reference only
+    if (!r->resume || !c->scalar) start = load_tagged_model(r->model);
+    if (r->resume) m = c->scalar ? load_reward_model(r->resume, 0) : load_fitting_model(r->resume);
+    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model);
     if (!r->resume) make_missing_pairs(&start, o, c);
     Pairs list[2] = {{0}};                                         // to train on, held out
     load_both(list, r, m.config.context);
-    if (!c->scalar) set_references(list, &m, &start, o, loss);
+    if (!c->scalar) set_references(list, &m, &start, r, loss);
     model_free(&start);
     Optimizer optimizer = r->resume ? load_optimizer(r->resume, &m.config, step) : optimizer_new(&m.config);
     int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
     if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
+        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, r->beta);
         print_pair_evaluation(&e, r->eval_data);
     }
     if (!status) printf("saved %s\n", r->out);
@@ -9136,7 +9141,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     double mean = 0.0, kept_mean = 0.0;
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
-    Rollout* all = sample_answers(m, &q, K, o->sample, o->seed + 4);
+    Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
     float* score = allocate((size_t)n, sizeof(float));
     char** answer = allocate((size_t)n, sizeof(char*));
     int* kept = allocate((size_t)n, sizeof(int));
@@ -10914,9 +10919,9 @@ static void print_series_row(const SeriesRow* row) {
 }
 
 static void print_series_head(const Series* s) {
-    char k[24];
-    snprintf(k, sizeof k, "pass@%d", s->rl.num_samples);
-    printf("\n%-12s %6s %11s %7s %11s %5s %6s %11s\n", "", "", "", "", "", "", "", "to 0.90");
+    char k[24], goal[24];
+    snprintf(k, sizeof k, "pass@%d", s->rl.num_samples), snprintf(goal, sizeof goal, "to %.2f", GOAL);
+    printf("\n%-12s %6s %11s %7s %11s %5s %6s %11s\n", "", "", "", "", "", "", "", goal);
     printf("%-12s %6s %11s %7s %11s %5s %6s %4s %5s\n", "", "pass@1", "95% interv.", k, "95% interv.", "KL",
            "length", "upd.", "s");
 }
@@ -10992,11 +10997,11 @@ static int command_compare(int argc, char** argv) {
     print_series_head(&s);
     for (int i = 0; i < rows; i++) print_series_row(&row[i]), append_series_row(&csv, &row[i]);
     printf("\n%d held-out questions x %d answers. KL to the supervised model, in nats per answer;\nlength in "
-           "tokens, of all %d answers for the vote. To 0.90: updates and seconds until\nheld-out pass@1 was "
+           "tokens, of all %d answers for the vote. To %.2f: updates and seconds until\nheld-out pass@1 was "
            "first that high, looked at every 5 updates; without updates:\nseconds of the whole "
            "method. %.0f s in all, %.0f MB, seed %llu.\n",
-           row[0].e.questions, s.rl.num_samples, s.rl.num_samples, seconds_now() - started, peak_memory_mb(),
-           (unsigned long long)s.rl.seed);
+           row[0].e.questions, s.rl.num_samples, s.rl.num_samples, GOAL, seconds_now() - started,
+           peak_memory_mb(), (unsigned long long)s.rl.seed);
     write_file(s.out, "compare.csv", &csv);
     printf("wrote %s/compare.csv\n", s.out);
     for (int i = 0; i < rows; i++) evaluation_free(&row[i].e);

@@ -616,7 +616,7 @@ static void kl_in_the_loss_adds_its_gradient(void) {
               *d = allocate((size_t)(e.K * e.T1), sizeof(float));
         batch_add_group(&b, &e.prompts[0], e.rollouts, e.K);
         model_forward(&by_hand, &b);
-        scatter_logp(logp, e.mask, by_hand.acts.logp, e.rollouts, e.K, e.T1);
+        scatter_scored(logp, e.mask, by_hand.acts.logp, e.rollouts, e.K, e.T1);
         double kl = loss_kl(d, logp, e.logp_ref, e.mask, e.K, e.T1, kind[i], 3);
         CHECK(kl > 1e-4);
         CHECK_NEAR(loss / (scale * kl), 1.0, 1e-6);
