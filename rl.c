@@ -11022,11 +11022,10 @@ static int command_compare(int argc, char** argv) {
 // One run charges the mean of the token penalties instead of their sum, as D3's code prints it: for an answer
 // of 45 tokens the same beta is then 45 times cheaper, and holds nothing.
 
-enum { CURVES = 6, CURVE_POINTS = 4096 };
-
 typedef struct {
-    char name[32], folder[PATH_SIZE];
     double beta;
+    int mean, verifier;                   // 1 = the mean of the penalties; 1 = the verifier is the reward
+    char name[32], folder[PATH_SIZE];
     int rows;
     double *reward, *right, *kl;          // (rows) smoothed
 } Curve;
@@ -11067,31 +11066,49 @@ static void print_curves(const Curve* c, int count) {
 }
 
 static void plot_curve(const Curve* c) {
-    char title[96];
     double* x = allocate((size_t)c->rows, sizeof(double));
     for (int i = 0; i < c->rows; i++) x[i] = i + 1;
-    snprintf(title, sizeof title, "%s", c->name);
     printf("\n");
-    print_plot(&(Plot){.title = title, .x_name = "update", .x = x, .y = {c->reward, c->right, c->kl},
+    print_plot(&(Plot){.title = c->name, .x_name = "update", .x = x, .y = {c->reward, c->right, c->kl},
                        .names = {"Score of the judge", "Right answers", "KL to the start"}, .series = 3,
                        .points = c->rows, .scaled = 1});
     free(x);
 }
 
+// Trains the policy of one curve, and reads its log.
+static void run_curve(Curve* c, Series* s, int steps) {
+    char line[PATH_SIZE], folder[40] = "verifier", penalty[80] = "";
+    snprintf(c->name, sizeof c->name, "verifier");
+    if (!c->verifier) {
+        snprintf(c->name, sizeof c->name, "judge, beta %g%s", c->beta, c->mean ? " mean" : "");
+        snprintf(folder, sizeof folder, "beta-%g%s", c->beta, c->mean ? "-mean" : "");
+    }
+    if (c->beta > 0.0)
+        snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 %s", c->beta,
+                 c->mean ? "--kl-per token " : "");
+    snprintf(line, sizeof line,
+             "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d "
+             "--eval-every 0 --out @/%s",
+             c->verifier ? "gsm8k" : "model:@/judge", penalty, s->rl.model, s->rl.model,
+             (unsigned long long)s->rl.seed, steps, folder);
+    run_stage(s->out, ++s->stage, line);
+    join_path(c->folder, s->out, folder);
+    read_curve(c);
+}
+
 static int command_overoptimize(int argc, char** argv) {
-    // the last is the verifier, the one before charges the mean per token
-    static const double betas[CURVES] = {0.0, 0.1, 0.3, 1.0, 0.3, 0.0};
+    Curve curve[] = {{.beta = 0.0}, {.beta = 0.1},            {.beta = 0.3},
+                     {.beta = 1.0}, {.beta = 0.3, .mean = 1}, {.verifier = 1}};
+    enum { CURVES = sizeof curve / sizeof *curve };
     Series s = {.rl = rl_defaults(), .out = "out/overoptimize"};
     const char* judge = "wordy";
-    Curve curve[CURVES];
-    memset(curve, 0, sizeof curve);
+    int answers = s.rl.examples_per_step * s.rl.num_samples, steps = 80;   // answers: of an update
     Option options[RL_OPTIONS] = {{0}};
     char line[PATH_SIZE];
-    int steps = 80;
     Text csv = {0};
     int n = series_options(options, &s);
     options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "policy to start from", 0, 0};
-    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 2, CURVE_POINTS, "updates of each run", 0, 0};
+    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 2, 4096, "updates of each run", 0, 0};
     options[n++] = (Option){"judge", OPTION_TEXT, &judge, 0, 0, "who ranks the pairs: see ./rl pairs", 0, 0};
     if (asked_for_help(argc, argv, "overoptimize - what a policy does to a judge that can be fooled",
                        "./rl overoptimize [--option=value ...]", options))
@@ -11104,39 +11121,19 @@ static int command_overoptimize(int argc, char** argv) {
     snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge",
              judge, s.rl.model, (unsigned long long)s.rl.seed);
     run_stage(s.out, ++s.stage, line);
-    for (int i = 0; i < CURVES; i++) {
-        Curve* c = &curve[i];
-        int verifier = i == CURVES - 1, mean = i == CURVES - 2;
-        char folder[40], penalty[80] = "";
-        c->beta = betas[i];
-        if (verifier) snprintf(c->name, sizeof c->name, "verifier");
-        else snprintf(c->name, sizeof c->name, "judge, beta %g%s", c->beta, mean ? " mean" : "");
-        snprintf(folder, sizeof folder, verifier ? "verifier" : "beta-%g%s", c->beta, mean ? "-mean" : "");
-        if (c->beta > 0.0)
-            snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 %s", c->beta,
-                     mean ? "--kl-per token " : "");
-        snprintf(
-            line, sizeof line,
-            "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d --eval-every "
-            "0 --out @/%s",
-            verifier ? "gsm8k" : "model:@/judge", penalty, s.rl.model, s.rl.model,
-            (unsigned long long)s.rl.seed, steps, folder);
-        run_stage(s.out, ++s.stage, line);
-        join_path(c->folder, s.out, folder);
-        read_curve(c);
-    }
+    for (int i = 0; i < CURVES; i++) run_curve(&curve[i], &s, steps);
     print_curves(curve, CURVES);
     plot_curve(&curve[0]), plot_curve(&curve[2]);
     text_printf(&csv, "reward,beta,mean_per_token,update,score,right,kl_reference\n");
     for (int i = 0; i < CURVES; i++)
         for (int t = 0; t < curve[i].rows; t++)
-            text_printf(&csv, "%s,%g,%d,%d,%.6g,%.6g,%.6g\n", i == CURVES - 1 ? "verifier" : "judge",
-                        curve[i].beta, i == CURVES - 2, t + 1, curve[i].reward[t], curve[i].right[t],
+            text_printf(&csv, "%s,%g,%d,%d,%.6g,%.6g,%.6g\n", curve[i].verifier ? "verifier" : "judge",
+                        curve[i].beta, curve[i].mean, t + 1, curve[i].reward[t], curve[i].right[t],
                         curve[i].kl[t]);
     write_file(s.out, "overoptimize.csv", &csv);
     printf("\nMeans over 5 updates, of the %d answers sampled for each. %.0f s in all.\nwrote "
            "%s/overoptimize.csv\n",
-           s.rl.examples_per_step * 16, seconds_now() - started, s.out);
+           answers, seconds_now() - started, s.out);
     for (int i = 0; i < CURVES; i++) free(curve[i].reward), free(curve[i].right), free(curve[i].kl);
     text_free(&csv), series_end(&s);
     return 0;
