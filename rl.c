@@ -3393,6 +3393,46 @@ static void lesson_9_clip(void) {
     printf("\n   The loss is minus the smaller of the two products.\n\n");
 }
 
+static void lesson_9_ratios(void) {
+    enum { T1 = 3 };
+    const float drift[T1] = {0.5f, 0.0f, -0.1f}, logp_old[T1] = {-2.0f, -1.0f, -0.5f}, low = 0.2f,
+                high = 0.2f;
+    const int mask[T1] = {1, 1, 1};
+    float logp[T1], d[3][T1];
+    double sum = 0.0;
+    for (int t = 0; t < T1; t++) logp[t] = logp_old[t] + drift[t], sum += drift[t];
+    printf("   One answer of three tokens that an earlier step has moved, A = +-1, bounds %g\n\n",
+           (double)low);
+    printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
+    printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
+    printf("   A    d/dlogp * 3 of the token clip       GSPO                    CISPO\n");
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        const float adv[1] = {(float)sign};
+        loss_clip(d[0], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
+        loss_gspo(d[1], logp, logp_old, adv, mask, 1, T1, low, high);
+        loss_cispo(d[2], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
+        printf("  %+d   ", sign);
+        for (int i = 0; i < 3; i++) {
+            for (int t = 0; t < T1; t++) printf("%7.3f", (double)d[i][t] * T1);
+            printf(i < 2 ? "   " : "\n");
+        }
+    }
+    printf("\n   At A = +1 the clip has silenced the first token, the one that moved most. CISPO\n"
+           "   bounds its weight and keeps it. For GSPO the answer as a whole has not moved\n   enough.\n\n");
+
+    const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
+    const int both[2] = {1, 1};
+    float dvalue[2];
+    for (int clipped = 0; clipped < 2; clipped++) {
+        double loss = loss_value(dvalue, value, value_old, target, both, 1, 2, clipped ? 0.2f : 0.0f,
+                                 NORM_SEQUENCE_SUM);
+        printf("   value %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
+               (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
+               clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
+    }
+    printf("   The clip rests where the value has moved far enough towards its target.\n\n");
+}
+
 static void lesson_9_sft(void) {
     enum { T1 = 4 };
     const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
@@ -3539,6 +3579,7 @@ static void lesson_9(void) {
     printf("LESSON 9. Losses (D3 section 6, D1)\n\n");
     lesson_9_policy_gradient();
     lesson_9_clip();
+    lesson_9_ratios();
     lesson_9_sft();
     lesson_9_preferences();
     lesson_9_rejection(logp_ref, reward);
@@ -4025,8 +4066,16 @@ static int all_equal(const float* x, int n) {
     return 1;
 }
 
-// Steps 1 to 3. With --resample, a question whose rewards are all equal is replaced by another one, drawn at
-// random, up to so many times.
+// Nothing to compare: a verifier has found all answers right, or all wrong (so DAPO asks, whatever they pay
+// for their length); or, with another judge, all rewards are equal.
+static int is_silent(const Experience* e, const Reward* r, int i) {
+    int right = e->group[i].right;
+    if (r->verified && !r->model) return right == 0 || right == e->K;
+    return all_equal(e->reward + (size_t)i * e->K, e->K);
+}
+
+// Steps 1 to 3. With --resample, a silent question is replaced by another one, drawn at random, up to so many
+// times.
 static Experience collect(const Learner* l, const Questions* q, const int* chosen, long step) {
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples;
@@ -4037,7 +4086,7 @@ static Experience collect(const Learner* l, const Questions* q, const int* chose
     for (int again = 1; again <= o->resample; again++) {
         Rng rng = random_stream(o->seed + 3, (uint64_t)step, (uint64_t)again);   // no rollout's stream
         int silent = 0;
-        for (int i = 0; i < B; i++) if (all_equal(e.reward + (size_t)i * K, K)) slots[silent++] = i;
+        for (int i = 0; i < B; i++) if (is_silent(&e, &l->reward, i)) slots[silent++] = i;
         if (!silent) break;
         for (int i = 0; i < silent; i++) e.question[slots[i]] = random_int(&rng, q->count);
         fill_slots(&e, slots, silent, l, q, random_u64(&rng), 0);
@@ -5134,9 +5183,10 @@ static const Judge judges[] = {
 };
 
 static const Judge* find_judge(const char* name) {
-    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++)
-        if (!strcmp(name, judges[i].name)) return &judges[i];
-    fail(2, "there is no judge '%s'; choose verifier, demos, mixed, longer or shorter", name);
+    enum { JUDGES = sizeof judges / sizeof *judges };
+    const char* names[JUDGES + 1] = {NULL};
+    for (int i = 0; i < JUDGES; i++) names[i] = judges[i].name;
+    return &judges[choose(name, names, "judge")];
 }
 
 // K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free()
@@ -5604,9 +5654,10 @@ static const Miniature miniatures[] = {
     {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
     {"r1", "3 rejection sampling + SFT", "sft",
      "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
-    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
+    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/cold --out @/reward"},
     {"r1", "4 mixed RL", "mixed",
-     "./rl train --algo grpo --reward gsm8k+model:@/reward --model-tag @/sft --out @/mixed"},
+     "./rl train --reward gsm8k+model:@/reward --beta 0.3 --kl-in reward --kl-estimator k1 --model-tag @/sft "
+     "--out @/mixed"},
     {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
     {"r1-zero", "base that never saw ####", "never",
      "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
@@ -8672,6 +8723,10 @@ static void check_method(const RlOptions* o, const Option* options) {
         refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
                     "only --advantage gae has steps to discount and a value model; an answer that is "
                     "rewarded as a whole has one advantage (chapter 4)");
+    if (o->epochs_per_batch == 1)
+        refuse_idle(
+            options, (const char* const[]){"value-clip", NULL},
+            "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
     choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
     choose(o->kl_per, kl_per_names, "kl-per");
 }
@@ -8698,7 +8753,7 @@ static const Column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static int is_drifting(const RlOptions* o) {
-    return o->beta > 0.0f || o->reference || o->epochs_per_batch > 1 || o->overlong ||
+    return o->beta > 0.0f || (o->reference && *o->reference) || o->epochs_per_batch > 1 || o->overlong ||
            strstr(o->reward, "model:") || (o->minibatch && o->minibatch < o->examples_per_step);
 }
 
@@ -8852,7 +8907,7 @@ static PairOptions pair_defaults(const PairCommand* c) {
 static int judging_options(Option* t, PairOptions* o, const char* questions) {
     Option table[] = {
         {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
-        {"judge", OPTION_TEXT, &o->judge, 0, 0, "verifier, demos, mixed, longer, shorter", 1, 0},
+        {"judge", OPTION_TEXT, &o->judge, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
         {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
         {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
         {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
@@ -10754,8 +10809,9 @@ static int run_logged(const char* line, const char* log) {
         fail(1, "cannot write %s: %s", log, strerror(errno));
     status = run_words(count, words);
     if (status < 0) status = system(line) ? 1 : 0;
-    fflush(stdout);
-    dup2(screen, 1), close(screen), fclose(file);
+    int whole = fflush(stdout) == 0;
+    dup2(screen, 1), close(screen);
+    if (fclose(file) != 0 || !whole) fail(1, "cannot write %s: %s", log, strerror(errno));
     return status;
 }
 
@@ -10781,6 +10837,7 @@ static double run_stage(const char* out, int number, const char* format) {
         int n = *s == '@' ? (int)strlen(out) : 1;
         used += (size_t)snprintf(line + used, sizeof line - used, "%.*s", n, *s == '@' ? out : s);
     }
+    if (used + strlen(out) + 1 >= sizeof line) fail(2, "the path %s is too long for a command line", out);
     snprintf(name, sizeof name, "stage-%d.log", number);
     join_path(log, out, name);
     print_command(line);
@@ -10947,7 +11004,7 @@ static SeriesRow measure_votes(Series* s) {
     SeriesRow row = {.e = l.pass, .updates = NAN, .seconds = NAN, .each = NAN};
     snprintf(row.name, sizeof row.name, "vote of %d", top->votes);
     row.e.pass[0] = top->right, row.e.low[0] = top->low, row.e.high[0] = top->high;
-    row.e.kl = row.e.entropy = NAN, row.e.length *= top->votes;
+    row.e.kl = row.e.entropy = row.e.tool_rate = row.e.format_rate = NAN, row.e.length *= top->votes;
     return row;
 }
 
@@ -11055,7 +11112,7 @@ static int highest(const double* x, int n) {
 }
 
 static void print_curves(const Curve* c, int count) {
-    printf("\n%-20s  %-15s  %-32s %s\n", "", "score, average", "right answers", "KL, nats");
+    printf("\n%-20s  %-15s  %-32s %s\n", "", "judge's score", "right answers", "KL, nats");
     printf("%-20s  %7s %7s  %7s %7s %8s %7s %9s\n", "reward", "first", "last", "first", "best", "(update)",
            "last", "last");
     for (int i = 0; i < count; i++) {

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// fail() ends the process that a test has made: at once, with the text written, and without a search for leaks.
+// fail() ends the process that a test has made: at once, with the text written, and without a search for
+// leaks.
 _Noreturn static void end_here(int status) {
     fflush(NULL);
     _exit(status);
@@ -1109,7 +1110,10 @@ static void decisions_are_refused(void) {
     REFUSED("--lambda means nothing here", "--algo=grpo", "--lambda=0.9");
     REFUSED("--value-lr means nothing here", "--algo=dapo", "--value-lr=0.1");
     REFUSED("--value-clip means nothing here", "--value-clip=0");
-    ACCEPTED("--algo=ppo", "--gamma=0.9", "--lambda=0.9", "--value-lr=0.1", "--value-clip=0");
+    ACCEPTED("--algo=ppo", "--gamma=0.9", "--lambda=0.9", "--value-lr=0.1");
+    ACCEPTED("--algo=ppo", "--epochs-per-batch=2", "--value-clip=0");
+    REFUSED("--value-clip means nothing here: it holds a value near what it was", "--algo=ppo",
+            "--value-clip=0");
     ACCEPTED("--advantage=gae", "--gamma=0.9");
     // every row of the table can be used as it is
     for (int i = 0; i < METHODS; i++) ACCEPTED(algo_word(i));

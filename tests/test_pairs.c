@@ -646,7 +646,7 @@ static void pairs_are_made_once_and_the_same(void) {
     CHECK(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl"))->status == 0);
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
     REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no judge 'mother'");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no --judge 'mother'");
     REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
     REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
