@@ -3925,7 +3925,7 @@ typedef struct {
     float* reward;                   // (B,K)
     Group* group;                    // (B)
     int resampled;                   // groups that were drawn again
-    double kl_ref;                   // KL(policy || reference) by k3: mean over the answers, nats per answer
+    double kl_ref;                   // KL(policy || reference) by k1: mean over the answers, nats per answer
     int* mask;                       // this and all below: (B,K,T1)
     float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
     float* token_reward;             // minus the KL penalty; on the last token plus the answer's reward
@@ -4137,7 +4137,7 @@ static void weigh(Experience* e, const Learner* l) {
             for (int t = 0; t < T1; t++) {
                 if (!e->mask[at + t]) continue;
                 double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
-                if (l->reference) e->kl_ref += kl_estimate(&slope, log_ratio, 3) / (B * K);
+                if (l->reference) e->kl_ref += log_ratio / (B * K);
                 if (l->reference && l->kl_in_reward) {
                     double penalty = l->o->beta * kl_estimate(&slope, log_ratio, l->estimator);
                     e->token_reward[at + t] = (float)(-penalty / (l->kl_per_token ? n : 1));
@@ -4568,7 +4568,8 @@ static void evaluation_finish(Evaluation* e) {
                                k ? e->samples / (k + 1) : 0);
 }
 
-// KL(model || reference) by k3, summed over the answers to question `index`.
+// KL(model || reference), summed over the answers to question `index`. By k1: far from the reference, k3's
+// exponential lets one answer decide (chapter 8).
 typedef struct { const Question* questions; const Rollout* rollouts; double* kl; int K; } KlTask;
 
 static void kl_group(Model* reference, int index, void* context) {
@@ -4577,12 +4578,11 @@ static void kl_group(Model* reference, int index, void* context) {
     int K = task->K, T1 = longest_rollout(r, K);
     float* logp_ref = allocate((size_t)K * T1, sizeof(float));
     int* mask = allocate((size_t)K * T1, sizeof(int));
-    double slope;
     read_group(logp_ref, mask, reference, &task->questions[index].prompt, r, K, T1);
     for (int k = 0; k < K; k++)
         for (int t = 0; t < r[k].length; t++)
             if (r[k].mask[t])
-                task->kl[index] += kl_estimate(&slope, (double)r[k].logp[t] - logp_ref[k * T1 + t], 3);
+                task->kl[index] += (double)r[k].logp[t] - logp_ref[k * T1 + t];
     free(logp_ref), free(mask);
 }
 
