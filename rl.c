@@ -8433,8 +8433,11 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     FileSet* files = NULL;
     struct stat info;
-    if (!*name || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+    int there = stat(path, &info) == 0;
+    if (!*name || (there && S_ISDIR(info.st_mode)))
         fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
+    if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
+        fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
     if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
         fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
     int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
@@ -9000,10 +9003,10 @@ static int command_pairs(int argc, char** argv) {
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    out_file(folder, o.rl.out);
-    check_sampling(&o.rl), find_judge(o.judge);
+    check_sampling(&o.rl), find_judge(o.judge), find_reward(o.rl.reward);
     set_threads(o.rl.threads);
     Model m = load_tagged_model(o.rl.model);
+    out_file(folder, o.rl.out);
     Pairs p = make_pairs(&m, o.questions, &o, o.noise, o.most_pairs, 0);
     write_pairs(o.rl.out, &p);
     printf("wrote %s\n", o.rl.out);

@@ -235,6 +235,18 @@ check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=.
     --out="$(printf '%064d' 0)"
 check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
+if mkfifo pipe 2> "$log/stderr"; then
+    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out --data=good.jsonl \
+        --num-samples=1 --max-new-tokens=1 --out=pipe
+    check 'rl pairs: --out is a pipe' 2 'is a device or a pipe' "$rl" pairs --model-tag=./out \
+        --data=good.jsonl --out=pipe
+    if [ -p pipe ]; then echo 'ok   the pipe is still one'; else fail 'a file has replaced the pipe'; fi
+    rm -f pipe
+fi
+check 'rl pairs: no file' 2 'a file is missing' "$rl" pairs --model-tag=./out
+check 'rl pairs: unknown judge' 2 "no --judge 'fair'" "$rl" pairs --judge=fair --out=new/pairs.jsonl
+check 'rl pairs: unknown reward' 2 "no reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
+check 'rl pairs: no such model' 2 'nowhere' "$rl" pairs --model-tag=nowhere --out=new/pairs.jsonl
 check 'rl elicit: no such model before' 2 'nowhere' "$rl" elicit --before=nowhere --after=./out
 check 'rl elicit: no such model after' 2 'nowhere' "$rl" elicit --before=./out --after=nowhere
 check 'rl elicit: truncated model' 2 'model.safetensors' "$rl" elicit --before=./out --after=./bad
