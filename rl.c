@@ -8577,13 +8577,17 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// out/TAG, or the tag itself when it is a directory
-static void tagged_path(char path[PATH_SIZE], const char* tag) {
+// out/TAG, or the tag itself when it is a directory; returns whether it is there
+static int find_tagged(char path[PATH_SIZE], const char* tag) {
     char config[PATH_SIZE];
     join_path(config, tag, "config.json");
     if (file_exists(config) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
     else join_path(path, "out", tag);
-    if (!file_exists(path))
+    return file_exists(path);
+}
+
+static void tagged_path(char path[PATH_SIZE], const char* tag) {
+    if (!find_tagged(path, tag))
         fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl",
              path);
 }
@@ -8592,6 +8596,15 @@ static Model load_tagged_model(const char* tag) {
     char path[PATH_SIZE];
     tagged_path(path, tag);
     return load_fitting_model(path);
+}
+
+// A run may not be written over a model that it reads: that model would be gone, and a run that goes on after
+// a stop would read what it has trained as its reference or judge.
+static void refuse_overwriting(const char* out, const char* const* tags, int count) {
+    char path[PATH_SIZE];
+    for (int i = 0; i < count; i++)
+        if (tags[i] && *tags[i] && find_tagged(path, tags[i]) && same_folder(out, path))
+            fail(2, "the run would be written over the model in %s, which it reads; try another --out", path);
 }
 
 // ---- ./rl train
@@ -8640,6 +8653,7 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     const char* resume = o->resume;
     char judge[PATH_SIZE];
     Reward reward = read_reward(o->reward, judge);
+    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference, judge}, 3);
     *s = (Setup){.policy = resume ? load_fitting_model(resume) : load_tagged_model(o->model)};
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
@@ -9024,6 +9038,7 @@ static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand*
     int missing[2];
     for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
     if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
+    if (missing[0] || missing[1]) make_folder(o->rl.out);   // a bad name is to cost no minutes
     for (int i = 0; i < 2; i++) {
         if (!missing[i]) continue;
         Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
@@ -9127,17 +9142,24 @@ static void load_both(Pairs* list, const RlOptions* o, int context) {
     free(a.list), free(b.list);
 }
 
-// The reference of DPO's pairs: --reference, or the model that the run started from.
-static void set_references(Pairs* list, const Model* m, Model* start, const RlOptions* o,
-                           const PairLoss* loss) {
-    int other = o->reference && *o->reference;
-    Model loaded = other ? load_tagged_model(o->reference) : (Model){0};
-    Model* reference = other ? &loaded : start;
-    if (memcmp(&reference->config, &m->config, sizeof(Config)))
+// The reference of DPO's pairs: that of --reference, or an empty model for the one that the run started from.
+static Model load_other_reference(const Model* m, const Model* start, const RlOptions* o) {
+    int named = o->reference && *o->reference;
+    Model other = named ? load_tagged_model(o->reference) : (Model){0};
+    if (memcmp(named ? &other.config : &start->config, &m->config, sizeof(Config)))
         fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own "
-                "beginning", other ? o->reference : o->model);
-    for (int i = 0; i < 2; i++) if (list[i].count) set_reference(&list[i], reference, loss);
-    model_free(&loaded);
+                "beginning", named ? o->reference : o->model);
+    return other;
+}
+
+// Whoever gives a file that cannot be read is to be told before minutes go into making another.
+static void check_given_pairs(const RlOptions* o) {
+    const char* const path[2] = {o->data, o->eval_data};
+    for (int i = 0; i < 2; i++) {
+        if (!path[i] || !*path[i]) continue;
+        Pairs p = load_pairs(path[i]);
+        pairs_free(&p);
+    }
 }
 
 static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
@@ -9146,16 +9168,20 @@ static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     if (r->resume && r->out == c->out) r->out = r->resume;
     check_sampling(r), find_judge(o->judge);
     const PairLoss* loss = find_pair_loss(o->loss, c);
+    refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
     set_threads(r->threads);
     Model m, start = {0};            // in a resumed run needed as DPO's reference only
     if (!r->resume || !c->scalar) start = load_tagged_model(r->model);
     if (r->resume) m = c->scalar ? load_reward_model(r->resume, 0) : load_fitting_model(r->resume);
     else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model);
-    if (!r->resume) make_missing_pairs(&start, o, c);
+    Model other = c->scalar ? (Model){0} : load_other_reference(&m, &start, r);
+    if (!r->resume) check_given_pairs(r), make_missing_pairs(&start, o, c);
     Pairs list[2] = {{0}};                                         // to train on, held out
     load_both(list, r, m.config.context);
-    if (!c->scalar) set_references(list, &m, &start, r, loss);
-    model_free(&start);
+    for (int i = 0; i < 2; i++)
+        if (!c->scalar && list[i].count)
+            set_reference(&list[i], other.weights.memory ? &other : &start, loss);
+    model_free(&start), model_free(&other);
     Optimizer optimizer = r->resume ? load_optimizer(r->resume, &m.config, step) : optimizer_new(&m.config);
     int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
     if (!status && list[1].count) {
@@ -9197,6 +9223,11 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
     int K = o->num_samples, n = q.count * K, questions = 0;
     double mean = 0.0, kept_mean = 0.0;
+    char path[PATH_SIZE];
+    Model judge;
+    Reward reward = read_reward(o->reward, path);
+    if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
+    make_folder(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
     Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
@@ -9205,10 +9236,6 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     int* kept = allocate((size_t)n, sizeof(int));
     int* index = allocate((size_t)q.count, sizeof(int));
     Group* group = allocate((size_t)q.count, sizeof(Group));
-    char path[PATH_SIZE];
-    Model judge;
-    Reward reward = read_reward(o->reward, path);
-    if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
     for (int i = 0; i < q.count; i++) index[i] = i;
     reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
     float above = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
@@ -9220,7 +9247,11 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         if (!answer[i]) score[i] = (float)NAN;
     }
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
-    if (!M) fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
+    if (!M && reward.verified)
+        fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
+    if (!M)
+        fail(2, "no answer to a question of %s came to its end; try more --max-new-tokens than %d", o->data,
+             o->sample.max_new_tokens);
     Text text = {0};
     for (int i = 0; i < M; i++) {
         text_printf(&text, "{\"question\": "), json_append_string(&text, q.list[kept[i] / K].question);
@@ -9229,7 +9260,6 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         kept_mean += score[kept[i]] / (double)M;
         questions += i == 0 || kept[i] / K != kept[i - 1] / K;
     }
-    make_folder(o->out);
     write_file(o->out, "kept.jsonl", &text);
     printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
            "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);
@@ -9263,11 +9293,11 @@ static int command_best_of_n(int argc, char** argv) {
     check_sampling(&o);
     int rule = find_keep_rule(keep);
     set_threads(o.threads);
-    tagged_path(model, o.model);
-    Model m = load_fitting_model(model);
+    Model m = load_tagged_model(o.model);
+    tagged_path(model, from ? from : o.model);
+    refuse_overwriting(o.out, (const char* const[]){model}, 1);
     write_kept(&m, &o, rule);
     model_free(&m);
-    if (from) tagged_path(model, from);
     join_path(kept, o.out, "kept.jsonl");
     t.data = kept, t.model = model, t.out = o.out, t.seed = o.seed, t.threads = o.threads;
     train_options(sft_options, &t);

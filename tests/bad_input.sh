@@ -280,6 +280,41 @@ check 'rl train: a reward model that writes' 2 'a language model, not a reward m
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
 check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
+check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out
+check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad
+check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad --out=./bad/
+
+# the commands on pairs: what is given is read before anything is made
+few='--model-tag=./out --num-samples=2 --max-new-tokens=2 --threads=1 --num-steps=1'
+printf '%s\n' '{"question": "1+1?", "chosen": "2", "rejected": "3"}' > pairs.jsonl
+printf '%s\n' '{"question": "1+1?", "chosen": "2"}' > half.jsonl
+# shellcheck disable=SC2086,SC2317  # $few is split at its spaces on purpose; check calls these
+dpo() { "$rl" dpo $few --out=never --questions=good.jsonl "$@"; }
+# shellcheck disable=SC2086,SC2317
+judge() { "$rl" reward-model $few --out=never --questions=good.jsonl --eval-questions=good.jsonl "$@"; }
+check 'rl dpo: half a pair' 2 'half.jsonl, line 1: the field "rejected" is missing' dpo --data=half.jsonl
+check 'rl dpo: half a held-out pair' 2 'half.jsonl, line 1' dpo --data=pairs.jsonl --eval-data=half.jsonl
+check 'rl dpo: pairs to be made, held-out file missing' 2 'cannot open nowhere' dpo --eval-data=nowhere
+check 'rl dpo: pairs to be made, no such reference' 2 'no model out/nowhere' dpo --reference=nowhere
+check 'rl dpo: pairs to be made, output below a file' 1 'cannot make the directory' dpo --out=file/out
+check 'rl dpo: written over its model' 2 'try another --out' dpo --data=pairs.jsonl --out=out
+check 'rl dpo: written over its reference' 2 'try another --out' dpo --data=pairs.jsonl --reference=./bad \
+    --out=bad
+check 'rl dpo: no such judge' 2 "no --judge 'fair'" dpo --judge=fair
+check 'rl reward-model: half a pair, held-out ones to be made' 2 'half.jsonl, line 1' judge --data=half.jsonl
+check 'rl reward-model: file missing, held-out pairs to be made' 2 'cannot open nowhere' judge --data=nowhere
+check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open' judge --eval-data=nowhere
+check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out
+check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
+check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
+# shellcheck disable=SC2317
+best() { "$rl" best-of-n --model-tag=./out --data=good.jsonl --num-samples=2 --max-new-tokens=2 "$@"; }
+check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out
+check 'rl best-of-n: no such reward model' 2 'nowhere' best --reward=model:nowhere --out=never
+check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --reward=model:out --out=never
+check 'rl best-of-n: no such model to train' 2 'no model out/nowhere' best --from=nowhere --out=never
+check 'rl best-of-n: output below a file' 1 'cannot make the directory' best --out=file/out
+check 'rl best-of-n: unknown rule' 2 "no rule 'worst'" best --keep=worst --out=never
 check 'rl algos: a word too many' 2 "'now' is not expected" "$rl" algos now
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
 check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl
