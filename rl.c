@@ -3401,7 +3401,7 @@ static void lesson_9_ratios(void) {
     float logp[T1], d[3][T1];
     double sum = 0.0;
     for (int t = 0; t < T1; t++) logp[t] = logp_old[t] + drift[t], sum += drift[t];
-    printf("   One answer of three tokens that an earlier step has moved, A = +-1, bounds %g\n\n",
+    printf("   An answer of three tokens that an earlier step has moved; bounds %g\n\n",
            (double)low);
     printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
     printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
@@ -3417,8 +3417,8 @@ static void lesson_9_ratios(void) {
             printf(i < 2 ? "   " : "\n");
         }
     }
-    printf("\n   At A = +1 the clip has silenced the first token, the one that moved most. CISPO\n"
-           "   bounds its weight and keeps it. For GSPO the answer as a whole has not moved\n   enough.\n\n");
+    printf("\n   At A = +1 the clip has silenced the first token, the one that moved most.\n"
+           "   CISPO bounds its weight and keeps it. For GSPO the answer as a whole has not\n   moved enough.\n\n");
 
     const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
     const int both[2] = {1, 1};
@@ -3426,7 +3426,7 @@ static void lesson_9_ratios(void) {
     for (int clipped = 0; clipped < 2; clipped++) {
         double loss = loss_value(dvalue, value, value_old, target, both, 1, 2, clipped ? 0.2f : 0.0f,
                                  NORM_SEQUENCE_SUM);
-        printf("   value %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
+        printf("   V %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
                (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
                clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
     }
