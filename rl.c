@@ -3418,7 +3418,8 @@ static void lesson_9_ratios(void) {
         }
     }
     printf("\n   At A = +1 the clip has silenced the first token, the one that moved most.\n"
-           "   CISPO bounds its weight and keeps it. For GSPO the answer as a whole has not\n   moved enough.\n\n");
+           "   CISPO bounds its weight and keeps it. For GSPO the answer as a whole has not\n"
+           "   moved enough.\n\n");
 
     const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
     const int both[2] = {1, 1};
@@ -9247,6 +9248,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         if (!answer[i]) score[i] = (float)NAN;
     }
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
+    if (!M) rmdir(o->out);   // if nothing is in it, nothing is left behind
     if (!M && reward.verified)
         fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
     if (!M)
