@@ -2785,7 +2785,8 @@ static void progress(long done, long total, double started) {
     fflush(stderr);
 }
 
-// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again.
+// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again. It
+// also drops all that follows a line out of order, so that a damaged file cannot have an update twice.
 static FILE* open_metrics(const char* folder, const char* header, long step) {
     char path[PATH_SIZE];
     make_folder(folder);
@@ -2795,9 +2796,11 @@ static FILE* open_metrics(const char* folder, const char* header, long step) {
     if (step > 0 && file_exists(path)) {
         Text old = read_file(path);
         char* line = strchr(old.data, '\n');
-        while (line && *++line && strtol(line, NULL, 10) < step) {
+        for (long last = -1; line && isdigit((unsigned char)*++line);) {
+            long number = strtol(line, NULL, 10);
             char* end = strchr(line, '\n');
-            if (!end) break;
+            if (number <= last || number >= step || !end) break;
+            last = number;
             text_append(&kept, line, (size_t)(end + 1 - line));
             line = end;
         }
