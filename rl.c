@@ -8726,6 +8726,10 @@ static void check_method(const RlOptions* o, const Option* options) {
     if (ratio == RATIO_NONE)
         refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
                     "with --ratio none there is no ratio to clip; take --ratio token");
+    else if (o->clip_low == 0.0f && o->clip_high == 0.0f &&
+             (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (o->beta == 0.0f)
         refuse_idle(options, (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
                     "there is no KL term with --beta 0");

@@ -275,6 +275,8 @@ check 'rl train: gamma without steps' 2 'only --advantage gae' train --gamma=0.9
 check 'rl train: gamma above 1' 2 '--gamma must be from 0 to 1' train --algo=ppo --gamma=1.1
 check 'rl train: minibatch too large' 2 '--minibatch 17 is more than the 16' train --algo=dapo --minibatch=17
 check 'rl train: two passes without a ratio' 2 'with --ratio none each batch' train --epochs-per-batch=2
+check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' train --ratio=token \
+    --epochs-per-batch=2
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
