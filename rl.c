@@ -9166,11 +9166,30 @@ static void check_given_pairs(const RlOptions* o) {
     }
 }
 
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
+// same words as the first time.
+static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const Option* options) {
+    const RlOptions* r = &o->rl;
+    int reads = r->data && *r->data, reads_held_out = !c->scalar || (r->eval_data && *r->eval_data);
+    if (r->resume) return;
+    if (reads && reads_held_out)
+        refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
+                                                   "top-k", "top-p", "judge", "pairs-per-question", NULL},
+                    "no answers are sampled; the pairs are in files");
+    if (reads)
+        refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
+                    "the pairs to train on are in a file");
+    if (reads_held_out)
+        refuse_idle(options, (const char* const[]){"eval-questions", NULL},
+                    "the held-out pairs are in a file");
+}
+
 static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     RlOptions* r = &o->rl;
     long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
     if (r->resume && r->out == c->out) r->out = r->resume;
     check_sampling(r), find_judge(o->judge);
+    refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
     refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
     set_threads(r->threads);

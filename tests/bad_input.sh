@@ -287,13 +287,13 @@ check 'rl train: written over its reference' 2 'try another --out' train --refer
 check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad --out=./bad/
 
 # the commands on pairs: what is given is read before anything is made
-few='--model-tag=./out --num-samples=2 --max-new-tokens=2 --threads=1 --num-steps=1'
+few='--model-tag=./out --threads=1 --num-steps=1'
 printf '%s\n' '{"question": "1+1?", "chosen": "2", "rejected": "3"}' > pairs.jsonl
 printf '%s\n' '{"question": "1+1?", "chosen": "2"}' > half.jsonl
 # shellcheck disable=SC2086,SC2317  # $few is split at its spaces on purpose; check calls these
-dpo() { "$rl" dpo $few --out=never --questions=good.jsonl "$@"; }
+dpo() { "$rl" dpo $few --out=never "$@"; }
 # shellcheck disable=SC2086,SC2317
-judge() { "$rl" reward-model $few --out=never --questions=good.jsonl --eval-questions=good.jsonl "$@"; }
+judge() { "$rl" reward-model $few --out=never "$@"; }
 check 'rl dpo: half a pair' 2 'half.jsonl, line 1: the field "rejected" is missing' dpo --data=half.jsonl
 check 'rl dpo: half a held-out pair' 2 'half.jsonl, line 1' dpo --data=pairs.jsonl --eval-data=half.jsonl
 check 'rl dpo: pairs to be made, held-out file missing' 2 'cannot open nowhere' dpo --eval-data=nowhere
@@ -309,6 +309,11 @@ check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open'
 check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out
 check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
 check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
+check 'rl dpo: noise in pairs that are read' 2 '--noise means nothing here' dpo --data=pairs.jsonl --noise=0.1
+check 'rl dpo: answers that nobody samples' 2 '--num-samples means nothing here' dpo --data=pairs.jsonl \
+    --num-samples=2
+check 'rl reward-model: held-out questions of pairs that are read' 2 '--eval-questions means nothing here' \
+    judge --eval-data=pairs.jsonl --eval-questions=good.jsonl
 # shellcheck disable=SC2317
 best() { "$rl" best-of-n --model-tag=./out --data=good.jsonl --num-samples=2 --max-new-tokens=2 "$@"; }
 check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out
