@@ -3802,8 +3802,8 @@ static void print_methods(void) {
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
         printf("\n");
     }
-    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\n"
-           "is nanochat. ./rl train --algo NAME --help shows all of them with their values.\n");
+    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
+           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
 }
 
 static RlOptions rl_defaults(void) {
@@ -8816,8 +8816,8 @@ static int rl_train(Learner* l, const Option* options, long step) {
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
     Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
-    printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts, reward %s\n", o->algo,
-           steps, o->examples_per_step, o->num_samples, o->reward);
+    printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
+           o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
     print_metrics_head(is_drifting(o), o->eval_every > 0);
     double sum[COLUMNS] = {0};
     while (run_goes_on(&run)) {
@@ -10899,8 +10899,11 @@ static double run_stage(const char* out, int number, const char* format) {
     print_command(line);
     double begin = seconds_now();
     int status = run_logged(line, log);
-    if (status)
-        printf("  stopped; %s has the stage's output\n", log), exit(end_of_output(status));
+    if (status == 130)
+        printf("  stopped in stage %d; how it goes on stands at the end of\n  %s. The command as a whole "
+               "begins again with stage 1.\n", number, log);
+    else if (status) printf("  stopped; %s has the stage's output\n", log);
+    if (status) exit(end_of_output(status));
     return seconds_now() - begin;
 }
 
