@@ -8607,6 +8607,17 @@ static void refuse_overwriting(const char* out, const char* const* tags, int cou
             fail(2, "the run would be written over the model in %s, which it reads; try another --out", path);
 }
 
+// Whether the directory of --out is there or can be made, as far as can be told without making it: a bad name
+// is to cost no minutes, and a command that fails later leaves no empty directory.
+static void check_folder_name(const char* out) {
+    struct stat info;
+    if (!*out) fail(2, "a directory was expected, but its name is empty");
+    if (stat(out, &info) == 0) {
+        if (!S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", out);
+        if (access(out, W_OK) != 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
+    } else if (errno != ENOENT) fail(1, "cannot make the directory %s: %s", out, strerror(errno));
+}
+
 // ---- ./rl train
 
 // Refuses to evaluate on questions (b, of the file `test`) that are trained on (a), unless told to.
@@ -9042,7 +9053,7 @@ static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand*
     int missing[2];
     for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
     if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
-    if (missing[0] || missing[1]) make_folder(o->rl.out);   // a bad name is to cost no minutes
+    if (missing[0] || missing[1]) check_folder_name(o->rl.out);
     for (int i = 0; i < 2; i++) {
         if (!missing[i]) continue;
         Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
@@ -9250,7 +9261,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     Model judge;
     Reward reward = read_reward(o->reward, path);
     if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
-    make_folder(o->out);
+    check_folder_name(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
     Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
@@ -9283,6 +9294,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         kept_mean += score[kept[i]] / (double)M;
         questions += i == 0 || kept[i] / K != kept[i - 1] / K;
     }
+    make_folder(o->out);
     write_file(o->out, "kept.jsonl", &text);
     printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
            "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);

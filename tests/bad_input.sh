@@ -236,8 +236,8 @@ check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=.
 check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
 if mkfifo pipe 2> "$log/stderr"; then
-    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out --data=good.jsonl \
-        --num-samples=1 --max-new-tokens=1 --out=pipe
+    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out \
+        --data=good.jsonl --num-samples=1 --max-new-tokens=1 --out=pipe
     check 'rl pairs: --out is a pipe' 2 'is a device or a pipe' "$rl" pairs --model-tag=./out \
         --data=good.jsonl --out=pipe
     if [ -p pipe ]; then echo 'ok   the pipe is still one'; else fail 'a file has replaced the pipe'; fi
