@@ -2699,11 +2699,12 @@ static void print_options(const Option* options) {
         char left[48], value[256];
         static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
         option_text(o, value, sizeof value);
+        if (o->type == OPTION_FLOAT) snprintf(value, sizeof value, "%g", (double)*(float*)o->value);
         snprintf(left, sizeof left, "--%s%s", o->name, kind[o->type]);
-        printf("  %-24s %s", left, o->help);
+        int column = printf("  %-24s %s", left, o->help);
         if (o->type == OPTION_FLAG || !*value) printf("\n");
-        else if (o->type == OPTION_FLOAT) printf(" [%g]\n", (double)*(float*)o->value);
-        else printf(" [%s]\n", value);
+        else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
+        else printf("\n%27s[%s]\n", "", value);
     }
 }
 

@@ -322,6 +322,21 @@ check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --r
 check 'rl best-of-n: no such model to train' 2 'no model out/nowhere' best --from=nowhere --out=never
 check 'rl best-of-n: output below a file' 1 'cannot make the directory' best --out=file/out
 check 'rl best-of-n: unknown rule' 2 "no rule 'worst'" best --keep=worst --out=never
+
+# narrow NAME COMMAND...: a good case that prints no line of more than 80 columns
+narrow() {
+    works "$@"
+    while IFS= read -r printed; do
+        [ ${#printed} -le 80 ] || fail "$1: a line of ${#printed} columns: $printed"
+    done < "$log/stdout"
+}
+narrow 'rl algos fits a terminal' "$rl" algos
+for command in train pairs reward-model dpo best-of-n vote elicit compare overoptimize recipe; do
+    narrow "rl $command --help fits a terminal" "$rl" $command --help
+done
+narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
+    --num-steps=1000 --lr=0 --examples-per-step=16 --save-every=0 --out=narrow --log-every=1000
+rm -rf narrow
 check 'rl algos: a word too many' 2 "'now' is not expected" "$rl" algos now
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
 check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl
