@@ -3803,8 +3803,8 @@ static void print_methods(void) {
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
         printf("\n");
     }
-    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token --beta 0\n"
-           "is nanochat. ./rl train --algo NAME --help shows all of them with their values.\n");
+    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
+           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
 }
 
 static RlOptions rl_defaults(void) {
@@ -8608,6 +8608,17 @@ static void refuse_overwriting(const char* out, const char* const* tags, int cou
             fail(2, "the run would be written over the model in %s, which it reads; try another --out", path);
 }
 
+// Whether the directory of --out is there or can be made, as far as can be told without making it: a bad name
+// is to cost no minutes, and a command that fails later leaves no empty directory.
+static void check_folder_name(const char* out) {
+    struct stat info;
+    if (!*out) fail(2, "a directory was expected, but its name is empty");
+    if (stat(out, &info) == 0) {
+        if (!S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", out);
+        if (access(out, W_OK) != 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
+    } else if (errno != ENOENT) fail(1, "cannot make the directory %s: %s", out, strerror(errno));
+}
+
 // ---- ./rl train
 
 // Refuses to evaluate on questions (b, of the file `test`) that are trained on (a), unless told to.
@@ -8727,6 +8738,10 @@ static void check_method(const RlOptions* o, const Option* options) {
     if (ratio == RATIO_NONE)
         refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
                     "with --ratio none there is no ratio to clip; take --ratio token");
+    else if (o->clip_low == 0.0f && o->clip_high == 0.0f &&
+             (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (o->beta == 0.0f)
         refuse_idle(options, (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
                     "there is no KL term with --beta 0");
@@ -8813,8 +8828,8 @@ static int rl_train(Learner* l, const Option* options, long step) {
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
     Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
-    printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts, reward %s\n", o->algo,
-           steps, o->examples_per_step, o->num_samples, o->reward);
+    printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
+           o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
     print_metrics_head(is_drifting(o), o->eval_every > 0);
     double sum[COLUMNS] = {0};
     while (run_goes_on(&run)) {
@@ -9039,7 +9054,7 @@ static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand*
     int missing[2];
     for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
     if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
-    if (missing[0] || missing[1]) make_folder(o->rl.out);   // a bad name is to cost no minutes
+    if (missing[0] || missing[1]) check_folder_name(o->rl.out);
     for (int i = 0; i < 2; i++) {
         if (!missing[i]) continue;
         Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
@@ -9163,11 +9178,30 @@ static void check_given_pairs(const RlOptions* o) {
     }
 }
 
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
+// same words as the first time.
+static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const Option* options) {
+    const RlOptions* r = &o->rl;
+    int reads = r->data && *r->data, reads_held_out = !c->scalar || (r->eval_data && *r->eval_data);
+    if (r->resume) return;
+    if (reads && reads_held_out)
+        refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
+                                                   "top-k", "top-p", "judge", "pairs-per-question", NULL},
+                    "no answers are sampled; the pairs are in files");
+    if (reads)
+        refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
+                    "the pairs to train on are in a file");
+    if (reads_held_out)
+        refuse_idle(options, (const char* const[]){"eval-questions", NULL},
+                    "the held-out pairs are in a file");
+}
+
 static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     RlOptions* r = &o->rl;
     long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
     if (r->resume && r->out == c->out) r->out = r->resume;
     check_sampling(r), find_judge(o->judge);
+    refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
     refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
     set_threads(r->threads);
@@ -9228,7 +9262,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     Model judge;
     Reward reward = read_reward(o->reward, path);
     if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
-    make_folder(o->out);
+    check_folder_name(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
     Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
@@ -9262,6 +9296,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         kept_mean += score[kept[i]] / (double)M;
         questions += i == 0 || kept[i] / K != kept[i - 1] / K;
     }
+    make_folder(o->out);
     write_file(o->out, "kept.jsonl", &text);
     printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
            "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);
@@ -10878,8 +10913,11 @@ static double run_stage(const char* out, int number, const char* format) {
     print_command(line);
     double begin = seconds_now();
     int status = run_logged(line, log);
-    if (status)
-        printf("  stopped; %s has the stage's output\n", log), exit(end_of_output(status));
+    if (status == 130)
+        printf("  stopped in stage %d; how it goes on stands at the end of\n  %s. The command as a whole "
+               "begins again with stage 1.\n", number, log);
+    else if (status) printf("  stopped; %s has the stage's output\n", log);
+    if (status) exit(end_of_output(status));
     return seconds_now() - begin;
 }
 

@@ -2699,11 +2699,12 @@ static void print_options(const Option* options) {
         char left[48], value[256];
         static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
         option_text(o, value, sizeof value);
+        if (o->type == OPTION_FLOAT) snprintf(value, sizeof value, "%g", (double)*(float*)o->value);
         snprintf(left, sizeof left, "--%s%s", o->name, kind[o->type]);
-        printf("  %-24s %s", left, o->help);
+        int column = printf("  %-24s %s", left, o->help);
         if (o->type == OPTION_FLAG || !*value) printf("\n");
-        else if (o->type == OPTION_FLOAT) printf(" [%g]\n", (double)*(float*)o->value);
-        else printf(" [%s]\n", value);
+        else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
+        else printf("\n%27s[%s]\n", "", value);
     }
 }
 
@@ -2785,7 +2786,8 @@ static void progress(long done, long total, double started) {
     fflush(stderr);
 }
 
-// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again.
+// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again. It
+// also drops all that follows a line out of order, so that a damaged file cannot have an update twice.
 static FILE* open_metrics(const char* folder, const char* header, long step) {
     char path[PATH_SIZE];
     make_folder(folder);
@@ -2795,9 +2797,11 @@ static FILE* open_metrics(const char* folder, const char* header, long step) {
     if (step > 0 && file_exists(path)) {
         Text old = read_file(path);
         char* line = strchr(old.data, '\n');
-        while (line && *++line && strtol(line, NULL, 10) < step) {
+        for (long last = -1; line && isdigit((unsigned char)*++line);) {
+            long number = strtol(line, NULL, 10);
             char* end = strchr(line, '\n');
-            if (!end) break;
+            if (number <= last || number >= step || !end) break;
+            last = number;
             text_append(&kept, line, (size_t)(end + 1 - line));
             line = end;
         }

@@ -236,8 +236,8 @@ check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=.
 check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
 if mkfifo pipe 2> "$log/stderr"; then
-    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out --data=good.jsonl \
-        --num-samples=1 --max-new-tokens=1 --out=pipe
+    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out \
+        --data=good.jsonl --num-samples=1 --max-new-tokens=1 --out=pipe
     check 'rl pairs: --out is a pipe' 2 'is a device or a pipe' "$rl" pairs --model-tag=./out \
         --data=good.jsonl --out=pipe
     if [ -p pipe ]; then echo 'ok   the pipe is still one'; else fail 'a file has replaced the pipe'; fi
@@ -275,6 +275,8 @@ check 'rl train: gamma without steps' 2 'only --advantage gae' train --gamma=0.9
 check 'rl train: gamma above 1' 2 '--gamma must be from 0 to 1' train --algo=ppo --gamma=1.1
 check 'rl train: minibatch too large' 2 '--minibatch 17 is more than the 16' train --algo=dapo --minibatch=17
 check 'rl train: two passes without a ratio' 2 'with --ratio none each batch' train --epochs-per-batch=2
+check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' train --ratio=token \
+    --epochs-per-batch=2
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
@@ -285,13 +287,13 @@ check 'rl train: written over its reference' 2 'try another --out' train --refer
 check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad --out=./bad/
 
 # the commands on pairs: what is given is read before anything is made
-few='--model-tag=./out --num-samples=2 --max-new-tokens=2 --threads=1 --num-steps=1'
+few='--model-tag=./out --threads=1 --num-steps=1'
 printf '%s\n' '{"question": "1+1?", "chosen": "2", "rejected": "3"}' > pairs.jsonl
 printf '%s\n' '{"question": "1+1?", "chosen": "2"}' > half.jsonl
 # shellcheck disable=SC2086,SC2317  # $few is split at its spaces on purpose; check calls these
-dpo() { "$rl" dpo $few --out=never --questions=good.jsonl "$@"; }
+dpo() { "$rl" dpo $few --out=never "$@"; }
 # shellcheck disable=SC2086,SC2317
-judge() { "$rl" reward-model $few --out=never --questions=good.jsonl --eval-questions=good.jsonl "$@"; }
+judge() { "$rl" reward-model $few --out=never "$@"; }
 check 'rl dpo: half a pair' 2 'half.jsonl, line 1: the field "rejected" is missing' dpo --data=half.jsonl
 check 'rl dpo: half a held-out pair' 2 'half.jsonl, line 1' dpo --data=pairs.jsonl --eval-data=half.jsonl
 check 'rl dpo: pairs to be made, held-out file missing' 2 'cannot open nowhere' dpo --eval-data=nowhere
@@ -307,6 +309,11 @@ check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open'
 check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out
 check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
 check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
+check 'rl dpo: noise in pairs that are read' 2 '--noise means nothing here' dpo --data=pairs.jsonl --noise=0.1
+check 'rl dpo: answers that nobody samples' 2 '--num-samples means nothing here' dpo --data=pairs.jsonl \
+    --num-samples=2
+check 'rl reward-model: held-out questions of pairs that are read' 2 '--eval-questions means nothing here' \
+    judge --eval-data=pairs.jsonl --eval-questions=good.jsonl
 # shellcheck disable=SC2317
 best() { "$rl" best-of-n --model-tag=./out --data=good.jsonl --num-samples=2 --max-new-tokens=2 "$@"; }
 check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out
@@ -315,6 +322,21 @@ check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --r
 check 'rl best-of-n: no such model to train' 2 'no model out/nowhere' best --from=nowhere --out=never
 check 'rl best-of-n: output below a file' 1 'cannot make the directory' best --out=file/out
 check 'rl best-of-n: unknown rule' 2 "no rule 'worst'" best --keep=worst --out=never
+
+# narrow NAME COMMAND...: a good case that prints no line of more than 80 columns
+narrow() {
+    works "$@"
+    while IFS= read -r printed; do
+        [ ${#printed} -le 80 ] || fail "$1: a line of ${#printed} columns: $printed"
+    done < "$log/stdout"
+}
+narrow 'rl algos fits a terminal' "$rl" algos
+for command in train pairs reward-model dpo best-of-n vote elicit compare overoptimize recipe; do
+    narrow "rl $command --help fits a terminal" "$rl" $command --help
+done
+narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
+    --num-steps=1000 --lr=0 --examples-per-step=16 --save-every=0 --out=narrow --log-every=1000
+rm -rf narrow
 check 'rl algos: a word too many' 2 "'now' is not expected" "$rl" algos now
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
 check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl

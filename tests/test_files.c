@@ -1575,6 +1575,17 @@ static void a_resumed_run_is_the_same_run(void) {
     CHECK(train_status("--resume=@parts|--threads=1") == 0);
     same_run(__LINE__, in_root("whole"), in_root("parts"));
 
+    // a metrics.csv that has been copied behind itself: no update may stand in it twice
+    remove_folder(in_root("parts"));
+    press_at = 4;
+    CHECK(train_status(TINY "|--out=@parts") == 130);
+    press_at = 0;
+    file = fopen(in_root("parts/metrics.csv"), "a");
+    fprintf(file, "step,loss,lr,grad_norm,tokens,seconds\n0,0,0,0,0,0\n3,0,0,0,0,0\n");
+    fclose(file);
+    CHECK(train_status("--resume=@parts|--threads=1") == 0);
+    same_run(__LINE__, in_root("whole"), in_root("parts"));
+
     // A longer run whose learning rate is constant: 4 updates and 5 more are 9.
     CHECK(train_status(TINY FLAT "|--out=@flat") == 0);
     CHECK(train_status(TINY FLAT "|--steps=4|--out=@more") == 0);
