@@ -9282,7 +9282,6 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         if (!answer[i]) score[i] = (float)NAN;
     }
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
-    if (!M) rmdir(o->out);   // if nothing is in it, nothing is left behind
     if (!M && reward.verified)
         fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
     if (!M)
