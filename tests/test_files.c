@@ -1687,7 +1687,9 @@ static void a_run_from_a_model(void) {
 static void models_that_no_run_starts_from(void) {
     CHECK(train_status(TINY "|--out=@start") == 0);
     make_checkpoint(in_root("few"), &smallest, 3, 5);
-    Config c = load_model(in_root("start")).config;
+    Model start = load_model(in_root("start"));
+    Config c = start.config;
+    model_free(&start);
     c.scalar = 1;
     make_checkpoint(in_root("scores"), &c, 3, 5);
     Text before = picture(in_root("start"));
