@@ -3172,6 +3172,16 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return average_tokens(dlogp, token_policy_gradient, in, &a, norm);
 }
 
+// What the three losses with a clipped ratio have in common.
+static double ratio_loss(float* dlogp, TokenLoss token_loss, const float* logp, const float* logp_old,
+                         const float* adv, const int* mask, int B, int T1, float clip_low, float clip_high,
+                         int sequence_ratio, int norm) {
+    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
+    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1,
+                    .sequence_ratio = sequence_ratio};
+    return average_tokens(dlogp, token_loss, in, &a, norm);
+}
+
 // PPO's clipped loss with separate bounds: the ratio is used between 1 - clip_low and 1 + clip_high.
 //   logp_old (B,T1)       log-probabilities recorded by the policy that sampled, nats; the rest as above
 //   clip_low, clip_high   for example 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO)
@@ -3179,9 +3189,7 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
 // Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
 double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                  int B, int T1, float clip_low, float clip_high, int norm) {
-    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_clip, in, &a, norm);
+    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
 }
 
 // GSPO: PPO's clipped loss with one ratio for a whole answer, s = exp(mean over its tokens of logp -
@@ -3190,10 +3198,8 @@ double loss_clip(float* dlogp, const float* logp, const float* logp_old, const f
 // token it is loss_clip. Zheng et al. (2025), equations 5 and 7.
 double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                  int B, int T1, float clip_low, float clip_high) {
-    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1,
-                    .sequence_ratio = 1};
-    return average_tokens(dlogp, token_clip, in, &a, NORM_SEQUENCE_MEAN);
+    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 1,
+                      NORM_SEQUENCE_MEAN);
 }
 
 // CISPO: the policy gradient, weighted by the clipped ratio, which is held constant. Arguments as for
@@ -3201,9 +3207,7 @@ double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const f
 // equation 4.
 double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
                   int B, int T1, float clip_low, float clip_high, int norm) {
-    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_cispo, in, &a, norm);
+    return ratio_loss(dlogp, token_cispo, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
 }
 
 // Averaged like the losses of the policy, so it comes in their words: the value is "logp", the older value
@@ -5422,16 +5426,13 @@ static void pairs_some(Model* m, int index, void* context) {
 // to grads. beta = 1 for a scalar model.
 static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
                           float beta, int with_grads) {
-    int tasks = 0, tokens = 0;
+    int* tokens = allocate((size_t)count, sizeof(int));
     PairsTask c = {list, allocate((size_t)count + 1, sizeof(int)), count, with_grads, loss, beta, result};
-    for (int i = 0; i < count; i++) {
-        int length = list[i]->tokens[CHOSEN].length + list[i]->tokens[REJECTED].length;
-        if (tokens && tokens + length > BATCH_TOKENS) c.from[++tasks] = i, tokens = 0;
-        tokens += length;
-    }
-    if (count) c.from[++tasks] = count;
+    for (int i = 0; i < count; i++)
+        tokens[i] = list[i]->tokens[CHOSEN].length + list[i]->tokens[REJECTED].length;
+    int tasks = cut_into_tasks(c.from, tokens, count);
     run_tasks(m, tasks, with_grads, pairs_some, &c);
-    free(c.from);
+    free(c.from), free(tokens);
 }
 
 // The results of all pairs, without a gradient; to be freed.
@@ -8810,10 +8811,7 @@ static void print_metrics(long step, const double* sum, int n, int drifting, dou
 }
 
 static void save_rl(const Learner* l, const Option* options, long step) {
-    Text state = {0};
-    state_to_json(&state, "rl", step, options);
-    save_checkpoint(l->o->out, l->policy, l->optimizer, l->value, l->value_optimizer, &state, step);
-    text_free(&state);
+    save_run(l->o->out, "rl", options, step, l->policy, l->optimizer, l->value, l->value_optimizer);
 }
 
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
@@ -9080,14 +9078,6 @@ static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
     sum->rejected += s->rejected, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
 }
 
-static void save_pair_model(const PairOptions* o, const PairCommand* c, const Model* m,
-                            const Optimizer* optimizer, const Option* options, long step) {
-    Text state = {0};
-    state_to_json(&state, c->name, step, options);
-    save_checkpoint(o->rl.out, m, optimizer, NULL, NULL, &state, step);
-    text_free(&state);
-}
-
 // The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
 static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOptions* o,
                           const PairCommand* c, const Option* options, long step) {
@@ -9121,7 +9111,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOp
             fflush(stdout);
             sum = (PairMetrics){0}, n = 0;
         }
-        if (run_saves(&run)) save_pair_model(o, c, m, optimizer, options, run.step);
+        if (run_saves(&run)) save_run(r->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
     free(deck.order), free(chosen), free(batch);
     snprintf(how, sizeof how, "./rl %s", c->name);

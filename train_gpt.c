@@ -2735,6 +2735,16 @@ static void state_to_json(Text* out, const char* kind, long step, const Option* 
     text_printf(out, "\n  }\n}\n");
 }
 
+// A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
+// none.
+static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
+                     const Optimizer* o, const Model* value, const Optimizer* value_o) {
+    Text state = {0};
+    state_to_json(&state, kind, step, options);
+    save_checkpoint(folder, m, o, value, value_o, &state, step);
+    text_free(&state);
+}
+
 // Options of the saved run that were not given anew take their saved values. Returns the number of updates
 // done. The file stays in memory: options point into its texts.
 static long state_from_json(const char* folder, const char* kind, Option* options) {
@@ -3019,21 +3029,30 @@ static void conversations_some(Model* m, int index, void* context) {
     batch_free(&b);
 }
 
+// Cuts a list of `count` texts into tasks of about BATCH_TOKENS tokens: task t takes from[t] .. from[t+1]-1.
+// tokens (count), from (count + 1) with from[0] = 0. Returns the number of tasks.
+static int cut_into_tasks(int* from, const int* tokens, int count) {
+    int tasks = 0, sum = 0;
+    for (int i = 0; i < count; i++) {
+        if (sum && sum + tokens[i] > BATCH_TOKENS) from[++tasks] = i, sum = 0;
+        sum += tokens[i];
+    }
+    if (count) from[++tasks] = count;
+    return tasks;
+}
+
 // Sum of -logp over the scored tokens of `count` conversations. With dlogp != 0 the gradient is added to
 // grads too.
 static double conversations_loss(Model* m, const Tokens* const* list, int count, float dlogp) {
-    int tasks = 0, tokens = 0;
+    int* tokens = allocate((size_t)count, sizeof(int));
     ConversationsTask c = {list, allocate((size_t)count + 1, sizeof(int)),
                            allocate((size_t)count, sizeof(double)), dlogp};
-    for (int i = 0; i < count; i++) {
-        if (tokens && tokens + list[i]->length > BATCH_TOKENS) c.from[++tasks] = i, tokens = 0;
-        tokens += list[i]->length;
-    }
-    if (count) c.from[++tasks] = count;
+    for (int i = 0; i < count; i++) tokens[i] = list[i]->length;
+    int tasks = cut_into_tasks(c.from, tokens, count);
     run_tasks(m, tasks, dlogp != 0.0f, conversations_some, &c);
     double sum = 0.0;
     for (int i = 0; i < tasks; i++) sum += c.loss[i];
-    free(c.from), free(c.loss);
+    free(c.from), free(c.loss), free(tokens);
     return sum;
 }
 
@@ -3162,12 +3181,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
             printf("\n");
             fflush(stdout);
         }
-        if (run_saves(&run)) {
-            Text state = {0};
-            state_to_json(&state, "sft", run.step, options);
-            save_checkpoint(o->out, &m, &optimizer, NULL, NULL, &state, run.step);
-            text_free(&state);
-        }
+        if (run_saves(&run)) save_run(o->out, "sft", options, run.step, &m, &optimizer, NULL, NULL);
     }
     int status = run_end(&run, "./train_gpt", o->out);
     if (!status) {

@@ -1044,15 +1044,20 @@ static void read_only(const char* const* words) {
     read_words(&w, words);
 }
 
+// Ended with status 2 and a sentence that has `why` in it; without a `why`, with 0 and without a word.
+static void check_end(const Ending* e, const char* why, const char* words, const char* more) {
+    int fine = why ? e->status == 2 && !strncmp(e->said, "error: ", 7) && strstr(e->said, why)
+                   : e->status == 0 && !*e->said;
+    if (!fine) printf("  %s %s ... status %d: %s\n", words, more, e->status, e->said);
+    CHECK(fine);
+}
+
 // The command line ends with status 2 and a sentence that has `why` in it; without a `why` it is accepted.
 #define REFUSED(why, ...) check_ending(why, (const char*[]){__VA_ARGS__, NULL})
 #define ACCEPTED(...)     check_ending(NULL, (const char*[]){__VA_ARGS__, NULL})
 static void check_ending(const char* why, const char* const* words) {
     Ending e = ending_of(read_only, words);
-    int fine = why ? e.status == 2 && !strncmp(e.said, "error: ", 7) && strstr(e.said, why)
-                   : e.status == 0 && !*e.said;
-    if (!fine) printf("  %s %s ... status %d: %s\n", words[0], words[1] ? words[1] : "", e.status, e.said);
-    CHECK(fine);
+    check_end(&e, why, words[0], words[1] ? words[1] : "");
 }
 
 static void decisions_are_refused(void) {
@@ -1129,10 +1134,7 @@ static void check_setup(const char* why, const char* option, const char* path) {
     char word[PATH_SIZE + 64];
     snprintf(word, sizeof word, option, path);
     Ending e = ending_of(set_up_only, (const char*[]){"--algo=grpo", word, NULL});
-    int fine = why ? e.status == 2 && !strncmp(e.said, "error: ", 7) && strstr(e.said, why)
-                   : e.status == 0 && !*e.said;
-    if (!fine) printf("  %s ... status %d: %s\n", word, e.status, e.said);
-    CHECK(fine);
+    check_end(&e, why, word, "");
 }
 
 static void save_model(const char* path, Config c) {
