@@ -4985,38 +4985,36 @@ static void print_bias(const int* ks, int count, int n, double p) {
 
 static void lesson_11(void) {
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
-    const char *train = "data/train.jsonl", *test = "data/test.jsonl";
     const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
+    static const char* const kinds[] = {"the same words", "but for names", "but for numbers"};
     Rng rng = {11};
     double low, high;
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
            "Question  Is the model better, at what, and how sure is that?\n"
            "Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
-           "Symbols   n answers to a question were sampled, c of them are right. C(n,k) is the\n"
-           "          number of ways to choose k of them, C(n-c,k) of those with no right one.\n\n");
-    printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120, 1 - 91/120 = %.4f.\n\n      c",
-           pass_at_k(16, 2, 2));
+           "Symbols   n answers to a question were sampled, c of them are right. C(n,k) is\n"
+           "          the number of ways to choose k of n, C(n-c,k) of those without a right\n"
+           "          one.\n\n");
+    printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120,\n"
+           "   pass@2 = 1 - 91/120 = %.4f.\n\n      c", pass_at_k(16, 2, 2));
     for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
-    printf("\n");
     for (int c = 0; c <= 3; c++) {
-        printf("  %5d", c);
+        printf("\n  %5d", c);
         for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
-        printf("\n");
     }
-    printf("\n2. Is it unbiased? When an answer is right with probability 0.2, one of k is with\n"
-           "   1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two estimators:\n\n");
+    printf("\n\n2. Is it unbiased? When an answer is right with probability 0.2, one of k is\n"
+           "   with 1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two\n"
+           "   estimators:\n\n");
     print_bias(ks, 5, n, 0.2);
     printf("\n   The shortcut says too little: an estimate raised to a power is no estimate of\n"
            "   the power.\n");
     rate_interval(&low, &high, 1.0, 0.0, 16);
     printf("\n3. How sure? All of 16 questions solved is no certainty: Wilson's 95%% interval\n"
            "   begins at 16 / (16 + 1.96^2) = %.4f. Questions count, not answers.\n", low);
-
-    printf("\n4. Majority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s, with 4 to 2\n"
-           "   to 1. How often a vote is right, when one answer is right with probability p\n"
-           "   and the wrong ones are spread over 9 values (20000 games each):\n\n",
-           answers[majority_vote(answers, 8)]);
-    printf("  votes    p = 0.15   p = 0.30   p = 0.45\n");
+    printf("\n4. Majority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s, with 4\n"
+           "   to 2 to 1. How often a vote is right, when one answer is right with chance p\n"
+           "   and the wrong ones are spread over 9 values (20000 games each):\n\n"
+           "  votes    p = 0.15   p = 0.30   p = 0.45\n", answers[majority_vote(answers, 8)]);
     for (int i = 0; i < 5; i++) {
         printf("  %5d", ks[i]);
         for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
@@ -5024,15 +5022,13 @@ static void lesson_11(void) {
     }
     printf("\n   D2 climbs from 15.2%% to 52%% this way (ten votes and a chain of thought), for\n"
            "   862.6 / 10.1 = %.0f times the time.\n", 862.6 / 10.1);
-
-    printf("\n5. Train and test kept apart:\n\n");
-    if (!file_exists(train) || !file_exists(test)) printf("  (skipped: %s or %s is not here)\n", train, test);
-    else {
-        Problems a = load_problems(train), b = load_problems(test);
-        printf("  %s: %d questions, %s: %d questions\n", train, a.count, test, b.count);
-        printf("  the same question in both             %5d\n", count_overlap(&a, &b, SAME_WORDS));
-        printf("  the same question about somebody else %5d\n", count_overlap(&a, &b, SAME_BUT_NAMES));
-        problems_free(&a), problems_free(&b);
+    printf("\n5. Train and test kept apart. What is compared of a question:\n\n"
+           "  as it stands     Tom has 3 pens, Ana has 1,250.\n");
+    for (int likeness = SAME_WORDS; likeness <= SAME_BUT_NUMBERS; likeness++) {
+        Text text = {0};
+        reduce_question(&text, "Tom has 3 pens, Ana has 1,250.", likeness);
+        printf("  %-16s %s\n", kinds[likeness], text.data);
+        text_free(&text);
     }
     printf("\nTake away: pass@1 is what a model does, pass@k what it finds in k tries, a vote\n"
            "what it mostly says. Each is a mean over questions that were not trained on.\n");
@@ -9394,11 +9390,11 @@ static void print_comparison(const Evaluation* before, const Evaluation* after) 
     static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
     int K = before->samples, solved[4];
     double low, high, *ks = allocate((size_t)K, sizeof(double));
-    printf("%5s %8s  %-13s %8s  %-13s %8s  %s\n", "k", "before", "95% interval", "after", "95% interval",
+    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
            "change", "95% interval");
     for (int k = 1; k; k = next_k(k, 2, K)) {
         double change = pass_difference(&low, &high, before, after, k);
-        printf("%5d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %+8.4f  %+.4f to %+.4f\n", k, before->pass[k - 1],
+        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
                before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
                after->high[k - 1], change, low, high);
     }
