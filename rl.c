@@ -62,7 +62,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  * The mean is over trajectories that pi itself produces: change pi and the data changes too. That is what
  * "on-policy" means, and what supervised learning does not have.
  *
- * Three averages judge a single state or action. They belong to one policy and are wrong for the next one:
+ * Three averages rate a single state or action. They belong to one policy and are wrong for the next one:
  *
  *     V(s)    = E[ G | start in s, follow pi ]                     how good is it to be here
  *     Q(s, a) = E[ G | start in s, do a once, then follow pi ]     how good is it to do a here
@@ -73,7 +73,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * The lesson prints the last sum as pi.A. In a final state V = 0: nothing more is paid.
+ * In a final state V = 0: nothing more is paid.
  *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
@@ -171,7 +171,9 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
 static void sample_trajectory(Trajectory* tau, int start, const ChainPolicy* pi, double slip, Rng* rng) {
     int s = start;
-    for (tau->T = 0, tau->state[0] = s; !chain_is_final(s) && tau->T < CHAIN_MAX_STEPS; ) {
+    tau->T = 0;
+    tau->state[0] = s;
+    while (!chain_is_final(s) && tau->T < CHAIN_MAX_STEPS) {
         int a = random_uniform(rng) < pi->right[s] ? CHAIN_RIGHT : CHAIN_LEFT;
         int step = a == CHAIN_RIGHT ? 1 : -1;
         s += random_uniform(rng) < slip ? -step : step;
@@ -211,152 +213,157 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
 // The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
 // only.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip, x = (1.0 - u) / u;
+    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
+    double x = (1.0 - u) / u;
     return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
 }
 
 static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { SAMPLES = 10000 };
+    enum { WALKS = 10000 };
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    int sweeps = solve_chain(V, Q, &pi, slip, 1.0);
-    printf("Policy \"%s\", pi(right) = %g, gamma = 1. Bellman takes %d sweeps;\n", name, pi_right, sweeps);
-    printf("V sampled is the mean return of %d walks (standard error up to %.3f).\n", SAMPLES,
-           0.5 / sqrt(SAMPLES));
-    printf("   s   V hand V Bellman V sampled   Q left  Q right   A left  A right   pi.A\n");
+    solve_chain(V, Q, &pi, slip, 1.0);
+    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
+    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
     for (int s = 1; s < CHAIN_GOAL; s++) {
         double mean = 0.0;
-        for (int i = 0; i < SAMPLES; i++) {
+        for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / SAMPLES;
+            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        double a_left = Q[s][CHAIN_LEFT] - V[s], a_right = Q[s][CHAIN_RIGHT] - V[s];
-        double average = (1.0 - pi_right) * a_left + pi_right * a_right;
-        printf("%4d %8.4f %9.4f %9.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f %6.3f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], a_left, a_right,
-               fabs(average) < 1e-12 ? 0.0 : average);             // -1e-17 would be printed as -0.000
+        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
+        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
+               Q[s][CHAIN_RIGHT] - V[s]);
     }
     printf("\n");
 }
 
 static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
     double ones[1000];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("Discounting. Left: the coin flip's values; the same reward further away counts\n");
-    printf("less. Right: the return of a reward of 1 on every step. It stays below\n");
-    printf("1/(1-gamma); only for gamma = 1 does it grow with the length of the task.\n");
-    printf("   gamma    V(1)    V(2)    V(3)  | 10 steps  100 steps 1000 steps 1/(1-gamma)\n");
-    for (int i = 0; i < 4; i++) {
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
+    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    for (int i = 0; i < 3; i++) {
         double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8.2f %7.4f %7.4f %7.4f  | %8.3f %10.3f %10.3f", g, V[1], V[2], V[3],
-               discounted_return(ones, 10, g), discounted_return(ones, 100, g),
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
                discounted_return(ones, 1000, g));
-        if (g < 1.0) printf(" %11.3f\n", 1.0 / (1.0 - g));
-        else printf("        none\n");
+        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
+        else printf("         none\n");
     }
-    printf("\n");
+    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
+           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("One trajectory of \"mostly right\", from state 2 (rho_0 = 1). Step 1 slips.\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
     printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f         p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
            exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f     log p(tau) = %.4f\n", log_policy, log_dynamics,
-           total);
+    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
     printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double a, b;
-    printf("The gradient of log p(tau) in three worlds, by central differences (step %.0e).\n", h);
-    printf("The world changes log p(tau), and not its gradient:\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3    d/d slip\n");
-    for (int i = 0; i < 3; i++) {
-        ChainPolicy pi = chain_policy_from(theta);
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double up[CHAIN_STATES], down[CHAIN_STATES];
-            for (int j = 0; j < CHAIN_STATES; j++) up[j] = down[j] = theta[j];
-            up[s] += h;
-            down[s] -= h;
-            ChainPolicy pi_up = chain_policy_from(up), pi_down = chain_policy_from(down);
-            printf(" %13.6f", (trajectory_logprob(&a, &b, tau, &pi_up, slips[i])
-                               - trajectory_logprob(&a, &b, tau, &pi_down, slips[i])) / (2 * h));
-        }
-        printf(" %11.3f\n", (trajectory_logprob(&a, &b, tau, &pi, slips[i] + h)
-                             - trajectory_logprob(&a, &b, tau, &pi, slips[i] - h)) / (2 * h));
-    }
-    ChainPolicy pi = chain_policy_from(theta);
-    double score[CHAIN_STATES];
-    score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+// theta with h added to its entry s, as a policy.
+static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
+    double moved[CHAIN_STATES];
+    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
+    moved[s] += h;
+    return chain_policy_from(moved);
 }
 
+static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
+    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
+    ChainPolicy pi = chain_policy_from(theta);
+    double a, b, score[CHAIN_STATES];
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
+    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+    for (int i = 0; i < 2; i++) {
+        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
+            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            printf(" %13.6f", difference / (2 * h));
+        }
+        printf("\n");
+    }
+    score_trajectory(score, tau, &pi);
+    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n");
+}
+
+// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
 static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { SAMPLES = 40000 };
+    enum { WALKS = 40000 };
     const double h = 1e-5;
     ChainPolicy pi = chain_policy_from(theta);
     double sampled[CHAIN_STATES] = {0};
-    for (int i = 0; i < SAMPLES; i++) {
+    for (int i = 0; i < WALKS; i++) {
         Trajectory tau;
         double score[CHAIN_STATES];
         sample_trajectory(&tau, 2, &pi, slip, rng);
         score_trajectory(score, &tau, &pi);
         for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / SAMPLES;
+            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
     }
-    printf("What that buys: the slope of J = V(2) from %d walks alone, the mean of\n", SAMPLES);
-    printf("G * d log p(tau), against the slope of the solved Bellman equations.\n");
-    printf("                         d/d theta_1   d/d theta_2   d/d theta_3\n");
-    printf("   sampled, no dynamics %12.4f  %12.4f  %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   solved, dynamics     ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n");
+    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
+    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
+    printf("   Bellman, needs p(s'|s,a)    ");
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], moved[CHAIN_STATES], J[2];
-        for (int side = 0; side < 2; side++) {
-            for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-            moved[s] += side ? h : -h;
-            ChainPolicy pi_moved = chain_policy_from(moved);
-            solve_chain(V, Q, &pi_moved, slip, 1.0);
-            J[side] = V[2];
-        }
-        printf("%12.4f  ", (J[1] - J[0]) / (2 * h));
+        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
+        solve_chain(up, Q, &pi_up, slip, 1.0);
+        solve_chain(down, Q, &pi_down, slip, 1.0);
+        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
     }
-    printf("\n\n");
+    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
 
 static void lesson_1(int more) {
-    (void)more;
     const double slip = 1.0 / 6.0, logit = log(3.0);               // sigmoid(ln 3) = 3/4
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
     ChainPolicy pi = chain_policy_from(theta);
     Rng rng = {1};
-    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n");
-    printf("   [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 are final, entering 4 pays 1.\n");
-    printf("   A step slips and goes the other way with probability %.4f (1/6).\n\n", slip);
+    (void)more;
+    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
+           "   Question  What exactly is optimized when something learns from reward?\n"
+           "   Formula   J(pi) = E[G],   G = r_0 + gamma r_1 + gamma^2 r_2 + ...\n"
+           "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
+           "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
+           "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
+           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
+           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
+           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
+           "             than what pi does on average?\n\n"
+           "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
+    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
-    printf("The better policy makes every state better (V). Its advantage of \"right\" is\n");
-    printf("smaller: the average it is measured against has risen. pi.A is always 0.\n\n");
+    printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
+           "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
+           "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
     print_gradient_without_dynamics(&tau, theta);
     print_reinforce_identity(theta, slip, &rng);
-    printf("Take away: the policy gradient needs returns and log pi. It never needs P.\n");
+    printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
+           "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
 
 /* ==========================================================================================================
