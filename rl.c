@@ -425,8 +425,8 @@ static void lesson_1(int more) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
  *       number.
  *
- * D3 says that (1) works for language models and does not work on CartPole. `cartpole` runs both and prints
- * what happens. The theory to read it with: the group mean is a constant as far as one step is concerned, and
+ * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
+ * prints what happens, docs/recipes/cartpole-grid.sh for several seeds and rates. The theory to read it with: the group mean is a constant as far as one step is concerned, and
  * a baseline (what is subtracted from the return) that does not look at the action leaves the mean of the
  * gradient as it is; chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the
  * gradient by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
@@ -532,8 +532,10 @@ static void train_thermostat(double* w, double* share, uint64_t seed, const Ther
             double G = 0.0;
             share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
                              / THERMOSTAT_GROUP;
-            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--)        // G_t = r_t + gamma G_{t+1}
-                advantage[first + t] = G = reward[first + t] + options->gamma * G;
+            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--) {
+                G = reward[first + t] + options->gamma * G;        // G_t = r_t + gamma G_{t+1}
+                advantage[first + t] = G;
+            }
         }
         for (int i = 0; i < N; i++) mean += advantage[i] / N;
         for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
@@ -820,101 +822,45 @@ static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const doub
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
            thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    printf("   room    rate, heater off    rate, heater on    reward\n");
-    for (int i = 0; i < 5; i++) {
-        double room = thermostat_target + (i - 2) * 2.5;
-        printf("%5.1f F  %11.3f F/step %12.3f F/step %8d\n", room, thermostat_rate(room, 0),
-               thermostat_rate(room, 1), thermostat_in_band(room));
+    printf("   room    off, F/step    on, F/step    reward\n");
+    for (int i = 0; i < 3; i++) {
+        double room = thermostat_target + (i - 1) * 5.0;
+        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
+               thermostat_in_band(room));
     }
-    printf("\n");
+    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+}
+
+// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
+static void print_thermostat_policies(const double* w, Rng* rng) {
+    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    double day[THERMOSTAT_STEPS];
+    printf("In the band, 200 fresh days:\n");
+    printf("   random switching, pi(on) = 1/2               %6.2f%%\n",
+           100 * test_thermostat(day, nothing, 200, rng));
+    printf("   written by hand (D3), on below 70 F          %6.2f%%\n",
+           100 * test_thermostat(day, rule, 200, rng));
+    printf("   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n", w[0], w[1],
+           100 * test_thermostat(day, w, 200, rng));
 }
 
 static void run_thermostat(uint64_t seed) {
     double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    double before = test_thermostat(temperature, nothing, 200, &rng);
+    test_thermostat(temperature, nothing, 1, &rng);
     printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
     draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
     train_thermostat(w, share, seed, &thermostat_defaults);
     printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
            thermostat_defaults.updates, THERMOSTAT_GROUP);
     draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
-    double after = test_thermostat(temperature, w, 200, &rng);
-    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2). A fresh day:\n", w[0], w[1]);
+    test_thermostat(temperature, w, 1, &rng);
+    printf("\nAfter. A fresh day:\n");
     draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
-    printf("\nIn the band over 200 fresh days, warming up or cooling down included:\n");
-    printf("   random switching     %6.2f%%\n   learned              %6.2f%%\n", 100 * before, 100 * after);
-    printf("   on below 70 F        %6.2f%%\n", 100 * test_thermostat(temperature, rule, 200, &rng));
-}
-
-static int compare_ints(const void* a, const void* b) {
-    int x = *(const int*)a, y = *(const int*)b;
-    return (x > y) - (x < y);
-}
-
-// What one rule does at one learning rate over several seeds.
-typedef struct { int solved, median_steps; double mean_end, worst_end; } SeedSummary;
-
-enum { CARTPOLE_SEEDS = 9 };
-
-static SeedSummary summarize_seeds(uint64_t seed, const CartPoleOptions* options) {
-    SeedSummary summary = {0, 0, 0.0, CARTPOLE_CAP};
-    int steps[CARTPOLE_SEEDS];
-    for (int s = 0; s < CARTPOLE_SEEDS; s++) {
-        CartPoleRun run;
-        uint64_t own = 1000 * seed + (uint64_t)s;                  // no two calls share a seed
-        Rng rng = {~own};
-        train_cartpole(&run, own, options);
-        double end = test_cartpole(run.w, 100, &rng);
-        steps[s] = run.solved < 0 ? INT_MAX : run.solved;         // never sorts behind every number
-        summary.solved += run.solved >= 0;
-        summary.mean_end += end / CARTPOLE_SEEDS;
-        summary.worst_end = fmin(summary.worst_end, end);
-    }
-    qsort(steps, CARTPOLE_SEEDS, sizeof steps[0], compare_ints);
-    summary.median_steps = steps[CARTPOLE_SEEDS / 2];
-    return summary;
-}
-
-// Both rules, several learning rates, several seeds, the same budget of environment steps.
-static void compare_baselines(uint64_t seed) {
-    enum { RATES = 4 };
-    const double rates[RATES] = {3.0, 10.0, 30.0, 100.0};
-    int solved[BASELINES] = {0}, fastest[BASELINES] = {INT_MAX, INT_MAX};
-    double low = INFINITY, high = 0.0;                     // steps of the group mean over those of value
-    printf("D3 says that a group mean does for language models and fails on CartPole. Both\n");
-    printf("rules, %d seeds each, %d environment steps. Solved: a group of %d episodes\n", CARTPOLE_SEEDS,
-           cartpole_defaults.budget, CARTPOLE_GROUP);
-    printf("averages 475 or more; steps: median over the seeds; end: length of 100 episodes.\n");
-    printf("    rate  A_t from       solved   steps to solve   end: mean   worst seed\n");
-    for (int r = 0; r < RATES; r++) {
-        int median[BASELINES];
-        for (int b = 0; b < BASELINES; b++) {
-            CartPoleOptions options = cartpole_defaults;
-            options.baseline = b;
-            options.learning_rate = rates[r];
-            SeedSummary summary = summarize_seeds(seed, &options);
-            solved[b] += summary.solved;
-            median[b] = summary.median_steps;
-            if (summary.median_steps < fastest[b]) fastest[b] = summary.median_steps;
-            printf("%8g  %-12s %5d of %d ", rates[r], baseline_names[b], summary.solved, CARTPOLE_SEEDS);
-            if (summary.median_steps < INT_MAX) printf("%16d", summary.median_steps);
-            else printf("           never");
-            printf(" %11.1f %12.1f\n", summary.mean_end, summary.worst_end);
-        }
-        if (median[0] == INT_MAX || median[1] == INT_MAX) continue;
-        low = fmin(low, (double)median[0] / median[1]);
-        high = fmax(high, (double)median[0] / median[1]);
-    }
-    printf("Solved in all: group mean %d of %d, value function %d of %d. At equal rates the\n", solved[0],
-           RATES * CARTPOLE_SEEDS, solved[1], RATES * CARTPOLE_SEEDS);
-    printf("group mean needs %.2f to %.2f times the steps; each at its fastest rate: %d\n", low, high,
-           fastest[0]);
-    printf("against %d. As a statement about what can be learned the claim %s;\n", fastest[1],
-           2 * solved[0] < RATES * CARTPOLE_SEEDS ? "holds here" : "does not hold");
-    printf("what the two rules differ in is the number of steps it takes.\n\n");
+    printf("\n");
+    print_thermostat_policies(w, &rng);
 }
 
 static void print_noise(uint64_t seed) {
@@ -938,44 +884,49 @@ static void print_noise(uint64_t seed) {
     printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
 }
 
-static void run_cartpole(uint64_t seed) {
+static void run_cartpole(uint64_t seed, float learning_rate) {
+    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        CartPoleRun run;
         CartPoleOptions options = cartpole_defaults;
-        Rng rng = {seed + 1000};
         char label[80];
         options.baseline = b;
-        train_cartpole(&run, seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu: mean length of an episode\n", baseline_names[b],
-               (unsigned long long)seed);
-        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run.updates,
+        options.learning_rate = learning_rate;
+        train_cartpole(&run[b], seed, &options);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g: mean length of an episode\n",
+               baseline_names[b], (unsigned long long)seed, learning_rate);
+        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run[b].updates,
                  options.budget);
-        draw_curve(run.length, run.updates, 0.0, CARTPOLE_CAP, label);
-        if (run.solved >= 0) printf("   solved after %d environment steps", run.solved);
-        else printf("   not solved within %d environment steps", options.budget);
-        printf("; 100 new episodes: %.1f of %d steps\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run.w[0],
-               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        draw_curve(run[b].length, run[b].updates, 0.0, CARTPOLE_CAP, label);
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run[b].w[0],
+               run[b].w[1] / x_limit, run[b].w[2] / 2.0, run[b].w[3] / theta_limit, run[b].w[4] / 2.0);
     }
-    compare_baselines(seed);
+    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
+           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
+    for (int b = 0; b < BASELINES; b++) {
+        Rng rng = {seed + 1000};
+        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
+        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+    }
+    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n\n");
     print_noise(seed);
 }
 
-static void print_cartpole_step(void) {
+static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     printf("CartPole, the first steps from rest, pushed to the right (F = +10 N).\n");
     printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
         printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
         printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
-    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41.\n");
-    printf("   x moves one step late: Euler adds the old velocity.\n\n");
+    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
+           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
 }
 
-static void print_cartpole_without_learning(void) {
+static void print_cartpole_lengths(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     const double nothing[POLICY_SIZE] = {0};
     Rng rng = {2};
@@ -995,21 +946,24 @@ static void print_cartpole_without_learning(void) {
 }
 
 static void lesson_2(int more) {
-    (void)more;
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
+    double w[2], share[CURVE_COLUMNS];
     Rng rng = {1};
-    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n");
+    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
+           "   Question  Does the gradient of lesson 1 really teach anything?\n"
+           "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
+           "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
+           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
+           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
+           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
     train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("Share of the day in the band: random switching     %6.2f%%\n",
-           100 * test_thermostat(temperature, nothing, 200, &rng));
-    printf("                              after %d updates      %6.2f%%\n\n", thermostat_defaults.updates,
-           100 * test_thermostat(temperature, w, 200, &rng));
-    print_cartpole_step();
-    print_cartpole_without_learning();
-    printf("\nTake away: nobody told the policies the rates and formulas above. The learning\n");
-    printf("curves are drawn by ./rl thermostat and ./rl cartpole.\n");
+    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_thermostat_policies(w, &rng);
+    printf("\n");
+    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_lengths();
+    printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
+           "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
 }
 
 /* ==========================================================================================================
@@ -7629,18 +7583,22 @@ static Verdict claim_value_function(Text* found) {
 }
 
 static Verdict claim_cartpole(Text* found) {
-    int solved[BASELINES];
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        solved[b] = summarize_seeds(1, &options).solved;
-    }
+    enum { SEEDS = 9 };
+    int solved[BASELINES] = {0};
+    for (int b = 0; b < BASELINES; b++)
+        for (int i = 0; i < SEEDS; i++) {
+            CartPoleRun run;
+            CartPoleOptions options = cartpole_defaults;
+            options.baseline = b;
+            train_cartpole(&run, 1000 + (uint64_t)i, &options);
+            solved[b] += run.solved >= 0;
+        }
     text_printf(found,
                 "of %d seeds with %d steps each, the group mean solves %d, a value function %d. What a "
                 "value function saves is steps: ./rl cartpole counts them",
-                CARTPOLE_SEEDS, cartpole_defaults.budget, solved[BASELINE_GROUP_MEAN],
+                SEEDS, cartpole_defaults.budget, solved[BASELINE_GROUP_MEAN],
                 solved[BASELINE_VALUE]);
-    return decide(2 * solved[BASELINE_GROUP_MEAN] < CARTPOLE_SEEDS, 0);
+    return decide(2 * solved[BASELINE_GROUP_MEAN] < SEEDS, 0);
 }
 
 // ---- D3, section 5: KL
@@ -10843,24 +10801,28 @@ static int command_lesson(int argc, char** argv) {
     return 0;
 }
 
-static uint64_t seed_argument(int argc, char** argv, const char* name, const char* what) {
+static int command_thermostat(int argc, char** argv) {
     uint64_t seed = 1;
     Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
-    char usage[64];
-    snprintf(usage, sizeof usage, "./rl %s [--seed N]", name);
-    if (asked_for_help(argc, argv, what, usage, options)) exit(end_of_output(0));
+    if (asked_for_help(argc, argv, "thermostat - REINFORCE keeps a room at 70 F",
+                       "./rl thermostat [--seed=N]", options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
-    return seed;
-}
-
-static int command_thermostat(int argc, char** argv) {
-    run_thermostat(seed_argument(argc, argv, "thermostat", "thermostat - REINFORCE keeps a room at 70 F"));
+    run_thermostat(seed);
     return 0;
 }
 
 static int command_cartpole(int argc, char** argv) {
-    run_cartpole(
-        seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
+    uint64_t seed = 1;
+    float lr = (float)cartpole_defaults.learning_rate;
+    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
+                        {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "cartpole - group mean against value function on CartPole",
+                       "./rl cartpole [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    run_cartpole(seed, lr);
     return 0;
 }
 
