@@ -1007,7 +1007,7 @@ static void lesson_2(int more) {
  * The mask is 1 on tokens the model itself sampled and 0 on the prompt, on padding and on what a tool
  * inserted. It is written per token, so it must move by one exactly as the tokens do.
  *
- * Traps, both silent, both shown in the lesson. (1) No shift: z_t looked up at id_t asks how likely the token
+ * Traps, both shown in the lesson, neither announced by an error. (1) No shift: z_t looked up at id_t asks how likely the token
  * is that was just read. (2) Mask not shifted: the first token of the answer drops out, and if anything
  * stands behind the answer (padding, the next turn) its first token comes in. Shapes fit in both cases,
  * nothing crashes, the loss even falls.
@@ -1082,7 +1082,11 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
     int count = 0;
-    for (int i = 0; i < n; i++) if (mask[i]) { sum += x[i]; count++; }
+    for (int i = 0; i < n; i++) {
+        if (!mask[i]) continue;
+        sum += x[i];
+        count++;
+    }
     return count ? sum / count : 0.0;
 }
 
@@ -1097,6 +1101,7 @@ static int count_masked(const int* mask, int n) {
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
+// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
 enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
@@ -1111,66 +1116,76 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// The text of the first n tokens, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, int n) {
+// One step of chapter 1's MDP, read off a token sequence.
+typedef struct {
+    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
+    const char* action;          // a_t: the token that the mask marks as chosen
+    double pi;                   // pi(a_t | s_t)
+    double reward;               // 0 on the way; the verifier's verdict on the last step
+    int done;                    // <end>, or the longest length
+} MdpStep;
+
+// The text of tokens first ... last-1 of ids, separated by spaces.
+static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
-    for (int t = 0; t < n && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t ? " " : "",
-                                 example_tokens[example_ids[t]]);
+    for (int t = first; t < last && used < cap; t++)
+        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "", example_tokens[ids[t]]);
 }
 
-static void print_example_as_mdp(const float* logp) {
-    int step = 0;                                                  // t counts the model's own actions, from 0
-    printf("The completion \"4 <end>\" of the prompt \"2 + 2 =\" as an MDP:\n");
-    printf("   t  state s_t        action a_t  pi(a|s)  next state s_t+1     p   r  done\n");
-    for (int t = 0; t < EXAMPLE_T; t++) {
-        char state[64], next[64];
-        int done = example_ids[t] == EXAMPLE_END;
-        if (!example_mask[t]) continue;
-        join_example_tokens(state, sizeof state, t);
-        join_example_tokens(next, sizeof next, t + 1);
-        printf("%4d  %-16s %-10s %8.4f  %-19s %2d %3d  %s\n", step++, state, example_tokens[example_ids[t]],
-               exp(logp[t - 1]), next, 1, done, done ? "yes" : "no");
+int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
+
+// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
+// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
+static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
+    int n = 0, first = 0;
+    while (!example_mask[first]) first++;                          // the prompt is the first state
+    for (int t = first; t < EXAMPLE_T; t++) {
+        MdpStep* step = &steps[n++];
+        char answer[32];
+        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
+        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
+        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        step->action = example_tokens[ids[t]];
+        step->pi = exp((double)logp[t - 1]);
+        step->done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        step->reward = step->done ? answers_equal(answer, truth) : 0.0;
+        if (step->done) break;
     }
-    printf("The transition appends the token: p is always 1. The reward is one number at the\n");
-    printf("end (here 1, the answer is right). <end> terminates; so would a length limit.\n\n");
+    return n;
+}
+
+static void print_example_as_mdp(const int* ids) {
+    float logp[EXAMPLE_T - 1];
+    MdpStep steps[EXAMPLE_T];
+    token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
+    int n = example_as_mdp(steps, ids, logp, "4");
+    for (int i = 0; i < n; i++)
+        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, steps[i].state, steps[i].action, steps[i].pi,
+               steps[i].next, steps[i].reward, steps[i].done ? "yes" : "no");
 }
 
 static void print_example_as_table(const float* logp, const int* shifted) {
-    printf("From logits to token log-probs. Row t is about token t+1; [ ] is the entry that\n");
-    printf("the shifted gather picks. log-softmax = logit - log-sum-exp (LSE), in nats.\n");
-    printf("        | logits             |       | log-softmax                       |\n");
-    printf(" t reads|");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("|  LSE  |");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%5s  ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("| next\n");
+    printf("          logits: one row per token read, [ ] the one looked up\n");
+    printf(" t reads ");
+    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
+    printf("   LSE   about     logp  mask of it\n");
     for (int t = 0; t < EXAMPLE_T; t++) {
         const float* z = example_logits + t * EXAMPLE_V;
-        printf("%2d %-5s|", t, example_tokens[example_ids[t]]);
-        for (int v = 0; v < EXAMPLE_V; v++) printf("%4.0f", z[v]);
-        printf("| %5.3f |", log_sum_exp(z, EXAMPLE_V));
+        int last = t == EXAMPLE_T - 1;
+        printf("%2d %-6s", t, example_tokens[example_ids[t]]);
         for (int v = 0; v < EXAMPLE_V; v++) {
-            int picked = t + 1 < EXAMPLE_T && v == example_ids[t + 1];
-            printf("%c%5.2f%c", picked ? '[' : ' ', z[v] - log_sum_exp(z, EXAMPLE_V), picked ? ']' : ' ');
+            int picked = !last && v == example_ids[t + 1];
+            printf(picked ? "  [%.0f]" : "   %.0f ", z[v]);
         }
-        printf("| %s\n", t + 1 < EXAMPLE_T ? example_tokens[example_ids[t + 1]] : "-");
+        if (last) printf("%7.4f   a token that does not exist yet\n", log_sum_exp(z, EXAMPLE_V));
+        else
+            printf("%7.4f   %-5s %8.4f %6d\n", log_sum_exp(z, EXAMPLE_V), example_tokens[example_ids[t + 1]],
+                   (double)logp[t], shifted[t]);
     }
-    printf("\nThe same by position. logp and the shifted mask have T-1 = %d entries:\n", EXAMPLE_T - 1);
-    printf("   position t        ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", t);
-    printf("\n   token             ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t]]);
-    printf("\n   mask of the token ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", example_mask[t]);
-    printf("\n   token predicted   ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t + 1]]);
-    printf("\n   logp (nats)       ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8.4f", logp[t]);
-    printf("\n   shifted mask      ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8d", shifted[t]);
-    printf("\n\n");
+    printf("\n   By hand, row 3: LSE = log(e + e^3 + 3) = log 25.804 = 3.2505, and\n"
+           "   log pi(\"4\" | 2 + 2 =) = 3 - 3.2505 = -0.2505. %d tokens, %d log-probs.\n\n", EXAMPLE_T,
+           EXAMPLE_T - 1);
 }
 
 static void print_mask_line(const char* name, const float* logp, const int* mask, int n) {
@@ -1183,13 +1198,19 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
-    float *logp = allocate((size_t)T, sizeof(float)), *late = allocate((size_t)T, sizeof(float));
-    int *shifted = allocate((size_t)T, sizeof(int)), *every = allocate((size_t)T, sizeof(int)),
-        *answer = allocate((size_t)T, sizeof(int)), *late_ids = allocate((size_t)T + 1, sizeof(int));
-    for (int t = 0; t < T; t++) every[t] = 1, answer[t] = t >= prompt, late_ids[t + 1] = ids[t];
+    size_t room = (size_t)T + 1;
+    float *logp = allocate(room, sizeof(float)), *late = allocate(room, sizeof(float));
+    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
+    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    for (int t = 0; t < T; t++) {
+        every[t] = 1;
+        answer[t] = t >= prompt;
+        late_ids[t + 1] = ids[t];                                  // one place later: that undoes the shift
+    }
     token_logprobs(logp, logits, ids, 1, T, V);
-    token_logprobs(late, logits, late_ids, 1, T + 1, V); // ids one place later: that undoes the shift
-    shift_mask(shifted, mask, 1, T), shift_mask(answer, answer, 1, T);
+    token_logprobs(late, logits, late_ids, 1, T + 1, V);
+    shift_mask(shifted, mask, 1, T);
+    shift_mask(answer, answer, 1, T);
     printf("   %-35s %6s %11s %10s %10s\n", "", "tokens", "sum, nats", "per token", "exp(sum)");
     print_mask_line("right: ids and mask shifted", logp, shifted, T - 1);
     print_mask_line("without the mask: prompt counted", logp, every, T - 1);
@@ -1203,48 +1224,128 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
 static void print_underflow(void) {
     float product_float = 1.0f;
     double product_double = 1.0;
-    int tokens_float = 0, tokens_double = 0, length = 4000;
+    int tokens_float = 0, tokens_double = 0;
     for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
     for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
-    printf("Why logs: tokens of probability 1/2, multiplied.\n");
-    printf("   the product is exactly 0 from token %d on in float, %d in double\n", tokens_float,
-           tokens_double);
-    printf("   the sum of logs after %d tokens is an ordinary number: %.4f nats\n\n", length,
-           length * log(0.5));
+    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
+           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
+           4000 * log(0.5));
 }
 
 static void print_size_of_space(void) {
     const double vocabulary = 128000.0, length = 4000.0;
-    double digits = length * log10(vocabulary), cartpole = 500.0 * log10(2.0);
-    printf("How big is this MDP?                  language model            CartPole\n");
-    printf("   actions per step               %18.0f %19d\n", vocabulary, 2);
-    printf("   steps                          %18.0f %19d\n", length, 500);
-    printf("   action sequences, power of 10  %18.1f %19.1f\n", digits, cartpole);
-    printf("   the same in bits               %18.0f %19.0f\n", length * log2(vocabulary), 500.0);
-    printf("   rewards per episode            %18s %19s\n", "1, at the end", "1 per step");
-    printf("128000^4000 = 10^%.1f, a number of %.0f digits. That it works at all is due\n", digits,
-           floor(digits) + 1);
-    printf("to pretraining: nearly all probability lies on a tiny part of the sequences.\n\n");
+    printf("4. How big is this MDP?             language model        CartPole\n\n");
+    printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
+    printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
+    printf("   action sequences               %8s10^%.1f %10s10^%.1f\n", "", length * log10(vocabulary), "",
+           CARTPOLE_CAP * log10(2.0));
+    printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
+    printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
+           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n");
 }
 
 static void lesson_3(int more) {
-    (void)more;
+    const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
     float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
     int shifted[EXAMPLE_T - 1];
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
     token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
-    printf("LESSON 3. The language model as policy (D3 section 3)\n\n");
-    print_example_as_mdp(logp);
+    printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
+           "   Question  Where are state, action and policy in a language model?\n"
+           "   Formula   log pi(y|x) = sum over t of log pi(y_t | x, y_<t)\n"
+           "             log pi(i) = z_i - LSE,   LSE = log(sum over j of e^(z_j))\n"
+           "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
+           "             z_i the logit of token i; log is natural, its unit the nat\n\n");
+    printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
+    printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+    print_example_as_mdp(example_ids);
+    print_example_as_mdp(wrong_ids);
+    printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
+           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
+    printf("2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
-    printf("Log-prob of the completion: right, and with the usual slips:\n\n");
+    printf("3. The answer's log-prob, and the usual slips\n\n");
     print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
-    printf("\n   The first line is the one worked by hand in the chapter.\n\n");
-    printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-           entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    print_underflow();
+    printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
+           "   Every line has a number, nothing crashes, and one line is right.\n\n");
     print_size_of_space();
+    if (more) {
+        print_underflow();
+        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
+               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
+    }
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
+}
+
+// ---- experiment 1 of D3: the decomposition and the mask, on a real model (`./rl experiment 1`)
+
+// The logits of every position, (T,V), as D3's first lines compute them. free() them.
+static float* all_logits(Model* m, const int* ids, int T) {
+    Batch b = {0};
+    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
+    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    batch_add(&b, ids, targets, T, -1);
+    model_forward(m, &b);
+    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    batch_free(&b), free(targets);
+    return logits;
+}
+
+// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
+static float one_factor(Model* m, const int* ids, int t) {
+    Batch b = {0};
+    int* targets = allocate((size_t)t, sizeof(int));
+    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
+    batch_add(&b, ids, targets, t, -1);
+    model_forward(m, &b);
+    float logp = m->acts.logp[0];
+    batch_free(&b), free(targets);
+    return logp;
+}
+
+// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
+// the largest difference.
+static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
+                        int first) {
+    double largest = 0.0;
+    float* logp = allocate((size_t)text->length, sizeof(float));
+    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
+    for (int t = first; t < text->length; t++) {
+        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
+        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
+        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
+    }
+    free(logp);
+    return largest;
+}
+
+// text is a question and an answer to it, the first `prompt` tokens are the question's.
+static void experiment_1(Model* m, const Tokens* text, int prompt) {
+    int T = text->length, length = T - prompt, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, T);
+    float* at_once = allocate((size_t)length, sizeof(float));
+    float* one_by_one = allocate((size_t)length, sizeof(float));
+    double difference = decompose(at_once, one_by_one, m, logits, text, prompt), sum[2] = {0.0, 0.0};
+    for (int t = 0; t < length; t++) {
+        sum[0] += at_once[t];
+        sum[1] += one_by_one[t];
+    }
+    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
+           "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
+           "   a pass for each token, over what came before it           %12.4f nats\n"
+           "   largest difference of a term                              %12.1e nats\n\n"
+           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n",
+           sum[0], sum[1], difference);
+    printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
+           count_masked(text->mask, T));
+    print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
+    printf("\n   What D3 asks to see: the second line differs from the first by what the prompt\n"
+           "   says. A sum grows with the length: answers of different lengths compare by the\n"
+           "   mean per token, and two models (DPO) by the ratio for the same answer.\n\n"
+           "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
+           "Neither the question nor what a tool wrote belongs to it.\n");
+    free(logits), free(at_once), free(one_by_one);
 }
 
 /* ==========================================================================================================
@@ -10279,104 +10380,10 @@ static Tokens experiment_text(int* prompt, const char* title, Model* m, const Ex
     return text;
 }
 
-// The logits of every position, (T,V), as D3's first lines compute them. free() them.
-static float* all_logits(Model* m, const int* ids, int T) {
-    Batch b = {0};
-    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
-    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
-    batch_add(&b, ids, targets, T, -1);
-    model_forward(m, &b);
-    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
-    batch_free(&b), free(targets);
-    return logits;
-}
-
-// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
-static float one_factor(Model* m, const int* ids, int t) {
-    Batch b = {0};
-    int* targets = allocate((size_t)t, sizeof(int));
-    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
-    batch_add(&b, ids, targets, t, -1);
-    model_forward(m, &b);
-    float logp = m->acts.logp[0];
-    batch_free(&b), free(targets);
-    return logp;
-}
-
-// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
-// the largest difference.
-static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
-                        int first) {
-    double largest = 0.0;
-    float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
-    for (int t = first; t < text->length; t++) {
-        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
-        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
-        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
-    }
-    free(logp);
-    return largest;
-}
-
-// The product of the factors, instead of the sum of their logs.
-static void print_products(const char* name, const float* logp, int n) {
-    float product_float = 1.0f;
-    double product = 1.0, sum = 0.0;
-    for (int t = 0; t < n; t++) {
-        product_float *= (float)exp((double)logp[t]);
-        product *= exp((double)logp[t]), sum += logp[t];
-    }
-    printf("   %-30s %6d %12.4f %12.4g %12.4g\n", name, n, sum, (double)product_float, product);
-}
-
-static void print_underflow_of(const float* chosen, int n, const float* every, int T1) {
-    double mean = 0.0;
-    for (int t = 0; t < n; t++) mean += (double)chosen[t] / n;
-    printf("3. Product or sum. The factors multiplied, in float and in double:\n\n");
-    printf("   %-30s %6s %12s %12s %12s\n", "", "tokens", "sum of logs", "float", "double");
-    print_products("the answer's sampled tokens", chosen, n);
-    print_products("all tokens, prompt included", every, T1);
-    printf("\n   Normal floats end at 2^-126 = exp(%.2f), doubles at 2^-1022 = exp(%.2f).\n"
-           "   With %.4g nats per token that is after ",
-           log(0x1p-126), log(0x1p-1022), mean);
-    if (mean < 0.0) printf("%.0f and %.0f tokens.\n\n", log(0x1p-126) / mean, log(0x1p-1022) / mean);
-    else printf("no number of tokens.\n\n");
-}
-
-static void experiment_1(Model* m, const ExperimentOptions* e) {
-    int prompt, n = 0, V = m->config.vocab_size;
+static void run_experiment_1(Model* m, const ExperimentOptions* e) {
+    int prompt;
     Tokens text = experiment_text(&prompt, "EXPERIMENT 1. The decomposition and the mask", m, e);
-    int T = text.length, length = T - prompt;
-    float* logits = all_logits(m, text.ids, T);
-    float *at_once = allocate((size_t)length, sizeof(float)),
-          *one_by_one = allocate((size_t)length, sizeof(float)),
-          *chosen = allocate((size_t)length, sizeof(float)), *every = allocate((size_t)T, sizeof(float));
-    double difference = decompose(at_once, one_by_one, m, logits, &text, prompt);
-    Rollout answer = {.length = length, .ids = text.ids + prompt, .mask = text.mask + prompt};
-    for (int t = 0; t < length; t++)
-        if (answer.mask[t]) chosen[n++] = at_once[t];
-    token_logprobs(every, logits, text.ids, 1, T, V);
-
-    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per sampled token:\n\n"
-           "   A: one pass over the whole text, logits shifted against the ids (chapter 3).\n"
-           "   B: a pass of its own for each token, over nothing but what came before it.\n\n");
-    print_tokens(&answer, at_once, one_by_one, NULL);
-    printf("\n   Largest difference of a term: %.1e nats. One pass is enough because\n"
-           "   attention is causal: no token sees what comes after it.\n\n",
-           difference);
-
-    printf("2. The mask. %d tokens of prompt, %d of answer, %d of them sampled:\n\n", prompt, length, n);
-    print_mask_slips(logits, text.ids, text.mask, prompt, T, V);
-    printf("\n   Nothing crashes: every line has a number, and one of them is right. The\n"
-           "   prompt weighs so much because it is long, and because models are trained to\n"
-           "   write answers, not questions. Answers of different length are compared by the\n"
-           "   mean per token.\n\n");
-
-    print_underflow_of(chosen, n, every, T - 1);
-    printf("Take away: the log-probability of an answer is a sum over the tokens that the\n"
-           "model chose. Neither the question nor the tool's words belong to it.\n");
-    free(logits), free(at_once), free(one_by_one), free(chosen), free(every);
+    experiment_1(m, &text, prompt);
     tokens_free(&text);
 }
 
@@ -10716,7 +10723,7 @@ static const struct {
     const char* title;
     void (*run)(Model* m, const ExperimentOptions* e);
 } experiments[] = {
-    {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", experiment_1},
+    {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", run_experiment_1},
     {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", experiment_2},
     {"eight samples of one question, and how many advantages are 0", experiment_3},
 };
