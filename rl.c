@@ -426,12 +426,13 @@ static void lesson_1(int more) {
  *       number.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
- * prints what happens, docs/recipes/cartpole-grid.sh for several seeds and rates. The theory to read it with: the group mean is a constant as far as one step is concerned, and
- * a baseline (what is subtracted from the return) that does not look at the action leaves the mean of the
- * gradient as it is; chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the
- * gradient by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
- * function can change is the noise, and with it the number of episodes needed. (The comparison is of two
- * whole recipes: GAE also discounts, and gives a step no credit for what happened before it.)
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
+ * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
+ * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
+ * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
+ * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
+ * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
+ * no credit for what happened before it.)
  *
  * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
  * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
@@ -791,31 +792,6 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// How noisy is one group's gradient? Freeze the policy w, let v settle on it, then look at many groups. Per
-// rule: mean (5) of the gradient, and noise, the mean squared distance of one group's gradient from it.
-static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const double* w, uint64_t seed) {
-    enum { GROUPS = 400 };
-    CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
-    double v[VALUE_SIZE] = {0}, square[BASELINES] = {0}, gradient[POLICY_SIZE];
-    Rng rng = {seed};
-    for (int b = 0; b < BASELINES; b++)
-        for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] = 0.0;
-    for (int i = -50; i < GROUPS; i++) {                          // the first 50 groups only teach v
-        collect_group(group, w, &rng);
-        for (int b = 0; b < BASELINES && i >= 0; b++) {
-            options.baseline = b;
-            fill_advantages(group, v, &options);
-            cartpole_gradient(gradient, group, w);
-            for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] += gradient[j] / GROUPS;
-            square[b] += inner_product(gradient, gradient, POLICY_SIZE) / GROUPS;
-        }
-        fit_value(v, group, &options);
-    }
-    for (int b = 0; b < BASELINES; b++) noise[b] = square[b] - inner_product(mean[b], mean[b], POLICY_SIZE);
-    free(group);
-}
-
 // ----------------------------------------------------------------------------------------------------------
 // What the commands `thermostat` and `cartpole` and lesson 2 print
 
@@ -863,27 +839,6 @@ static void run_thermostat(uint64_t seed) {
     print_thermostat_policies(w, &rng);
 }
 
-static void print_noise(uint64_t seed) {
-    double mean[BASELINES][POLICY_SIZE], noise[BASELINES];
-    CartPoleRun run;
-    CartPoleOptions options = cartpole_defaults;
-    options.budget = 3000;                                         // half-trained
-    train_cartpole(&run, seed, &options);
-    measure_noise(mean, noise, run.w, seed + 1);
-    printf("Why: the gradients of 400 groups at one half-trained policy (mean length %.0f).\n",
-           run.length[run.updates - 1]);
-    printf("   A_t from         |mean|   noise (sd)   groups until noise = signal\n");
-    for (int b = 0; b < BASELINES; b++) {
-        double signal = inner_product(mean[b], mean[b], POLICY_SIZE);
-        printf("   %-12s %10.4f %12.4f %14.2f\n", baseline_names[b], sqrt(signal), sqrt(noise[b]),
-               noise[b] / signal);
-    }
-    double cosine =
-        inner_product(mean[0], mean[1], POLICY_SIZE) /
-        sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
-    printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
-}
-
 static void run_cartpole(uint64_t seed, float learning_rate) {
     CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
@@ -897,8 +852,9 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
         snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run[b].updates,
                  options.budget);
         draw_curve(run[b].length, run[b].updates, 0.0, CARTPOLE_CAP, label);
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run[b].w[0],
-               run[b].w[1] / x_limit, run[b].w[2] / 2.0, run[b].w[3] / theta_limit, run[b].w[4] / 2.0);
+        const double* w = run[b].w;
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
+               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
     }
     printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
            0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
@@ -908,8 +864,7 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
         else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
         printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
     }
-    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n\n");
-    print_noise(seed);
+    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
 }
 
 static void print_cartpole_steps(int steps) {
@@ -1007,10 +962,10 @@ static void lesson_2(int more) {
  * The mask is 1 on tokens the model itself sampled and 0 on the prompt, on padding and on what a tool
  * inserted. It is written per token, so it must move by one exactly as the tokens do.
  *
- * Traps, both shown in the lesson, neither announced by an error. (1) No shift: z_t looked up at id_t asks how likely the token
- * is that was just read. (2) Mask not shifted: the first token of the answer drops out, and if anything
- * stands behind the answer (padding, the next turn) its first token comes in. Shapes fit in both cases,
- * nothing crashes, the loss even falls.
+ * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
+ * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
+ * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
+ * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
 // log of the sum of exp(z_j), j < V, in nats, without overflow. The sum runs in double: 128,000 float terms
@@ -1130,7 +1085,8 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "", example_tokens[ids[t]]);
+        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "",
+                                 example_tokens[ids[t]]);
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
@@ -1340,9 +1296,9 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
     printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
            count_masked(text->mask, T));
     print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
-    printf("\n   What D3 asks to see: the second line differs from the first by what the prompt\n"
-           "   says. A sum grows with the length: answers of different lengths compare by the\n"
-           "   mean per token, and two models (DPO) by the ratio for the same answer.\n\n"
+    printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
+           "   tokens. A sum grows with the length: answers of different lengths compare by\n"
+           "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
            "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
            "Neither the question nor what a tool wrote belongs to it.\n");
     free(logits), free(at_once), free(one_by_one);
@@ -1355,8 +1311,8 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  * whole answer is one action. Who is right, and does it matter for the gradient?
  *
  * The idea. Three things that make reinforcement learning hard are missing here.
- *   1. The reward is a function that we bring along: a learned judge r_phi(x, y) in RLHF, a checking
- *      program in RLVR (chapter 5). It is no longer a fixed property of the world.
+ *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
+ *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
  *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
  *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
@@ -1391,7 +1347,7 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
  *
  * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling, no noise, no opinion. This
+ * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
  * "toy" is the measuring instrument of chapters 8 and 9 too.
  *
  * Where D3 needs care.
@@ -1407,7 +1363,7 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
-// The tokens are the digits 0, 1, 2. The task, judged by a program: "write three digits whose sum is 3".
+// The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
 // The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
 // so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
 // every distribution over the 27 answers.
@@ -1557,7 +1513,10 @@ static double toy_largest_difference(const double* a, const double* b, int n) {
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double difference = 0.0, length = 0.0;
-    for (int i = 0; i < n; i++) { difference += (a[i] - b[i]) * (a[i] - b[i]); length += b[i] * b[i]; }
+    for (int i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        length += b[i] * b[i];
+    }
     return sqrt(difference / length);
 }
 
@@ -1586,41 +1545,37 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
 // ---- lesson 4 ------------------------------------------------------------------------------------------
 
 static void lesson_4_discount(void) {
-    const int steps[] = {1, 10, 100, 499, 500};
+    const int steps[] = {1, 100, 499};
     printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
-    printf("   steps to the end      0.99^steps    = exp(steps * ln 0.99)\n");
-    for (int i = 0; i < 5; i++)
+    printf("   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
+    for (int i = 0; i < 3; i++)
         printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   In a 500-token answer the first token would get %.2f%% of the last token's\n"
-           "   credit, although both belong to one answer with one reward. So gamma = 1.\n\n",
+    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
            100.0 * pow(0.99, 499));
 }
 
 static void lesson_4_toy(const double* logp, const double* reward) {
-    double total = 0.0, passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+    double passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
     char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
-           "   if they add up to 3\n\n");
-    printf("   answer   pi(1st)  pi(2nd)  pi(3rd)   product  reward\n");
+           "   if they add up to 3. These do; the other 20 have reward 0:\n\n");
+    printf("   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int path[TOY_T];
         double p = exp(toy_sum_along(logp, y));
         toy_path(path, y);
-        total += p;
         passed += p * toy_verify(y);
         if (toy_verify(y) > 0.0)
-            printf("   %4s     %7.4f  %7.4f  %7.4f   %7.4f  %6.0f\n", toy_text(text, y), exp(logp[path[0]]),
-                   exp(logp[path[1]]), exp(logp[path[2]]), p, toy_sum_along(reward, y));
+            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[path[0]]),
+                   exp(logp[path[1]]), exp(logp[path[2]]), p);
     }
-    printf("   (the other 20 answers: product %.4f together, reward 0)\n\n", total - passed);
     double J = toy_solve(value, grad, logp, reward);
-    printf("   all 27 products add up to    %.12f\n", total);
-    printf("   expected reward, 27 answers  %.12f   (answer view)\n", passed);
-    printf("   V(empty prefix), Bellman     %.12f   (token view)\n\n", J);
-    printf("   V of a prefix is the chance that the answer ends well, and nothing else.\n"
-           "   While \"021\" is being written:\n\n"
-           "   prefix     \"\"      \"0\"     \"02\"    then the reward of \"021\"\n"
-           "   V      %6.4f   %6.4f   %6.4f    %6.4f\n\n", value[0], value[1], value[6], toy_verify(7));
+    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n", passed);
+    printf("   V of the empty prefix, Bellman               %.6f   (token view)\n\n", J);
+    printf("   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", value[0],
+           value[1], value[6]);
 }
 
 static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
@@ -1634,10 +1589,8 @@ static void lesson_4_line(const char* name, const double* grad, const double* ex
 static void lesson_4_views(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
     toy_solve(value, exact, logp, reward);
-    printf("3. One gradient, written in several ways, each by exact summation\n\n");
-    printf("   39 numbers each; \"off by\" is the largest difference from the first line;\n"
-           "   \"variance\" is that of the gradient from one rollout, summed over the 39.\n\n");
-    printf("   %-49s %10s  %9s\n", "", "off by", "variance");
+    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n");
+    printf("   %-49s %10s  %9s\n", "39 derivatives each", "off by", "variance");
     lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, logp, weight);
@@ -1646,19 +1599,21 @@ static void lesson_4_views(const double* logp, const double* reward) {
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, reward, value, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go minus V(prefix)", grad, exact, variance);
+    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
+           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
+           "   the whole return.\n\n");
+}
 
-    double paid[TOY_PARAMS];   // another reward, for which the reward-to-go differs from the whole return
+static void lesson_4_paid_early(const double* logp) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], paid[TOY_PARAMS];
     for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
     toy_solve(value, exact, logp, paid);
-    printf("\n   Another reward, paid token by token (1/3 at once for each digit 1):\n");
-    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
+    printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
+    double variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    printf("\n   With one reward at the end, the reward-to-go IS the whole return: no line\n"
-           "   changes. Where rewards come earlier, only the variance changes.\n\n");
+    printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
 }
 
 static void lesson_4_baseline(const double* logp, const double* reward) {
@@ -1686,40 +1641,51 @@ static void lesson_4_baseline(const double* logp, const double* reward) {
 
 static void lesson_4_bias(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.99, 0.9};
+    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
     char text[16];
     toy_solve(value, exact, logp, reward);
-    printf("5. What discounting does to the expected gradient\n\n");
+    printf("6. What discounting does to the expected gradient\n\n");
     printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
     printf("            at each token                  token of the answer\n");
     printf("   gamma    relative error     angle       relative error     angle\n");
-    for (int i = 0; i < 4; i++) {
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_TO_GO);
-        printf("   %-5g    %14s  %6.3f deg", gammas[i],
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_WHOLE);
-        printf("   %14s  %6.3f deg\n",
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
+    for (int i = 0; i < 3; i++) {
+        printf("   %-5g ", gammas[i]);
+        for (int c = 0; c < 2; c++) {
+            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
+            printf("   %14s  %6.3f deg",
+                   toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
+                   toy_angle(grad, exact, TOY_PARAMS));
+        }
+        printf("\n");
     }
     printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
            "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n");
+           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
 }
 
 static void lesson_4(int more) {
-    (void)more;
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
-    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n");
+    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
+           "   Question  Is every token an action, or is the whole answer one?\n"
+           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                      answer view\n"
+           "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)] token view\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
+           "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
+           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
     lesson_4_discount();
     lesson_4_toy(logp, reward);
     lesson_4_views(logp, reward);
     lesson_4_baseline(logp, reward);
-    lesson_4_bias(logp, reward);
+    if (more) {
+        lesson_4_paid_early(logp);
+        lesson_4_bias(logp, reward);
+    }
+    printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
+           "a bandit, for which a mean over answers is a good baseline.\n");
 }
 
 /* ==========================================================================================================
@@ -1728,9 +1694,9 @@ static void lesson_4(int more) {
  * The question. A policy has answered. Who says how good the answer is?
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
- *                        climbs r. Works for anything that people can compare. But the judge is a
- *                        second network, often as big as the first, and only a proxy: a policy that
- *                        is pushed hard finds its holes.
+ *                        climbs r. Works for anything that people can compare. But the reward model is
+ *                        a second network, often as big as the first, and only a proxy: a policy
+ *                        that is pushed hard finds its holes.
  *   RLVR (D2 section 3)  A program compares the final answer with the known one:
  *                            r(x, y) = 1 if they are the same mathematics, else 0.
  *                        No second network, no annotators, the same verdict every time. The price:
@@ -1742,7 +1708,7 @@ static void lesson_4(int more) {
  *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
  *      for two things at once, be right and write it where I look, and no second rule is needed for
  *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
- *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A judge that
+ *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
@@ -1767,7 +1733,7 @@ static void lesson_4(int more) {
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
  * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the judge will be found and widened, while a right answer that is missed costs one sample. When
+ * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
  * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
  * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
  * every time", and a lucky guess (D1) is paid like an insight.
@@ -1792,7 +1758,7 @@ static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
-// half an answer might be judged right, so nothing is ever cut off.
+// half an answer might be accepted, so nothing is ever cut off.
 static int copy_trimmed(char* out, int cap, const char* start, const char* end) {
     while (start < end && is_space(*start)) start++;
     while (end > start && is_space(end[-1])) end--;
@@ -1950,35 +1916,29 @@ static void print_four_rollouts(const char* truth) {
     static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit,
                                                                  reward_format_only};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    float r[5][3];
-    printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
     printf("                                                           partial   format\n");
     printf("     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
-        for (int k = 0; k < 3; k++) r[i][k] = rewards[k](responses[i], truth);
-        printf("  %s %-32s %-10s %7.4g %10.4g %8.4g\n", names[i], responses[i],
-               !found ? "(no box)" : answer[0] ? answer : "(empty)", r[i][0], r[i][1], r[i][2]);
+        printf("  %s %-32s %-10s", names[i], responses[i],
+               !found ? "(no box)" : answer[0] ? answer : "(empty)");
+        for (int k = 0; k < 3; k++) printf(" %*.4g", k ? 9 : 7, rewards[k](responses[i], truth));
+        printf("\n");
     }
-    printf("\nThe rewards of r1 to r4 are [%g, %g, %g, %g].\n", r[0][0], r[1][0], r[2][0], r[3][0]);
-    char fallback[64];
-    int how = extract_lenient(responses[2], fallback, sizeof fallback);
-    printf("r3 is right and gets %g: the strict reward reads the box and nothing else. A\n", r[2][0]);
-    printf("fallback (no box: the %s) would read \"%s\" and pay %d. Then no rollout\n",
-           how == 2 ? "last number" : "whole text", fallback, answers_equal(fallback, truth));
-    printf("gains anything by using the box. Partial credit pays %g to r3, and %g to the\n", r[2][1],
-           r[4][1]);
-    printf("empty box for nothing. Format only pays %g to the empty box and %g to the right\n", r[4][2],
-           r[2][2]);
-    printf("r3: RL makes what is paid more likely, so it would train empty boxes.\n\n");
+    printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
+           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
+           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
+           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
+           "   what is paid more likely: it would train empty boxes.\n\n");
 }
 
 static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("GSM8K's format (D1): the number behind the last ####, compared as a number.\n\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
     printf("  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
@@ -1990,21 +1950,26 @@ static void print_hash_answers(void) {
 }
 
 static void lesson_5(int more) {
-    (void)more;
     const char *left = "(3x-9)/2", *right = "x+37";
     char truth[32];
+    (void)more;
     snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
-    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n");
-    printf("  RLHF  people rank answers, a reward model learns to rank, RL climbs the model\n");
-    printf("  RLVR  a program checks the answer,                        RL climbs the check\n\n");
-    printf("The check needs no second network, gives the same verdict every time, and judges\n");
-    printf("any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n\n", left, right, truth);
+    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n"
+           "   Question  An answer has been written. Who says how good it is?\n"
+           "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
+           "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
+           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
+           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
+           "   The verifier needs no second network, gives the same verdict every time, and\n"
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
+    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
+    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
     print_four_rollouts(truth);
+    printf("2. ");
     print_comparisons();
     print_hash_answers();
-    printf("To take away: the reward is the only thing you design. Right AND in the format\n");
-    printf("is one rule, and a reward can be trusted as far as its verifier is right.\n\n");
+    printf("Take away: the reward is the only thing you design. It can be trusted as far as\n"
+           "its verifier is right.\n");
 }
 
 /* ==========================================================================================================
@@ -2046,7 +2011,7 @@ static void lesson_5(int more) {
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
  * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to live with the silence, as in nanochat. (3)
+ * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
  * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
@@ -2063,7 +2028,8 @@ typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 // Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
 // <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
-    int last = length - 1, i = last - (length > 0 && ids[last] == PYTHON_END);
+    int last = length - 1;
+    int i = last - (length > 0 && ids[last] == PYTHON_END);
     while (i >= 0 && ids[i] != PYTHON_START && ids[i] != PYTHON_END) i--;
     *from = i + 1;
     if (i < 0 || ids[i] != PYTHON_START) return TOOL_IDLE;
@@ -2261,45 +2227,69 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
+// The tokens above their mask. A line ends where the mask changes, or where it is full.
+static void print_mask_rows(const Rollout* r) {
+    char text[24];
+    for (int first = 0, last = 0; first < r->length; first = last) {
+        size_t width = 0;
+        while (last < r->length && r->mask[last] == r->mask[first]) {
+            width += strlen(token_text(text, r->ids[last])) + 1;
+            if (width > 62) break;
+            last++;
+        }
+        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
+        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
+        printf("\n   mask    ");
+        for (int t = first; t < last; t++)
+            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
+        printf("\n");
+    }
+}
+
 static void lesson_6(int more) {
-    (void)more;
-    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
+    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     Tokens prompt = {0}, script = {0};
-    render_prompt(&prompt, question);
-    tokens_add_text(&script, "He has ", 7, 1);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "17+26", 5, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, ".\n#### 43", 9, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(script.ids, script.length);
     Config small = train_defaults().config;
     small.layers = 1;
-    Model m = model_new(small);
-    model_init(&m, 6);
-    score_rollout(r->logp, &m, &prompt, r);
-
-    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
-    printf(
-        "Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ",
-        question);
-    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
-           "real one.\n\n",
-           VOCAB_SIZE, -log(VOCAB_SIZE));
-    print_tokens(r, r->logp, NULL, NULL);
+    Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
+    render_prompt(&prompt, question);
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "12*3", 4, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, "\n#### 36", 8, 1);
+    tokens_add(&script, ASSISTANT_END, 1);
+    Rollout* r = play_script(script.ids, script.length);
     int sampled = count_masked(r->mask, r->length);
-    printf("\nThis sum over the %d sampled tokens is log pi(y|x). The %d forced ones are\n", sampled,
-           r->length - sampled);
-    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
-           "get no gradient.\n");
-    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
-    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3",
-                                       "2**3",  "1/0",  "seven",  "7*"};
+    double sum = 0.0;
+    score_rollout(r->logp, &m, &prompt, r);
+    for (int t = 0; t < r->length; t++) sum += r->mask[t] ? r->logp[t] : 0.0;
+
+    printf("LESSON 6. Rollouts and the tool (D1)\n\n"
+           "   Question  What exactly did the model do, and what was done to it?\n"
+           "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
+    printf("1. %s\n\n", question);
+    print_mask_rows(r);
+    printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
+    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
+    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
+           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
+    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
+           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+    if (more) {
+        print_tokens(r, r->logp, NULL, NULL);
+        printf("\n");
+    }
+    printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
-        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
+        printf("   %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
     }
-    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
+    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
+           "They are no part of log pi(y|x) and get no gradient.\n");
     rollouts_free(r, 1);
     tokens_free(&prompt), tokens_free(&script), model_free(&m);
 }
@@ -10792,7 +10782,7 @@ static int command_lesson(int argc, char** argv) {
         return 0;
     }
     int more = argc == 2 && !strcmp(argv[1], "--more");
-    if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, ./rl lesson all, or ./rl lesson 7 --more");
+    if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, lesson 7 --more, or lesson all");
     char* end;
     long n = strtol(argv[0], &end, 10);
     if (!strcmp(argv[0], "all")) {
