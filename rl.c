@@ -1248,29 +1248,25 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
-static float one_factor(Model* m, const int* ids, int t) {
-    Batch b = {0};
-    int* targets = allocate((size_t)t, sizeof(int));
-    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
-    batch_add(&b, ids, targets, t, -1);
-    model_forward(m, &b);
-    float logp = m->acts.logp[0];
-    batch_free(&b), free(targets);
-    return logp;
-}
-
-// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
-// the largest difference.
+// The terms of log pi(y|x) in two ways: from the logits of one pass over the whole text, and from a pass of
+// its own for each token, which sees nothing of what comes later. Tokens first .. T-1; (T - first) each, 0
+// where the mask is 0. Returns the largest difference.
 static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
                         int first) {
     double largest = 0.0;
+    int V = m->config.vocab_size;
     float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
+    token_logprobs(logp, logits, text->ids, 1, text->length, V);
     for (int t = first; t < text->length; t++) {
-        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
-        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
-        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
+        int i = t - first;
+        at_once[i] = one_by_one[i] = 0.0f;
+        if (!text->mask[t]) continue;
+        float* prefix = all_logits(m, text->ids, t);
+        const float* z = prefix + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
+        at_once[i] = logp[t - 1];
+        one_by_one[i] = (float)(z[text->ids[t]] - log_sum_exp(z, V));
+        largest = fmax(largest, fabs((double)at_once[i] - one_by_one[i]));
+        free(prefix);
     }
     free(logp);
     return largest;
@@ -1671,8 +1667,8 @@ static void lesson_4(int more) {
     toy_rewards(reward);
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
-           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                      answer view\n"
-           "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)] token view\n"
+           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                     answer view\n"
+           "                   = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)] token view\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
