@@ -869,7 +869,8 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
 
 static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    printf("CartPole, the first steps from rest, pushed to the right (F = +10 N).\n");
+    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
+           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n");
     printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
     for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
@@ -877,7 +878,7 @@ static void print_cartpole_steps(int steps) {
         printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
-    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
+    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
            "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
 }
 
@@ -1193,7 +1194,7 @@ static void print_size_of_space(void) {
     printf("4. How big is this MDP?             language model        CartPole\n\n");
     printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
     printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
-    printf("   action sequences               %8s10^%.1f %10s10^%.1f\n", "", length * log10(vocabulary), "",
+    printf("   action sequences               %6s10^%.1f %7s10^%.1f\n", "", length * log10(vocabulary), "",
            CARTPOLE_CAP * log10(2.0));
     printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
     printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
@@ -1216,6 +1217,7 @@ static void lesson_3(int more) {
     printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
     printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
+    printf("\n");
     print_example_as_mdp(wrong_ids);
     printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
            "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
@@ -1667,8 +1669,8 @@ static void lesson_4(int more) {
     toy_rewards(reward);
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
-           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                     answer view\n"
-           "                   = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)] token view\n"
+           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
+           "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)]   tokens\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
