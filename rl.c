@@ -923,7 +923,7 @@ static void lesson_2(int more) {
 }
 
 /* ==========================================================================================================
- * CHAPTER 3. The language model as policy                                                      (D3 section 3)
+ * CHAPTER 3. The language model as policy                                        (D3 section 3, experiment 1)
  *
  * Question: where are the states, actions and probabilities of chapter 1 in a language model?
  *
