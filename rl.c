@@ -3554,30 +3554,33 @@ static void lesson_9(int more) {
  *     2  sample 16 rollouts of each                              num_samples, chapter 6
  *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
  *     4  advantage = reward - mean reward of the question        chapter 7
- *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; questions averaged
+ *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; then the mean over
+ *                                                                the questions
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
- * What it leaves out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered,
- * so there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled
- * it, so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE
- * with a baseline, averaged over tokens as in DAPO.
+ * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program,
+ * and where it errs (chapter 5) a KL term would not mend it. No ratio and no clipping: each batch is used
+ * once, by the policy that sampled it, so the ratio is exactly 1. No division by the standard deviation. What
+ * is left is close to REINFORCE with a baseline, averaged over tokens as in DAPO.
  *
- * The other methods make each of these choices in their own way, and nothing else. So there is one loop, and
- * a method is a row of a table further down: `./rl algos` prints it, ./rl train --algo NAME runs a row, and
- * ./rl compare runs all of them from the same model.
+ * The other methods make each of these choices in their own way, and nothing else. So there is one loop,
+ * rl_step(), and a method is a row of a table: `./rl algos` prints it, `./rl train --algo NAME` runs a row,
+ * docs/recipes/compare.sh runs all of them from the same model.
  *
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
- * A group whose rewards are all equal has, with a baseline from the group, advantages of exactly 0 and
- * therefore a gradient of exactly 0 (but for a KL term in the loss). It is not even computed.
+ * Where things are. rl_step() works on an array of Group: a question, its K rollouts and, in arrays (K,T1),
+ * all that is known about each of their tokens. Whoever owns the groups can look at them afterwards: lesson
+ * 10 and ./rl trace print what the loop's own update left there.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
  * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
- * nanochat does: a small bias. (2) The entropy that is logged is the mean of -log pi over the sampled tokens:
- * an estimate, unbiased at temperature 1 without top-k. (3) A reward that rises is no proof that the task is
- * learned; chapter 11 looks at questions that were never trained on.
+ * nanochat does: a small bias. (2) A zero-variance group, whose rewards are all equal, has advantages of
+ * exactly 0 and a gradient of exactly 0 (but for a KL term in the loss). It costs its sampling and teaches
+ * nothing. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
+ * were never trained on.
  * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
@@ -3673,20 +3676,27 @@ typedef struct {
 //                 constant  1 / (K * longest possible answer)
 //
 //     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
-//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work.
-//                 The value's clip has work from the second epoch on only: see value_backward().
-//     resample    how often a group without signal is replaced by another question (DAPO)
-//     overlong    in the last so many tokens before the limit the reward falls by up to 1 (DAPO)
+//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work. (The
+//                 value's clip has work from the second epoch on only.)
+//     resample    dynamic sampling: how often a zero-variance group is replaced by another question; one that
+//                 is left after that is not trained on
+//     overlong    in the last so many tokens before the limit the reward falls by up to 1
 //
 // So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
-// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do).
+// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do). In every
+// row each question is normalized by itself, then the mean over the questions is taken.
 //
-// Two rows differ from their papers: RLOO's KL penalty is left out, and GSPO's bounds, 3e-4 and 4e-4 in the
-// paper, are a hundred times wider. Its log-ratio is a mean over the answer, which is the calmer the longer
-// the answer is, and ours are short. CISPO's lower bound, 1 - 1 = 0, is no bound.
+// The same knobs elsewhere, as they come:
+//
+//                  here                 TRL (GRPOConfig)           verl
+//     beta         0; grpo 0.04         beta 0.0                   kl_loss_coef 0.001, off
+//     clip         0.2, 0.2             epsilon 0.2                clip_ratio 0.2
+//     norm         token, by question   loss_type dapo: the batch  loss_agg_mode token-mean: the minibatch
+//     grpo's std   sample, eps 1e-6     scale_rewards group, 1e-4  norm_adv_by_std_in_grpo, 1e-6
+//     epochs       1                    num_iterations 1           ppo_epochs 1
 
 typedef struct {
-    const char *name, *paper;
+    const char *name, *paper, *differs;             // differs: where the row leaves its paper
     const char *advantage, *ratio, *norm;
     float clip_low, clip_high, beta;
     const char *kl_estimator, *kl_in;
@@ -3694,15 +3704,28 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"rloo", "Ahmadian et al. 2024", "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"grpo", "Shao et al. 2024", "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
-    {"drgrpo", "Liu et al. 2025", "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
+     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
+     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
+     "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
+     "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
+    {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
+     "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
+    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+                               "           averaged per question, there over the batch",
+     "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
+    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
+                                  "           calm; 2 gradient steps, there 4",
+     "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
+    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
+                              "           1 - 1 = 0, is none, as there",
+     "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
+    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
+                                  "           there as the reward model; no mix with pretraining",
+     "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -3719,7 +3742,10 @@ static const char* const kl_per_names[] = {"sequence", "token", NULL};
 static int choose(const char* text, const char* const* names, const char* option) {
     Text list = {0};
     for (int i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) { text_free(&list); return i; }
+        if (!strcmp(text, names[i])) {
+            text_free(&list);
+            return i;
+        }
         text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
     }
     fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
@@ -3730,10 +3756,18 @@ static void set_method(RlOptions* o, const char* name) {
     const char* names[METHODS + 1] = {NULL};
     for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
     const Method* m = &methods[choose(name, names, "algo")];
-    o->algo = m->name, o->advantage = m->advantage, o->ratio = m->ratio, o->norm = m->norm;
-    o->clip_low = m->clip_low, o->clip_high = m->clip_high;
-    o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
-    o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+    o->algo = m->name;
+    o->advantage = m->advantage;
+    o->ratio = m->ratio;
+    o->norm = m->norm;
+    o->clip_low = m->clip_low;
+    o->clip_high = m->clip_high;
+    o->beta = m->beta;
+    o->kl_estimator = m->kl_estimator;
+    o->kl_in = m->kl_in;
+    o->minibatch = m->minibatch;
+    o->resample = m->resample;
+    o->overlong = m->overlong;
 }
 
 // The table, as far as its rows differ.
@@ -3751,12 +3785,12 @@ static void print_methods(void) {
         printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
                minibatch);
     }
-    printf("\n");
+    printf("\nThe paper of each row, and where the row leaves it:\n\n");
     for (int i = 0; i < METHODS; i++) {
         const Method* m = &methods[i];
         printf("%-10s %s", m->name, m->paper);
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n");
+        printf("\n           %s\n", m->differs);
     }
     printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
