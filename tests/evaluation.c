@@ -6,16 +6,16 @@
 static Evaluation counted(const int* right, int questions, int n) {
     Evaluation e = evaluation_new(n);
     const char** answers = allocate((size_t)n, sizeof(char*));
-    float* reward = allocate((size_t)n, sizeof(float));
+    int* correct = allocate((size_t)n, sizeof(int));
     for (int i = 0; i < questions; i++) {
         for (int k = 0; k < n; k++) {
             answers[k] = k < right[i] ? "1" : "0";
-            reward[k] = k < right[i];
+            correct[k] = k < right[i];
         }
-        evaluation_add(&e, answers, reward, n);
+        evaluation_add(&e, answers, correct, n);
     }
     evaluation_finish(&e);
-    free(answers), free(reward);
+    free(answers), free(correct);
     return e;
 }
 
@@ -86,30 +86,29 @@ static void votes_of_one_question(void) {
     //   4 votes  7 8 8 7.0 | "" 9 "" ""                   2 to 2: 7 came first          1/2, none 0
     //   8 votes  2 to 2 to 1                              7                             1/1, none 0
     static const char* const answers[8] = {"7", "8", "8", "7.0", "", "9", "", ""};
-    static const float reward[8] = {1, 0, 0, 1, 0, 0, 0, 0};
+    static const int correct[8] = {1, 0, 0, 1, 0, 0, 0, 0};
     static const struct { int votes; double right, none; } expected[] = {
         {1, 2.0 / 8, 3.0 / 8}, {2, 1.0 / 4, 1.0 / 4}, {3, 0.5, 0}, {4, 0.5, 0}, {8, 1, 0}, {9, 0, 0},
         {0, 0, 0}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         double none = -1.0;
-        CHECK(vote_accuracy(&none, answers, reward, 8, expected[i].votes) == expected[i].right);
+        CHECK(vote_accuracy(&none, answers, correct, 8, expected[i].votes) == expected[i].right);
         CHECK(none == expected[i].none);
     }
 }
 
 static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
-    Rollout* r = allocate((size_t)K, sizeof(Rollout));
+    enum { PROMPT = 2, ROOM = 16 };
+    Rollout* r = rollouts_new(K, PROMPT + ROOM);
     for (int k = 0; k < K; k++) {
         Tokens t = {0};
         tokens_add_text(&t, texts[k], strlen(texts[k]), 1);
-        r[k] = (Rollout){.length = t.length, .ids = allocate((size_t)t.length, sizeof(int)),
-                         .mask = allocate((size_t)t.length, sizeof(int)),
-                         .logp = allocate((size_t)t.length, sizeof(float)),
-                         .logp_sampler = allocate((size_t)t.length, sizeof(float))};
-        memcpy(r[k].ids, t.ids, (size_t)t.length * sizeof(int));
-        for (int i = 0; i < t.length; i++) {
-            r[k].mask[i] = i % 2;
-            r[k].logp[i] = -3.0f;
+        r[k].prompt = PROMPT;
+        r[k].length = t.length;
+        memcpy(r[k].ids + PROMPT, t.ids, (size_t)t.length * sizeof(int));
+        for (int i = 1; i < t.length; i += 2) {                    // every second token is sampled
+            r[k].mask[PROMPT + i] = 1;
+            r[k].entropy[PROMPT + i - 1] = 3.0f;
         }
         tokens_free(&t);
     }
@@ -135,7 +134,7 @@ static void a_question_is_added(void) {
     }
     CHECK(e.format_rate == 0.5 && e.tool_rate == 0.0 && e.length == 6.0 && e.sampled == 11);
     CHECK(e.entropy == 3.0);
-    evaluation_free(&e), rollouts_free(r, 4);
+    evaluation_free(&e), rollouts_free(r);
 }
 
 static void votes_have_intervals(void) {
