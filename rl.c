@@ -17,7 +17,7 @@ and run it again.
      4  Why it is a bandit                        10  The training loop
      5  Rewards: the verifier                     11  Evaluation
      6  Rollouts and the tool                     12  Recipes
-     Appendix: when are two answers the same?         The claims ledger; the command line
+     Appendix: when are two answers the same?         The command line
 
 The model, its gradients, sampling and files are in train_gpt.c, which is included here as a whole. Sizes:
 B sequences, T tokens, T1 = T - 1, V vocabulary, K rollouts of one question. Arrays are row-major. A mask is 1
@@ -9191,8 +9191,9 @@ static void experiment_2(Model* m, const ExperimentOptions* e) {
            s.n);
     printf("1. On the fixed text above, as in D3's experiment:\n\n");
     print_kl_table(&s, FROM_TEXT, e->rl.seed);
-    printf("   No column promises anything here: the policy did not write this text. That k3\n"
-           "   and D3's k3 are never negative does not make them KL(pi||ref).\n\n");
+    printf("   One token for each position. Sampled by the reference, as by default, they are\n"
+           "   what D3's signs fit: D3's k1 and k3 then estimate KL(ref||pi), from one draw. A\n"
+           "   text from elsewhere estimates neither KL.\n\n");
     printf("2. %d tokens drawn FROM THE POLICY at each of these positions:\n\n", KL_DRAWS);
     print_kl_table(&s, FROM_POLICY, e->rl.seed);
     printf("   Here the promise holds: k1 and k3 meet KL(pi||ref), and near the reference so\n"

@@ -70,6 +70,14 @@ static Verdict compare_printed(double computed, double printed, int decimals) {
     return decide(rounded, cut);
 }
 
+static void fill(float* x, int n, float value) {
+    for (int i = 0; i < n; i++) x[i] = value;
+}
+
+static void ones(int* mask, int n) {
+    for (int i = 0; i < n; i++) mask[i] = 1;
+}
+
 // ---- the 27-answer model of chapter 4, ready to be asked: toy_fill's logits number k at a scale, the 0/1 reward
 
 typedef struct {
@@ -117,17 +125,16 @@ static void toy_sample(int* entry, const double* logp, Rng* rng) {
 static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTraining o, Rng* rng) {
     enum { K = 8, N = K * TOY_T };
     double theta[TOY_PARAMS];
+    int entry[N], mask[N];
+    ones(mask, N);
     memcpy(theta, ref->theta, sizeof theta);
     for (int update = 0; update < o.updates; update++) {
-        int entry[N], mask[N];
         float r[K] = {0}, adv[K], token_adv[N], old[N], ratio[N], now[N], w[N], dlogp[N];
         toy_log_policy(logp, theta);
         for (int k = 0; k < K; k++) toy_sample(entry + k * TOY_T, logp, rng);
         for (int i = 0; i < N; i++) {
-            int e = entry[i];
-            mask[i] = 1;
-            old[i] = (float)logp[e];
-            r[i / TOY_T] += (float)(reward[e] - o.beta * (logp[e] - ref->logp[e]));
+            old[i] = (float)logp[entry[i]];
+            r[i / TOY_T] += (float)(reward[entry[i]] - o.beta * (logp[entry[i]] - ref->logp[entry[i]]));
         }
         advantages_by_rule(adv, r, K, o.rule);
         ledger_weights(w, mask, K, TOY_T, NORM_SEQUENCE_SUM);
@@ -156,46 +163,36 @@ static void reward_first(float* reward, int K, int c) { // the first c of K rewa
 static Verdict check_start_model(Text* f) {
     Problems demos = load_problems("data/demos.jsonl");
     double marked = 0.0, never = no_signal_odds(0.0, 16), rare = no_signal_odds(0.001, 16);
-    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") != NULL;
-    marked /= demos.count;
+    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") ? 1.0 / demos.count : 0.0;
     double unsteady = no_signal_odds(0.5 * marked, 16);
-    text_printf(f, "zero-variance groups of 16: %.4g when no answer is ever right, %.4f when 1 in 1000 is. But an unsteady "
-                "format is enough to begin: of the demonstrations that our model copies %.1f%% end in ####, and if half "
-                "of these are right the share is %.4f", never, rare, 100.0 * marked, unsteady);
+    text_printf(f, "zero-variance groups of 16: %.4g when no answer is ever right, %.4f when 1 in 1000 is. %.1f%% of "
+                "the demonstrations that our model copies end in ####; if half of these are right: %.4f", never,
+                rare, 100.0 * marked, unsteady);
     problems_free(&demos);
     return decide(unsteady > 0.9, never == 1.0 && rare > 0.9 && unsteady < 0.1);
 }
 
 static Verdict check_temperature(Text* f) {
     const double temperatures[] = {1.0, 0.3, 0.1, 0.02};
-    double last = 0.0;
-    int rises = 1;
-    text_printf(f, "27-answer model, zero-variance groups of 16:");
-    for (int i = 0; i < 4; i++) {
-        double odds = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
-        text_printf(f, "%s %.4f at temperature %g", i ? "," : "", odds, temperatures[i]);
-        rises &= odds > last;
-        last = odds;
-    }
-    return decide(rises && last > 0.99, 0);
+    double odds[4];
+    for (int i = 0; i < 4; i++) odds[i] = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
+    text_printf(f, "27-answer model, zero-variance groups of 16: %.4f at temperature 1, %.4f at 0.3, %.4f at 0.1, "
+                "%.4f at 0.02", odds[0], odds[1], odds[2], odds[3]);
+    return decide(odds[0] < odds[1] && odds[1] < odds[2] && odds[2] < odds[3] && odds[3] > 0.99, 0);
 }
 
 static Verdict check_zero_variance(Text* f) {
     float reward[16], adv[16], logp[16], w[16], dlogp[16];
-    int mask[16], not_zero = 0;
-    for (int i = 0; i < 16; i++) {
-        logp[i] = -1.0f;
-        mask[i] = 1;
-    }
-    ledger_weights(w, mask, 16, 1, NORM_TOKEN_MEAN);
+    int not_zero = 0;
+    fill(logp, 16, -1.0f);
+    fill(w, 16, 1.0f / 16);
     for (int i = 0; i < 2 * RULES; i++) {
-        reward_first(reward, 16, i % 2 ? 16 : 0);
+        fill(reward, 16, i % 2 ? 1.0f : 0.0f);
         advantages_by_rule(adv, reward, 16, i / 2);
         ledger_policy_gradient(dlogp, logp, adv, w, 16);
         for (int k = 0; k < 16; k++) not_zero += adv[k] != 0.0f || dlogp[k] != 0.0f; // a NaN is not 0 either
     }
-    text_printf(f, "16 equal rewards, all 0 or all 1, %d kinds of advantage: %d answers with an advantage or a gradient "
-                "other than 0", RULES, not_zero);
+    text_printf(f, "16 equal rewards, all 0 or all 1, %d kinds of advantage: %d gradients other than 0", RULES, not_zero);
     return decide(not_zero == 0, 0);
 }
 
@@ -282,24 +279,17 @@ static Verdict check_finer_reward(Text* f) {
 }
 
 static Verdict check_mean(Text* f) {
-    float adv[16];
-    advantages_centered(adv, sixteen_rewards, 16);
-    text_printf(f, "reward %g minus its advantage %.4f is the mean, %.4f", sixteen_rewards[0], adv[0],
-                sixteen_rewards[0] - adv[0]);
-    return compare_printed((double)sixteen_rewards[0] - adv[0], 0.1875, 4);
-}
-
-static Verdict check_signs(Text* f) {
     float reward[16], adv[16];
     int wrong = 0;
     for (int c = 1; c < 16; c++) {
         reward_first(reward, 16, c);
         advantages_centered(adv, reward, 16);
-        for (int k = 0; k < 16; k++) wrong += reward[k] > 0.0f ? !(adv[k] > 0.0f) : !(adv[k] < 0.0f);
+        for (int k = 0; k < 16; k++) wrong += k < c ? !(adv[k] > 0.0f) : !(adv[k] < 0.0f);
     }
     advantages_centered(adv, sixteen_rewards, 16);
-    text_printf(f, "here %+.4f and %+.4f; in the 15 mixed groups of 16: %d wrong signs", adv[0], adv[2], wrong);
-    return decide(wrong == 0, 0);
+    text_printf(f, "1 - %.4f = %.4f; advantages %+.4f and %+.4f; in the 15 mixed groups of 16: %d wrong signs", adv[0],
+                1.0 - adv[0], adv[0], adv[2], wrong);
+    return wrong ? DOES_NOT_HOLD : compare_printed(1.0 - adv[0], 0.1875, 4);
 }
 
 static Verdict check_right_up(Text* f) {
@@ -336,10 +326,10 @@ static double sampler_gap(SampleOptions options) {
 }
 
 static Verdict check_on_policy(Text* f) {
-    double plain = sampler_gap((SampleOptions){1, 1.0f, 0, 1.0f}), top_k = sampler_gap((SampleOptions){1, 1.0f, 50, 1.0f}),
-           cool = sampler_gap((SampleOptions){1, 0.8f, 0, 1.0f});
-    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with top-k 50, D1's "
-                "setting, %.3f; temperature 0.8 %.3f", VOCAB_SIZE, plain < 1e-5 ? "0" : "not 0", top_k, cool);
+    double plain = sampler_gap((SampleOptions){1, 1.0f, 0, 1.0f}), cool = sampler_gap((SampleOptions){1, 0.8f, 0, 1.0f});
+    double top_k = sampler_gap((SampleOptions){1, 1.0f, 50, 1.0f});
+    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with top-k 50 "
+                "%.3f; temperature 0.8 %.3f", VOCAB_SIZE, plain < 1e-5 ? "0" : "not 0", top_k, cool);
     return decide(plain < 1e-5 && top_k < 1e-5, plain < 1e-5);
 }
 
@@ -355,28 +345,24 @@ static Verdict check_no_clip(Text* f) {
     return decide(gap == 0.0 && far[0] == 0.0f && plain[0] != 0.0f, 0);
 }
 
-// What one token counts under the token mean over what it counts in the sum, for two answers; and how equal that is.
-static double length_factor(double* spread, int length_1, int length_2) {
-    enum { T1 = 40 };
-    float mean[2 * T1], sum[2 * T1];
-    int mask[2 * T1];
-    for (int t = 0; t < T1; t++) {
-        mask[t] = t < length_1;
-        mask[T1 + t] = t < length_2;
-    }
-    ledger_weights(mean, mask, 2, T1, NORM_TOKEN_MEAN);
-    ledger_weights(sum, mask, 2, T1, NORM_SEQUENCE_SUM);
-    for (int i = 0; i < 2 * T1; i++)
-        if (mask[i]) *spread = fmax(*spread, fabs(mean[i] / sum[i] - mean[0] / sum[0]));
+// What a token counts under the token mean over what it counts in the sum, for two answers.
+static double length_factor(int length_1, int length_2) {
+    float mean[80], sum[80];
+    int mask[80] = {0};
+    ones(mask, length_1);
+    ones(mask + 40, length_2);
+    ledger_weights(mean, mask, 2, 40, NORM_TOKEN_MEAN);
+    ledger_weights(sum, mask, 2, 40, NORM_SEQUENCE_SUM);
+    for (int i = 0; i < 80; i++)
+        if (mask[i] && fabs(mean[i] / sum[i] - mean[0] / sum[0]) > 1e-6) return NAN; // not one factor
     return mean[0] / sum[0];
 }
 
 static Verdict check_equivalent_loss(Text* f) {
-    double spread = 0.0, brief = length_factor(&spread, 3, 1), lengthy = length_factor(&spread, 30, 10);
-    text_printf(f, "every token's gradient is multiplied by one factor, the same within a batch (spread %s): %.3g for "
-                "answers of 3 and 1 tokens, %.3g for 30 and 10. A batch of long answers counts less",
-                spread < 1e-6 ? "0" : "not 0", brief, lengthy);
-    return decide(spread < 1e-6 && fabs(brief - lengthy) < 1e-6, spread < 1e-6);
+    double brief = length_factor(3, 1), lengthy = length_factor(30, 10);
+    text_printf(f, "all gradients of a batch are multiplied by one factor: %.3g for answers of 3 and 1 tokens, %.3g for "
+                "30 and 10; a batch of long answers counts less", brief, lengthy);
+    return decide(fabs(brief - lengthy) < 1e-6, brief > 0.0 && lengthy > 0.0);
 }
 
 // A rollout that calls the tool. The log-probabilities of forced tokens are NaN here: whoever read one would show it.
@@ -418,25 +404,19 @@ static Verdict check_pass_meaning(Text* f) {
 }
 
 static Verdict check_pass_rises(Text* f) {
-    int falls = 0, steps = 0, level = 0;
+    int falls = 0, rises = 0, level = 0;
     for (int n = 2; n <= 16; n++)
         for (int c = 0; c <= n; c++)
             for (int k = 1; k < n; k++) {
-                steps++;
-                falls += pass_at_k(n, c, k + 1) < pass_at_k(n, c, k);
-                level += pass_at_k(n, c, k + 1) == pass_at_k(n, c, k);
+                double step = pass_at_k(n, c, k + 1) - pass_at_k(n, c, k);
+                rises += step > 0.0;
+                falls += step < 0.0;
+                level += step == 0.0;
             }
-    text_printf(f, "3 right of 16: %.4f, %.4f, %.4f, %.4f for k = 1, 2, 4, 8. All cases up to 16 samples: %d steps from k "
-                "to k+1, %d falls; %d stay level, at 0 or at 1", pass_at_k(16, 3, 1), pass_at_k(16, 3, 2),
-                pass_at_k(16, 3, 4), pass_at_k(16, 3, 8), steps, falls, level);
-    return decide(falls == 0 && level < steps / 2 + 100 && pass_at_k(16, 3, 8) > pass_at_k(16, 3, 1), 0);
-}
-
-static Verdict check_pass_not_accuracy(Text* f) {
-    double rare = pass_at_k(16, 1, 16), always = pass_at_k(16, 16, 16);
-    text_printf(f, "1 right of 16 and 16 right of 16 have the same pass@16, %g and %g; their pass@1 is %.4f and %g", rare,
-                always, pass_at_k(16, 1, 1), pass_at_k(16, 16, 1));
-    return decide(rare == always && pass_at_k(16, 1, 1) < 0.1 && pass_at_k(16, 16, 1) == 1.0, 0);
+    double rare = pass_at_k(16, 1, 1), always = pass_at_k(16, 16, 1), same = pass_at_k(16, 1, 16);
+    text_printf(f, "all cases up to 16 samples, from k to k+1: %d rises, %d falls, %d level, at 0 or at 1. 1 right of 16 and "
+                "16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", rises, falls, level, same, rare, always);
+    return decide(falls == 0 && rises > 0 && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
 }
 
 // In passes of one answer through the model: forward 1, backward 2. Sampling is one forward.
@@ -625,27 +605,21 @@ static void fit_scores(double* score, const double* truth, int n) {
 }
 
 static Verdict check_pairs(Text* f) {
-    const double truth[4] = {2.0, 1.0, 0.5, -1.0};
-    double score[4], gap = 0.0;
-    fit_scores(score, truth, 4);
-    for (int i = 1; i < 4; i++) gap = fmax(gap, fabs((score[0] - score[i]) - (truth[0] - truth[i])));
-    text_printf(f, "four answers, differences of score 1, 0.5, 1.5; learned from pairs alone: %.4f, %.4f, %.4f. The level stays "
-                "free: only differences are learned", score[0] - score[1], score[1] - score[2], score[2] - score[3]);
-    return decide(gap < 1e-4, 0);
-}
-
-static Verdict check_laptop(Text* f) {
     const double shares[3] = {0.6, 0.8, 0.95};
     double worst = 0.0;
-    text_printf(f, "share of annotators who take B, r(B) - r(A) by Bradley-Terry:");
+    text_printf(f, "share of annotators who take B, and r(B) - r(A) by Bradley-Terry, fitted:");
     for (int i = 0; i < 3; i++) {
         double score[2], truth[2] = {log(shares[i] / (1.0 - shares[i])), 0.0};
         fit_scores(score, truth, 2);
-        worst = fmax(worst, fabs(sigmoid(score[0] - score[1]) - shares[i]));
+        worst = fmax(worst, fabs(score[0] - score[1] - truth[0]));
         text_printf(f, "%s %.0f%% %.3f", i ? ";" : "", 100.0 * shares[i], score[0] - score[1]);
     }
-    text_printf(f, "; sigma of it gives the share back");
-    return decide(worst < 1e-4, 0);
+    double four[4], truth[4] = {2.0, 1.0, 0.5, -1.0};
+    fit_scores(four, truth, 4);
+    for (int i = 1; i < 4; i++) worst = fmax(worst, fabs(four[i - 1] - four[i] - (truth[i - 1] - truth[i])));
+    text_printf(f, ". Four answers 1, 0.5, 1.5 apart: %.4f, %.4f, %.4f", four[0] - four[1], four[1] - four[2],
+                four[2] - four[3]);
+    return decide(worst < 1e-3, 0);
 }
 
 static Verdict check_reward_model_size(Text* f) {
@@ -676,28 +650,14 @@ static Verdict check_four(Text* f) {
 }
 
 static Verdict check_r3(Text* f) {
+    const char* const cases[] = {"\\boxed{83}", "83", "\\boxed{38}", "38"};
     char answer[64];
+    int first = count_paid(reward_boxed, cases, 1, "83"), rest = count_paid(reward_boxed, cases + 1, 3, "83");
     float strict = reward_boxed(four_responses[2], "83");
     extract_lenient(four_responses[2], answer, sizeof answer);
-    int fallback = answers_equal(answer, "83");
-    text_printf(f, "r3 without a fallback: %g; with one (the last number, %s): %d", strict, answer, fallback);
-    return decide(strict == 0.0f && fallback == 1, 0);
-}
-
-static Verdict check_format_inside(Text* f) {
-    const char* const cases[] = {"\\boxed{83}", "83", "\\boxed{38}", "38"};
-    int first = count_paid(reward_boxed, cases, 1, "83"), rest = count_paid(reward_boxed, cases + 1, 3, "83");
-    text_printf(f, "right and boxed %d; right only, boxed only, neither: %d of 3 paid", first, rest);
-    return decide(first == 1 && rest == 0, 0);
-}
-
-static Verdict check_same_output_same_reward(Text* f) {
-    int changed = 0;
-    for (int i = 0; i < 400; i++)
-        changed += reward_boxed(four_responses[i % 4], "83") != reward_boxed(four_responses[i % 4], "83");
-    text_printf(f, "the four answers graded 100 times each, twice: %d differences. Annotators who take B four times in five "
-                "disagree in %.0f%% of pairs", changed, 100.0 * 2 * 0.8 * 0.2);
-    return decide(changed == 0, 0);
+    text_printf(f, "r3 without a fallback: %g; with one (the last number, %s): %d. Right and boxed: %d; right only, boxed "
+                "only, neither: %d of 3 paid", strict, answer, answers_equal(answer, "83"), first, rest);
+    return decide(strict == 0.0f && answers_equal(answer, "83") && first == 1 && rest == 0, 0);
 }
 
 static Verdict check_split(Text* f) {
@@ -791,19 +751,7 @@ static Verdict check_relative(Text* f) {
     return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(Q[0][2][1] - Q[1][2][1]) > 0.1, 0);
 }
 
-static Verdict check_thermostat(Text* f) {
-    double w[2], share[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
-    const double random[2] = {0.0, 0.0};
-    Rng rng = {1};
-    double before = test_thermostat(day, random, 100, &rng);
-    train_thermostat(w, share, 1, &thermostat_defaults);
-    double after = test_thermostat(day, w, 100, &rng);
-    text_printf(f, "within 2 F of 70 F: %.0f%% of the time before, %.0f%% after %d updates; pi(on) falls with the temperature: "
-                "%s", 100.0 * before, 100.0 * after, thermostat_defaults.updates, w[1] < 0.0 ? "yes" : "no");
-    return decide(before < 0.2 && after > 0.95 && w[1] < 0.0, 0);
-}
-
-// "On below a threshold, off above it", as a weight so large that the sigmoid is a step; in another room by hand.
+// Share of ten days in the band under "on below the threshold", in a room with another heater.
 static double share_by_hand(double threshold, double heat) {
     double now = 70.0, share = 0.0;
     for (int t = 0; t < 10 * THERMOSTAT_STEPS; t++) {
@@ -813,21 +761,19 @@ static double share_by_hand(double threshold, double heat) {
     return share;
 }
 
-static Verdict check_thermostat_by_hand(Text* f) {
-    const double step[2] = {0.0, -1e6};
-    double w[2], curve[CURVE_COLUMNS], day[THERMOSTAT_STEPS], best = 0.0, at = 0.0, strong = share_by_hand(70.0, 4.5);
+static Verdict check_thermostat(Text* f) {
+    const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // a weight so large that the sigmoid is a step
+    double w[2], curve[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
+    double other = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
     Rng rng = {1};
     train_thermostat(w, curve, 1, &thermostat_defaults);
-    double learned = test_thermostat(day, w, 100, &rng), written = test_thermostat(day, step, 100, &rng);
-    for (double threshold = 66.0; threshold <= 74.0; threshold += 0.25) {
-        double share = share_by_hand(threshold, 4.5);
-        if (share > best) at = threshold;
-        best = fmax(best, share);
-    }
-    text_printf(f, "\"on below 70 F\" keeps the band %.1f%% of the time, the learned policy %.1f%%. In a room with a heater of 4.5 F a "
-                "step, the same rule keeps it %.0f%%, \"on below %g F\" %.0f%%", 100.0 * written, 100.0 * learned,
-                100.0 * strong, at, 100.0 * best);
-    return decide(best > strong + 0.05 && written > learned - 0.05, 0);
+    double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
+           written = test_thermostat(day, step, 100, &rng);
+    text_printf(f, "within 2 F of 70 F: %.0f%% of the time at random, %.1f%% after %d updates (pi(on) falls with the "
+                "temperature: %s), %.1f%% with \"on below 70 F\". With a heater of 4.5 F a step that rule has %.0f%%, "
+                "\"on below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, thermostat_defaults.updates,
+                w[1] < 0.0 ? "yes" : "no", 100.0 * written, 100.0 * other, 100.0 * best);
+    return decide(before < 0.2 && learned > 0.95 && w[1] < 0.0 && best > other + 0.05, 0);
 }
 
 static Verdict check_product(Text* f) {
@@ -845,16 +791,16 @@ static Verdict check_underflow(Text* f) {
     static int mask[T1];
     float sum;
     double product = 1.0;
-    int gone = 0;
+    int left = 0;
+    fill(logp, T1, (float)log(0.5));
+    ones(mask, T1);
     for (int t = 0; t < T1; t++) {
-        logp[t] = (float)log(0.5);
-        mask[t] = 1;
         product *= 0.5;
-        if (product == 0.0 && !gone) gone = t + 1;
+        left += product > 0.0;
     }
     sequence_logprobs(&sum, logp, mask, 1, T1);
-    text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the sum of logs is %.1f "
-                "nats", T1, gone, sum);
+    text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the sum of logs "
+                "is %.1f nats", T1, left + 1, sum);
     return decide(product == 0.0 && fabs(sum - T1 * log(0.5)) < 0.01, 0);
 }
 
@@ -1100,13 +1046,20 @@ static Moments moments(const TwoPolicies* t, int estimator, int as_printed, int 
     return m;
 }
 
-static Verdict check_k1(Text* f) {
-    TwoPolicies t = five_tokens(1.0);
-    Moments k1 = moments(&t, 1, 0, 0), k3 = moments(&t, 3, 0, 0);
-    double exact = exact_kl(t.pi, t.ref, 5);
-    text_printf(f, "five answers, exact KL %.4f: log(pi/pi_ref) averages %.4f, with variance %.4f (k3: %.4f), and is negative for "
-                "%.0f%% of the samples", exact, k1.mean, k1.variance, k3.variance, 100.0 * k1.negative);
-    return decide(fabs(k1.mean - exact) < 1e-6 && k1.variance > 2.0 * k3.variance && k1.negative > 0.0, 0);
+static Verdict check_k1_k3(Text* f) {
+    const double drifts[3] = {0.5, 1.0, 3.0};
+    int right = 1, calmer = 1, far = 1;
+    text_printf(f, "samples from pi, the sign that fits them. KL, mean and variance of k1, of k3, samples with k1 < 0, k3 < 0:");
+    for (int i = 0; i < 3; i++) {
+        TwoPolicies t = five_tokens(drifts[i]);
+        Moments k1 = moments(&t, 1, 0, 0), k3 = moments(&t, 3, 0, 0);
+        double exact = exact_kl(t.pi, t.ref, 5);
+        text_printf(f, "%s drift %g: %.4f, %.4f and %.3g, %.4f and %.3g, %.0f%%, %.0f%%", i ? ";" : "", drifts[i], exact, k1.mean,
+                    k1.variance, k3.mean, k3.variance, 100.0 * k1.negative, 100.0 * k3.negative);
+        right &= fabs(k1.mean - exact) < 1e-5 && fabs(k3.mean - exact) < 1e-5 && k1.negative > 0.0 && k3.least >= 0.0;
+        *(i < 2 ? &calmer : &far) &= k3.variance < k1.variance;
+    }
+    return decide(right && calmer && far, right && calmer);
 }
 
 // A line of code as D3 prints it, on samples from pi (which section 5 speaks of) and on samples from pi_ref.
@@ -1121,32 +1074,6 @@ static Verdict check_printed(Text* f, int estimator) {
 
 static Verdict check_printed_k1(Text* f) { return check_printed(f, 1); }
 static Verdict check_printed_k3(Text* f) { return check_printed(f, 3); }
-
-static Verdict check_k3_variance(Text* f) {
-    const double drifts[3] = {0.5, 1.0, 3.0};
-    double ratio[3];
-    text_printf(f, "samples from pi, the sign that fits them: variance of k1 over that of k3");
-    for (int i = 0; i < 3; i++) {
-        TwoPolicies t = five_tokens(drifts[i]);
-        ratio[i] = moments(&t, 1, 0, 0).variance / moments(&t, 3, 0, 0).variance;
-        text_printf(f, "%s %.3g at drift %g", i ? "," : "", ratio[i], drifts[i]);
-    }
-    return decide(ratio[0] > 1.0 && ratio[1] > 1.0 && ratio[2] > 1.0, ratio[0] > 1.0 && ratio[1] > 1.0);
-}
-
-static Verdict check_k3_positive(Text* f) {
-    enum { N = 1601 };
-    static float logp[N], logp_ref[N], kl[N];
-    float least = INFINITY, at_zero = NAN;
-    for (int i = 0; i < N; i++) logp[i] = (float)(i - 800) / 10.0f; // log-ratios from -80 to 80: either sign
-    kl_k3(kl, logp, logp_ref, N);
-    for (int i = 0; i < N; i++) {
-        if (logp[i] == 0.0f) at_zero = kl[i];
-        else if (!(kl[i] >= least)) least = kl[i]; // a NaN ends up here and stays
-    }
-    text_printf(f, "%d log-ratios from -80 to 80: k3 is %g at 0 and at least %.3g elsewhere", N, at_zero, least);
-    return decide(at_zero == 0.0f && least > 0.0f, 0);
-}
 
 // |expected gradient - gradient of KL(pi||ref)| / |gradient of KL| when an estimate is subtracted from the reward.
 static double reward_error(int estimator, double drift) {
@@ -1172,43 +1099,38 @@ static Verdict check_kl_in_reward(Text* f) {
 }
 
 static Verdict check_sum_or_mean(Text* f) {
-    enum { LONGEST = 100 };
-    float logp[LONGEST], logp_ref[LONGEST];
-    int mask[LONGEST], constant = 1;
+    float logp[100], logp_ref[100];
+    int mask[100], same = 1;
     const int lengths[4] = {1, 10, 100, 10};
     double ratio[4];
-    for (int t = 0; t < LONGEST; t++) {
-        logp[t] = -1.0f;
-        logp_ref[t] = -1.3f;
-        mask[t] = 1;
-    }
+    fill(logp, 100, -1.0f);
+    fill(logp_ref, 100, -1.3f);
+    ones(mask, 100);
     for (int i = 0; i < 4; i++) {
         ratio[i] = ledger_kl(logp, logp_ref, mask, lengths[i], NORM_SEQUENCE_SUM) /
                    ledger_kl(logp, logp_ref, mask, lengths[i], NORM_SEQUENCE_MEAN);
-        constant &= fabs(ratio[i] - ratio[0]) < 1e-6;
+        same &= fabs(ratio[i] - ratio[0]) < 1e-6;
     }
-    text_printf(f, "the formula has the log-ratio of the answer, the sum over its tokens; the line has the mean. For answers of 1, "
+    text_printf(f, "the formula has the answer's log-ratio, the sum over its tokens; the line has the mean. For answers of 1, "
                 "10, 100 tokens the sum is %.4g, %.4g, %.4g times the mean", ratio[0], ratio[1], ratio[2]);
-    return decide(constant, fabs(ratio[1] - ratio[3]) < 1e-9);
+    return decide(same, fabs(ratio[1] - ratio[3]) < 1e-9);
 }
 
 // ---- D3, sections 6 to 8
 
 static Verdict check_no_negative(Text* f) {
-    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, good[4] = {1, 1, 1, 1}, bad[4] = {-1, -1, -1, -1};
-    const int mask[4] = {0, 1, 1, 1};
-    float w[4], sft[4], policy[4];
-    int pushed_down = 0, blamed = 0;
-    ledger_weights(w, mask, 1, 4, NORM_TOKEN_MEAN);
-    ledger_policy_gradient(sft, logp, good, w, 4); // loss_sft is this, with advantage 1
-    ledger_policy_gradient(policy, logp, bad, w, 4);
-    for (int t = 0; t < 4; t++) {
-        pushed_down += sft[t] > 0.0f;
-        blamed += policy[t] > 0.0f;
-    }
+    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, w[4] = {0, 1, 1, 1};
+    float adv[4], sft[4], policy[4];
+    int down = 0, blamed = 0;
+    fill(adv, 4, 1.0f);
+    ledger_policy_gradient(sft, logp, adv, w, 4); // loss_sft is this, with advantage 1
+    fill(adv, 4, -1.0f);
+    ledger_policy_gradient(policy, logp, adv, w, 4);
+    for (int t = 0; t < 4; t++) down += sft[t] > 0.0f;
+    for (int t = 0; t < 4; t++) blamed += policy[t] > 0.0f;
     text_printf(f, "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a negative advantage %d of 3",
-                pushed_down, blamed);
-    return decide(pushed_down == 0 && blamed == 3, 0);
+                down, blamed);
+    return decide(down == 0 && blamed == 3, 0);
 }
 
 static Verdict check_same_form(Text* f) {
@@ -1312,17 +1234,6 @@ static Verdict check_log_linear(Text* f) {
     return decide(spread[0] < 1.2 && spread[1] < 1.2, spread[1] < 1.2);
 }
 
-#define TULU_SIZES "Tülu 3（三段、1M/1M/10K）"
-static Verdict check_two_orders(Text* f) {
-    double size[3];
-    char unit[3];
-    int read = sscanf(strstr(TULU_SIZES, "、"), "、%lf%c/%lf%c/%lf%c", &size[0], &unit[0], &size[1], &unit[1], &size[2], &unit[2]);
-    for (int i = 0; i < 3 && read == 6; i++) size[i] *= unit[i] == 'M' ? 1e6 : 1e3;
-    text_printf(f, "D3's own sizes, from its summary: %.0f, %.0f, %.0f; stage 3 is smaller by %.1f and %.1f powers of ten", size[0],
-                size[1], size[2], log10(size[0] / size[2]), log10(size[1] / size[2]));
-    return decide(size[0] == 100.0 * size[2] && size[1] == 100.0 * size[2], 0);
-}
-
 // ---- D3, the experiments
 
 static Verdict check_prompt_in_sum(Text* f) {
@@ -1346,19 +1257,16 @@ static Verdict check_why_ratio(Text* f) {
 }
 
 static Verdict check_mean_per_token(Text* f) {
-    float logp[110], sum[2], mean[2];
-    int mask[110];
-    for (int t = 0; t < 110; t++) {
-        logp[t] = (float)log(0.5);
-        mask[t] = 1;
-    }
+    float logp[100], sum[2];
+    int mask[100];
+    fill(logp, 100, (float)log(0.5));
+    ones(mask, 100);
     sequence_logprobs(&sum[0], logp, mask, 1, 10);
-    sequence_logprobs(&sum[1], logp + 10, mask + 10, 1, 100);
-    mean[0] = (float)masked_mean(logp, mask, 10);
-    mean[1] = (float)masked_mean(logp + 10, mask + 10, 100);
-    text_printf(f, "answers of 10 and of 100 tokens, each of probability 1/2: sums %.1f and %.1f, means %.4f and %.4f nats", sum[0],
-                sum[1], mean[0], mean[1]);
-    return decide(fabs(mean[0] - mean[1]) < 1e-6 && sum[1] < 5.0f * sum[0], 0);
+    sequence_logprobs(&sum[1], logp, mask, 1, 100);
+    double brief = masked_mean(logp, mask, 10), lengthy = masked_mean(logp, mask, 100);
+    text_printf(f, "answers of 10 and 100 tokens, each of probability 1/2: sums %.1f and %.1f, means %.4f and %.4f nats", sum[0],
+                sum[1], brief, lengthy);
+    return decide(fabs(brief - lengthy) < 1e-6 && sum[1] < 5.0f * sum[0], 0);
 }
 
 // Experiment 2's printed lines, averaged exactly over what pi_ref and what pi would have written.
@@ -1441,11 +1349,8 @@ static const Claim claims[] = {
      "奖励设计得越细，训练越稳定",
      "The finer the reward, the steadier the training.", "the finer reward still aims at the right answer"},
     {1, "the advantage", check_mean, HOLDS,
-     "平均奖励是 3/16 = 0.1875",
-     "The mean reward is 3/16 = 0.1875.", NULL},
-    {1, "the advantage", check_signs, HOLDS,
-     "于是正确回答的优势为正，错误回答的优势为负",
-     "Right answers have a positive advantage, wrong ones a negative one.", NULL},
+     "平均奖励是 3/16 = 0.1875。 … 于是正确回答的优势为正，错误回答的优势为负",
+     "The mean is 0.1875; right answers have a positive advantage, wrong ones a negative one.", NULL},
     {1, "the advantage", check_right_up, HOLDS_IF,
      "模型会提高正确回答的对数概率，降低错误回答的对数概率",
      "The log-probability of right answers goes up, that of wrong ones down.",
@@ -1468,11 +1373,8 @@ static const Claim claims[] = {
      "pass@1：一次尝试答对的概率 … pass@16：十六次尝试中至少一次答对的概率",
      "pass@1: one try is right; pass@16: at least one of sixteen.", NULL},
     {1, "pass@k", check_pass_rises, HOLDS,
-     "pass@k 通常随着 k 增大而上升",
-     "pass@k usually rises with k.", NULL},
-    {1, "pass@k", check_pass_not_accuracy, HOLDS,
-     "但不能直接说明模型单次回答的准确率",
-     "It does not tell the accuracy of one answer.", NULL},
+     "pass@k 通常随着 k 增大而上升 … 但不能直接说明模型单次回答的准确率",
+     "pass@k usually rises with k, and does not tell the accuracy of one answer.", NULL},
     {1, "running RL", check_cost, HOLDS_IF,
      "RL 需要不断生成多个回答，计算量比 SFT 大得多",
      "RL takes much more computation than SFT.",
@@ -1507,27 +1409,18 @@ static const Claim claims[] = {
      "RLVR 决定 「有什么学习信号可用」,GRPO 决定「这个信号怎么拿去改权重」",
      "RLVR says which signal there is, GRPO how it changes the weights.", NULL},
     {2, "section 2", check_pairs, HOLDS,
-     "把这些「两两比较」的结果换算成分数",
-     "Comparisons of pairs are turned into scores.", NULL},
-    {2, "section 2", check_laptop, HOLDS,
-     "书说人类标注员多半会更喜欢 B,因为它更具体",
-     "Of two answers about a laptop most annotators prefer B.", NULL},
+     "把这些「两两比较」的结果换算成分数 … 书说人类标注员多半会更喜欢 B,因为它更具体",
+     "Pairs are turned into scores: of two answers about a laptop most annotators take B.", NULL},
     {2, "section 2", check_reward_model_size, HOLDS_IF,
      "那个打分模型的大小和成本,常常和被训的模型相当",
      "The reward model is often about as large as the model.",
      "it is built on the policy's own body, as it is here; D2 itself says that smaller ones exist"},
-    {2, "section 3", check_same_output_same_reward, HOLDS,
-     "同一个输出永远得到同一个分,没有人类标注的噪音和前后不一致",
-     "The same output always gets the same score.", NULL},
     {2, "section 4", check_four, HOLDS,
      "奖励 = [1, 1, 0, 0]。这就是这一章的产出。",
      "The four rollouts get [1,1,0,0].", NULL},
     {2, "section 4", check_r3, HOLDS,
-     "他在算奖励的时候特意关掉了「抠不出框就退而求其次找个数」这条兜底规则",
-     "r3 is right and gets 0, because the fallback is switched off.", NULL},
-    {2, "section 4", check_format_inside, HOLDS,
-     "只有又对、又按规定格式写出来,才给 1.0 分",
-     "Only right and in the box pays 1.", NULL},
+     "他在算奖励的时候特意关掉了「抠不出框就退而求其次找个数」这条兜底规则 … 只有又对、又按规定格式写出来,才给 1.0 分",
+     "r3 is right and gets 0: the fallback is off, and only right in the box pays.", NULL},
     {2, "section 6", check_split, HOLDS,
      "和上面那 500 道完全不重叠",
      "Training and exam questions do not overlap.", NULL},
@@ -1547,11 +1440,8 @@ static const Claim claims[] = {
      "策略一更新，它们全都失效，必须重新估计",
      "V, Q and A are out of date once the policy moves.", NULL},
     {3, "section 2", check_thermostat, HOLDS,
-     "智能体发现「冷了开、热了关」能拿更多奖励，于是逐渐收敛到一个合理策略",
-     "The thermostat learns to heat when cold and to stop when warm.", NULL},
-    {3, "section 2", check_thermostat_by_hand, HOLDS,
-     "比如下面这个（它未必最优，取决于房间的实际热力学）",
-     "A policy written by hand need not be the best: that depends on the room.", NULL},
+     "比如下面这个（它未必最优，取决于房间的实际热力学） … 于是逐渐收敛到一个合理策略",
+     "The thermostat learns a sound policy; one written by hand need not be the best.", NULL},
     {3, "section 3", check_product, HOLDS,
      "这意味着语言模型的「轨迹概率」是可以精确计算的",
      "The probability of an answer can be computed exactly.", NULL},
@@ -1596,9 +1486,10 @@ static const Claim claims[] = {
     {3, "section 5", check_kl_properties, HOLDS,
      "它不是距离度量（不满足三角不等式）",
      "KL is asymmetric, not negative, 0 only between equals, and no metric.", NULL},
-    {3, "section 5", check_k1, HOLDS,
-     "虽然无偏，方差很大，而且在有限样本上可能算出负值",
-     "k1 is unbiased, noisy, and may be negative.", NULL},
+    {3, "section 5", check_k1_k3, HOLDS_IF,
+     "虽然无偏，方差很大，而且在有限样本上可能算出负值 … 它同样无偏但方差低，且逐样本恒非负",
+     "k1 is unbiased, noisy, may be negative; k3 is unbiased, calmer, never negative.",
+     "the drift is moderate; far away k3 is the wilder one"},
     {3, "section 5", check_printed_k1, HOLDS_IF,
      "k1 估计量：直接用 -log_ratio，无偏但方差大",
      "The printed k1, -log_ratio, is unbiased.",
@@ -1607,12 +1498,6 @@ static const Claim claims[] = {
      "exp(logr) - 1 - logr，其中 logr = log pi_theta - log pi_ref",
      "The printed k3 estimates the KL of the policy.",
      "pi_ref wrote the samples and KL(pi_ref||pi) is meant; for rollouts of pi the sign must be turned"},
-    {3, "section 5", check_k3_variance, HOLDS_IF,
-     "它同样无偏但方差低",
-     "k3 has a lower variance than k1.", "the drift is moderate; far away k3 is the wilder one"},
-    {3, "section 5", check_k3_positive, HOLDS,
-     "且逐样本恒非负",
-     "k3 is never negative, sample by sample.", NULL},
     {3, "section 5", check_kl_in_reward, HOLDS_IF,
      "主流实现的做法是把它当成一个负奖励加进总奖励里",
      "The KL estimate is subtracted from the reward.",
@@ -1640,9 +1525,6 @@ static const Claim claims[] = {
      "或并行多路采样）能让性能随算力对数线性增长",
      "More samples in parallel: the score grows with the log of the compute.",
      "the questions are a wide mix of difficulties"},
-    {3, "section 8", check_two_orders, HOLDS,
-     "注意第 3 步的数据量比第 1、2 步小两个数量级 … " TULU_SIZES "",
-     "Tulu 3's third stage has two orders of magnitude less data.", NULL},
     {3, "experiment 1", check_prompt_in_sum, HOLDS,
      "两个数差得很远，因为 prompt 通常比回复长",
      "With the prompt in the sum the log-probability is far off.", NULL},
