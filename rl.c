@@ -1050,17 +1050,8 @@ static void lesson_2(void) {
  * nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
-// log of the sum of exp(z_j), j < V, in nats, without overflow. The sum runs in double: 128,000 float terms
-// would lose digits. A NaN among the logits, or a +inf, gives NaN; -inf is a token that can not occur, and is
-// fine.
-static double log_sum_exp(const float* z, int V) {
-    if (V <= 0) return -INFINITY;                                  // the log of an empty sum
-    float largest = z[0];
-    double sum = 0.0;
-    for (int v = 1; v < V; v++) if (z[v] > largest) largest = z[v];
-    for (int v = 0; v < V; v++) sum += exp((double)z[v] - largest);
-    return largest + log(sum);
-}
+// The row function log_sum_exp(z, V) stands in train_gpt.c, section 4, since the model uses it too; so does shift_mask(), in
+// section 12: out[b,t] = mask[b,t+1]. The mask moves with the tokens.
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1072,7 +1063,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
             const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
             int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
             float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
-            *out = next < 0 || next >= V ? NAN : (float)(z[next] - log_sum_exp(z, V));
+            *out = next < 0 || next >= V ? (float)NAN : z[next] - log_sum_exp(z, V);
         }
     }
 }
@@ -1083,21 +1074,8 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
 void token_entropy(float* entropy, const float* logits, int N, int V) {
     for (int n = 0; n < N; n++) {
         const float* z = logits + (size_t)n * (size_t)V;
-        double lse = log_sum_exp(z, V), sum = 0.0;
-        for (int v = 0; v < V; v++) {
-            double l = z[v] - lse, p = exp(l);
-            if (p != 0.0) sum -= p * l;
-        }
-        entropy[n] = (float)sum;
+        entropy[n] = row_entropy(z, log_sum_exp(z, V), V);
     }
-}
-
-// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out
-// may be mask itself: reading is always ahead of writing.
-void shift_mask(int* out, const int* mask, int B, int T) {
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t + 1 < T; t++)
-            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
 }
 
 // log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
@@ -1121,12 +1099,6 @@ double masked_mean(const float* x, const int* mask, int n) {
     int count = 0;
     for (int i = 0; i < n; i++) if (mask[i]) { sum += x[i]; count++; }
     return count ? sum / count : 0.0;
-}
-
-static int count_masked(const int* mask, int n) {
-    int count = 0;
-    for (int i = 0; i < n; i++) count += mask[i] != 0;
-    return count;
 }
 
 // The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
@@ -1864,7 +1836,7 @@ float reward_gsm8k(const char* response, const char* truth) {
 
 // Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
 // box, 0.1 for a box with something wrong in it.
-static float reward_partial_credit(const char* response, const char* truth) {
+static float reward_partial(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
     if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
@@ -1872,7 +1844,7 @@ static float reward_partial_credit(const char* response, const char* truth) {
 }
 
 // Format only pays 1 for a box, whatever is in it.
-static float reward_format_only(const char* response, const char* truth) {
+static float reward_format(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     (void)truth;
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
@@ -1881,8 +1853,8 @@ static float reward_format_only(const char* response, const char* truth) {
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
-    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit,
-                                                                 reward_format_only};
+    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
+                                                                 reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
     float r[5][3];
     printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
@@ -1967,14 +1939,9 @@ static void lesson_5(void) {
  *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
  *     36                  no        0        no        the calculator
  *
- * In memory. All rollouts of a question begin with the same tokens, so the prompt but for its last token is a
- * segment of its own and is computed once. Each rollout is a segment that continues it. It starts with the
- * prompt's last token, <|assistant_start|>, whose logits predict the rollout's first token: the shift by one
- * of chapter 3, laid out in memory.
- *
- *     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>        nothing is scored
- *     segment 1, rollout 0     <|assistant_start|>   T   o   m  ...                   what the model reads
- *                               T                    o   m  ' ' ... <|assistant_end|>  its targets
+ * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer, padding. It is the
+ * shape of chapter 3, and everything that follows keeps it. (That the prompt is computed once for all K rows, and that padding
+ * costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
@@ -2021,92 +1988,51 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-// A rollout's text, special tokens by name: what the reward function reads. Lives until text_free().
+// The text of a rollout's answer, special tokens by name: what the reward function reads. Lives until text_free().
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
-    decode_tokens(&text, r->ids, r->length, 1);
+    decode_tokens(&text, r->ids + r->prompt, r->length, 1);
     return text;
 }
 
 // Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
 // mask 1.)
 static int used_tool(const Rollout* r) {
-    for (int i = 0; i < r->length; i++) if (r->ids[i] == OUTPUT_START && !r->mask[i]) return 1;
+    for (int t = r->prompt; t < r->prompt + r->length; t++)
+        if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
     return 0;
 }
 
-// ---- a group in memory
-
-// The batch of a group: the shared prompt, then a segment per rollout; targets only where the model sampled.
-static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollouts, int K) {
-    int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
-    for (int k = 0; k < K; k++) {
-        const Rollout* r = &rollouts[k];
-        size_t room = (size_t)r->length;
-        int *ids = allocate(room, sizeof(int)), *targets = allocate(room, sizeof(int));
-        for (int t = 0; t < r->length; t++) {
-            ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
-            targets[t] = r->mask[t] ? r->ids[t] : -1;
-        }
-        batch_add(b, ids, targets, r->length, root);
-        free(ids), free(targets);
-    }
-}
-
-// What a model said at the scored tokens of a group, in the (K,T1) layout of the losses, where T1 is now the
-// length of the longest rollout: 0 where the mask is 0 or the rollout has ended. x are log-probabilities, or
-// later the values of a value model.
-static void scatter_scored(float* x, int* mask, const float* scored, const Rollout* rollouts, int K,
-                           int T1) {
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < T1; t++) {
-            mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
-            x[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
-        }
-}
-
-static int longest_rollout(const Rollout* rollouts, int K) {
-    int longest = 1;
-    for (int k = 0; k < K; k++) longest = max_int(longest, rollouts[k].length);
-    return longest;
-}
-
-// The different ones among K rollouts: distinct (their number is returned), and place (K), where each rollout
-// stands among them. A policy that knows what it wants writes the same answer again and again, and a model
-// that only reads needs to read it once.
-static int distinct_rollouts(Rollout* distinct, int* place, const Rollout* rollouts, int K) {
-    int count = 0;
-    for (int k = 0; k < K; k++) {
-        const Rollout* r = &rollouts[k];
-        size_t bytes = (size_t)r->length * sizeof(int);
-        int i = 0;
-        while (i < count && !(distinct[i].length == r->length && !memcmp(distinct[i].ids, r->ids, bytes) &&
-                              !memcmp(distinct[i].mask, r->mask, bytes)))
-            i++;
-        if (i == count) distinct[count++] = *r;
-        place[k] = i;
-    }
-    return count;
-}
-
-// log-probabilities of a group under a model that only reads, in the (K,T1) layout; see scatter_scored.
-static void read_group(float* logp, int* mask, Model* m, const Tokens* prompt, const Rollout* rollouts, int K,
-                       int T1) {
-    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
-    int *place = allocate((size_t)K, sizeof(int)), *from = allocate((size_t)K + 1, sizeof(int));
-    int count = distinct_rollouts(distinct, place, rollouts, K);
-    Batch b = {0};
-    batch_add_group(&b, prompt, distinct, count);
-    model_forward(m, &b);
-    for (int i = 0; i < count; i++)
-        from[i + 1] = from[i] + count_masked(distinct[i].mask, distinct[i].length);
-    for (int k = 0; k < K; k++)
-        scatter_scored(logp + k * T1, mask + k * T1, m->acts.logp + from[place[k]], &rollouts[k], 1, T1);
-    batch_free(&b);
-    free(distinct), free(place), free(from);
-}
-
 // ---- a rollout, token by token
+
+// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+static void append_readable(Text* out, const char* text) {
+    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
+                             *const from = "<|output_start|>", *const to = "<|output_end|>";
+    text_append(out, "", 0);
+    for (const char *s = text, *stop = text + strlen(text); s < stop;) {
+        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
+        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
+            s += strlen(start);
+            o += strlen(from);
+            text_append(out, "[", 1);
+            append_printable(out, s, (size_t)(e - s));
+            text_append(out, " -> ", 4);
+            append_printable(out, o, (size_t)(t - o));
+            text_append(out, "]", 1);
+            s = t + strlen(to);
+            continue;
+        }
+        const char* end_name = special_names[ASSISTANT_END - 256];
+        if (!strncmp(s, end_name, strlen(end_name))) {
+            s += strlen(end_name);
+            continue;
+        }
+        int n = max_int(1, utf8_length(s, stop));
+        append_printable(out, s, (size_t)n);
+        s += n;
+    }
+}
 
 // A token as it may be printed in a table: text[] holds at least 24 characters.
 static const char* token_text(char* text, int id) {
@@ -2117,35 +2043,36 @@ static const char* token_text(char* text, int id) {
     return text;
 }
 
+// The state of the tool behind token t of a rollout's row; t counts from the prompt on.
 static const char* tool_state_name(const Rollout* r, int t) {
     static const char* const names[] = {"idle", "reading", "called"};
     int from;
-    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answers";
+    return r->mask[t] ? names[tool_state(r->ids + r->prompt, t + 1 - r->prompt, &from)] : "answers";
 }
 
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
-// tool answers where it is called. Lives until rollouts_free().
-static Rollout* play_script(const int* script, int length) {
-    Rollout* r = allocate(1, sizeof(Rollout));
-    int room = length + EXPRESSION_SIZE;
-    r->ids = allocate((size_t)room, sizeof(int)), r->mask = allocate((size_t)room, sizeof(int));
-    r->logp = allocate((size_t)room, sizeof(float)), r->logp_sampler = allocate((size_t)room, sizeof(float));
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool answers where
+// it is called. Lives until rollouts_free().
+static Rollout* play_script(const Tokens* prompt, const int* script, int length) {
+    Rollout* r = rollouts_new(1, prompt->length + length + EXPRESSION_SIZE);
+    rollout_begin(r, prompt);
+    int* answer = r->ids + r->prompt;
     for (int i = 0; i < length; i++) {
-        r->mask[r->length] = 1;
-        r->ids[r->length++] = script[i];
-        r->length += tool_calculator(r->ids + r->length, room - r->length - (length - i), r->ids, r->length);
+        r->mask[r->prompt + r->length] = 1;
+        answer[r->length++] = script[i];
+        int room = r->T - r->prompt - r->length - (length - i);
+        r->length += tool_calculator(answer + r->length, room, answer, r->length);
     }
     r->finished = length > 0 && script[length - 1] == ASSISTANT_END;
     return r;
 }
 
-// log pi(token | what came before) of every sampled token of a rollout under a model; 0 where forced.
-static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rollout* r) {
-    Batch b = {0};
-    batch_add_group(&b, prompt, r, 1);
-    model_forward(m, &b);
-    for (int t = 0, i = 0; t < r->length; t++) logp[t] = r->mask[t] ? m->acts.logp[i++] : 0.0f;
-    batch_free(&b);
+// log pi of each sampled token of K rollouts under a model; logp (K,T1), 0 where the mask is 0.
+static void score_rollouts(float* logp, Model* m, const Rollout* rollouts, int K) {
+    int T = rollouts->T;
+    int* mask = allocate((size_t)K * (size_t)T, sizeof(int));
+    shift_mask(mask, rollouts->mask, K, T);
+    answers_forward(logp, m, rollouts->ids, mask, K, T);
+    free(mask);
 }
 
 // A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
@@ -2162,35 +2089,37 @@ static void print_change(double x, int sampled) { // the same with its sign
     else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
-// the state of the tool behind the token.
-//   logp (length)    log pi of each sampled token, nats
-//   other (length)   the same under a second model, or NULL; the first is then called A and this one B
-//   slope (length)   d(loss)/d(log pi) of a loss that is linear in log pi, or NULL. A token's share of such a
-//                    loss is slope * log pi. Both are printed in thousandths.
-static void print_tokens(const Rollout* r, const float* logp, const float* other, const float* slope) {
-    int width = other && slope ? 13 : 19, cut = width < 19 ? 2 : 0; // 13: special tokens without <| and |>
-    double sum = 0.0, sum_other = 0.0, share = 0.0;
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool the state of the
+// tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
+//   logp    log pi of each sampled token, nats
+//   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
+//   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
+static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
+                         const float* dlogp) {
+    int width = other && dlogp ? 17 : 19;
+    double sum = 0.0, sum_other = 0.0;
     char text[24], left[64];
-    printf("  t  id %-*s who     m%8s", width, "token", other ? "logp A" : "log pi");
-    printf("%s%s tool\n", other ? "  logp B   B - A" : "", slope ? "   share   slope" : "");
-    for (int t = 0; t < r->length; t++) {
-        const char* name = token_text(text, r->ids[t]);
-        int strip = r->ids[t] >= BOS && r->ids[t] < VOCAB_SIZE ? cut : 0, sampled = r->mask[t];
-        printf("%3d %3d %-*.*s %-7s %d", t, r->ids[t], width, (int)strlen(name) - 2 * strip, name + strip,
+    printf("  t  id %-*s who     m %7s", width, "token", other ? names[0] : "log pi");
+    if (other) printf(" %7s %7s", names[1], names[2]);
+    printf("%s tool\n", dlogp ? "   dlogp" : "");
+    for (int t = r->prompt; t < r->prompt + r->length; t++) {
+        int sampled = r->mask[t];
+        printf("%3d %3d %-*.*s %-7s %d", t - r->prompt, r->ids[t], width, width, token_text(text, r->ids[t]),
                sampled ? "sampled" : "forced", sampled);
-        print_nats(logp[t], sampled);
-        if (other) print_nats(other[t], sampled), print_change((double)other[t] - logp[t], sampled);
-        if (slope) print_nats(0.0 + 1e3 * slope[t] * logp[t], 1), print_nats(0.0 + 1e3 * slope[t], 1);
+        print_nats(logp[t - 1], sampled);
+        if (other) print_nats(other[t - 1], sampled);
+        if (other) print_change((double)other[t - 1] - logp[t - 1], sampled);
+        if (dlogp) print_nats(0.0 + 1e3 * dlogp[t - 1], 1);
         printf(" %s\n", tool_state_name(r, t));
-        if (sampled) sum += logp[t], sum_other += other ? other[t] : 0.0f;
-        if (slope) share += 1e3 * slope[t] * logp[t];
+        if (!sampled) continue;
+        sum += logp[t - 1];
+        sum_other += other ? other[t - 1] : 0.0f;
     }
-    snprintf(left, sizeof left, "sum over %d sampled of %d", count_masked(r->mask, r->length), r->length);
+    snprintf(left, sizeof left, "sum over %d sampled of %d", count_masked(r->mask, r->T), r->length);
     printf("%-*s", width + 18, left);
     print_nats(sum, 1);
-    if (other) print_nats(sum_other, 1), print_change(sum_other - sum, 1);
-    if (slope) print_nats(0.0 + share, 1);
+    if (other) print_nats(sum_other, 1);
+    if (other) print_change(sum_other - sum, 1);
     printf("\n");
 }
 
@@ -2204,12 +2133,12 @@ static void lesson_6(void) {
     tokens_add(&script, PYTHON_END, 1);
     tokens_add_text(&script, ".\n#### 43", 9, 1);
     tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(script.ids, script.length);
+    Rollout* r = play_script(&prompt, script.ids, script.length);
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);
     model_init(&m, 6);
-    score_rollout(r->logp, &m, &prompt, r);
+    score_rollouts(r->logp, &m, r, 1);
 
     printf("LESSON 6. Rollouts and the tool (D1)\n\n");
     printf(
@@ -2218,8 +2147,8 @@ static void lesson_6(void) {
     printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
            "real one.\n\n",
            VOCAB_SIZE, -log(VOCAB_SIZE));
-    print_tokens(r, r->logp, NULL, NULL);
-    int sampled = count_masked(r->mask, r->length);
+    print_tokens(r, r->logp, NULL, NULL, NULL);
+    int sampled = count_masked(r->mask, r->T);
     printf("\nThis sum over the %d sampled tokens is log pi(y|x). The %d forced ones are\n", sampled,
            r->length - sampled);
     printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
@@ -2232,7 +2161,7 @@ static void lesson_6(void) {
         printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
     }
     printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
-    rollouts_free(r, 1);
+    rollouts_free(r);
     tokens_free(&prompt), tokens_free(&script), model_free(&m);
 }
 
@@ -2318,20 +2247,58 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// Probability that K answers with a chance p each carry no signal: all right or all wrong.
+// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae is not among them:
+// it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has 1e-4): large enough that rewards
+// which differ by float rounding alone, 6e-8, are not blown up to +-1.
+enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
+
+static void compute_advantages(float* adv, const float* reward, int K, int kind) {
+    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
+    if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
+    if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
+    if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
+}
+
+// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0. D3 section 4.
+void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
+    for (int k = 0; k < K; k++)
+        for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
+}
+
+// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays (K,T1); reward and value
+// belong to the token that was sampled there, adv is 0 where the mask is 0.
+static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1, float gamma,
+                      float lambda) {
+    float* step_adv = allocate(3 * (size_t)T1, sizeof(float));
+    float *step_reward = step_adv + T1, *step_value = step_reward + T1;
+    for (int k = 0; k < K; k++) {
+        int n = 0;
+        for (int i = k * T1; i < (k + 1) * T1; i++) {
+            if (!mask[i]) continue;
+            step_reward[n] = reward[i];
+            step_value[n++] = value[i];
+        }
+        advantages_gae(step_adv, step_reward, step_value, n, gamma, lambda);
+        n = 0;
+        for (int i = k * T1; i < (k + 1) * T1; i++) adv[i] = mask[i] ? step_adv[n++] : 0.0f;
+    }
+    free(step_adv);
+}
+
+// Probability that K answers with a chance p each make a zero-variance group: all right or all wrong.
 static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // The same by playing it: share of groups in which the largest absolute centered advantage is 0.
 static double no_signal_sampled(double p, int K, int groups, Rng* rng) {
-    int silent = 0;
+    int zero = 0;
     for (int g = 0; g < groups; g++) {
         float reward[64], adv[64], largest = 0.0f;
         for (int k = 0; k < K; k++) reward[k] = random_uniform(rng) < p ? 1.0f : 0.0f;
         advantages_centered(adv, reward, K);
         for (int k = 0; k < K; k++) if (fabs(adv[k]) > largest) largest = (float)fabs(adv[k]);
-        silent += largest == 0.0f;
+        zero += largest == 0.0f;
     }
-    return (double)silent / groups;
+    return (double)zero / groups;
 }
 
 enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
@@ -2339,10 +2306,9 @@ enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
 static const char* const rule_names[RULES] = {"centered", "GRPO sample", "GRPO popul.", "RLOO"};
 
 static void advantages_by_rule(float* adv, const float* reward, int K, int rule) {
-    if (rule == RULE_CENTERED) advantages_centered(adv, reward, K);
-    if (rule == RULE_GRPO) advantages_grpo(adv, reward, K, 1e-8f);
-    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-8);
-    if (rule == RULE_RLOO) advantages_rloo(adv, reward, K);
+    static const int kinds[RULES] = {ADVANTAGE_CENTERED, ADVANTAGE_GRPO, -1, ADVANTAGE_RLOO};
+    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-6);
+    else compute_advantages(adv, reward, K, kinds[rule]);
 }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
@@ -2471,7 +2437,7 @@ static void print_eight(void) {
         for (int c = 0; c <= 8; c++) {
             float reward[8], adv[8];
             for (int k = 0; k < 8; k++) reward[k] = k < c ? 1.0f : 0.0f;
-            advantages_grpo(adv, reward, 8, 1e-8f);
+            compute_advantages(adv, reward, 8, ADVANTAGE_GRPO);
             if (side ? c == 0 : c == 8) printf("      -");
             else printf("%7.3f", side ? adv[0] : adv[7]);
         }
@@ -2598,6 +2564,7 @@ static double bounded_exp(double* slope, double x) {
 static double kl_estimate(double* slope, double log_ratio, int estimator) {
     if (estimator == 1) { *slope = 1.0; return log_ratio; }
     if (estimator == 2) { *slope = log_ratio; return 0.5 * log_ratio * log_ratio; }
+    if (estimator != 3) { *slope = (double)NAN; return (double)NAN; }
     double x = -log_ratio, power;
     double ratio_minus_1 = x > EXP_LIMIT ? bounded_exp(&power, x) - 1.0 : expm1(x);
     *slope = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
@@ -2627,101 +2594,37 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 3);
 }
 
-// ---- from tokens to one number: the only place where losses are averaged --------------------------------
-//
-// Every loss below is  sum over sampled tokens of  weight(sequence) * f(token),  and papers differ in the
-// weight:
-//
-//     NORM_TOKEN_MEAN      1 / (sampled tokens in the batch)   every token counts the same     nanochat, DAPO
-//     NORM_SEQUENCE_MEAN   1 / (B * tokens of its sequence)    every answer counts the same    GRPO paper
-//     NORM_SEQUENCE_SUM    1 / B                               log pi(y) = sum over tokens     REINFORCE
-//
-// The third is the gradient of the objective. The second gives a token of a long answer less weight than a
-// token of a short one. The first weighs all tokens of a batch alike, and less the more of them there are.
-// (Dr. GRPO's norm, in chapter 10, is the third divided by a constant.)
-enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
-
-typedef struct {                  // what a loss may look at for one token
-    double logp;                  // log-probability under the policy, in nats
-    double log_ratio;             // minus that of the policy that sampled, or of the reference
-    double advantage;             // of the token's sequence, or its own
-    double clip_low, clip_high;   // losses with a ratio; the value loss has its bound in clip_high
-    int estimator;                // loss_kl only
-} TokenInput;
-
-typedef struct {                  // the arrays of a loss; what it does not need is NULL
-    const float *logp, *logp_other;   // (B,T1), (B,T1); NULL = 0
-    const float* advantage;           // (B), or (B,T1) with per_token; NULL = 1
-    const int* mask;                  // (B,T1)
-    int B, T1, per_token;
-    int sequence_ratio;               // 1 = the log-ratio is the mean over the sequence: GSPO, chapter 9
-} LossArrays;
-
-typedef double (*TokenLoss)(double* slope, const TokenInput* in);   // f(token), and its derivative by logp
-
-// Mean of logp - logp_other over the sampled tokens of sequence b.
-static double mean_log_ratio(const LossArrays* a, int b) {
-    double sum = 0.0, count = 0.0;
-    for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++)
-        if (a->mask[i]) sum += (double)a->logp[i] - (a->logp_other ? a->logp_other[i] : 0.0f), count++;
-    return count > 0.0 ? sum / count : 0.0;
+// The KL penalty in the reward, token by token: -beta kl on each sampled token and, on an answer's last one, its reward.
+//   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
+//   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
+//   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
+//   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
+// Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
+void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1, float beta, int mean) {
+    for (int k = 0; k < K; k++) {
+        int last = -1, count = mean ? count_masked(mask + k * T1, T1) : 1;
+        for (int i = k * T1; i < (k + 1) * T1; i++) {
+            out[i] = mask[i] && kl ? -beta * kl[i] / (float)count : 0.0f;
+            if (mask[i]) last = i;
+        }
+        if (last >= 0) out[last] += reward[k];
+    }
 }
 
-// loss = sum of weight * f, dlogp = weight * slope, and exactly 0 where the mask is 0. Masked entries are
-// never read, so they may hold anything. No sampled token at all, or B or T1 below 1: loss 0, gradient 0. A
-// sequence without sampled tokens adds nothing but still counts in B: it is a rollout that was paid for, and
-// leaving it out would make the step size depend on how many answers happened to be empty. An unknown norm:
-// NaN, gradient 0.
-static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, const LossArrays* a,
-                             int norm) {
-    int B = a->B, T1 = a->T1;
-    const int* mask = a->mask;
-    double loss = 0.0, in_batch = 0.0;
-    int known = norm == NORM_TOKEN_MEAN || norm == NORM_SEQUENCE_MEAN || norm == NORM_SEQUENCE_SUM;
-    if (B < 1 || T1 < 1) return known ? 0.0 : NAN;
-    for (size_t i = 0; i < (size_t)B * T1; i++) {
+// The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
+//   dlogp (n)              out: d(loss)/d(logp), as autograd would give it: k1 -> 1, k2 -> log_ratio, k3 -> 1 - pi_ref/pi
+//   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
+//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0 and nothing is read
+// Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
+double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
-        in_batch += mask[i] != 0;
-    }
-    if (!known) return NAN;
-    for (int b = 0; b < B; b++) {
-        size_t start = (size_t)b * T1, end = start + T1;
-        double in_sequence = 0.0, of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0;
-        for (size_t i = start; i < end; i++) in_sequence += mask[i] != 0;
-        if (in_sequence == 0.0) continue;
-        double weight = norm == NORM_TOKEN_MEAN    ? 1.0 / in_batch
-                      : norm == NORM_SEQUENCE_MEAN ? 1.0 / (B * in_sequence)
-                                                   : 1.0 / B;
-        for (size_t i = start; i < end; i++) {
-            if (!mask[i]) continue;
-            double slope, other = a->logp_other ? a->logp_other[i] : 0.0;
-            in.logp = a->logp[i];
-            in.log_ratio = a->sequence_ratio ? of_sequence : in.logp - other;
-            in.advantage = a->advantage ? a->advantage[a->per_token ? i : (size_t)b] : 1.0;
-            loss += weight * token_loss(&slope, &in);
-            dlogp[i] = (float)(weight * slope);
-        }
+        if (w[i] == 0.0f) continue;
+        loss += w[i] * kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
+        dlogp[i] = (float)(w[i] * slope);
     }
     return loss;
-}
-
-static double token_kl(double* slope, const TokenInput* in) {
-    return kl_estimate(slope, in->log_ratio, in->estimator);
-}
-
-// A KL estimate used as a loss (to be multiplied by beta and added to another loss).
-//   dlogp (B,T1)            out: d(loss)/d(logp), exactly 0 where mask is 0
-//   logp, logp_ref (B,T1)   nats per token;  mask (B,T1): 1 = sampled by the policy
-//   norm, estimator         NORM_...; 1, 2 or 3 for k1, k2, k3. Anything else: NaN, gradient 0
-// The gradient is that of the chosen estimator, as autograd would give it: k1 -> 1, k2 -> log_ratio,
-// k3 -> 1 - pi_ref/pi. The chapter head says what each is worth. Returns nats; empty input: see
-// average_tokens.
-double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const int* mask, int B, int T1,
-               int norm, int estimator) {
-    TokenInput in = {.estimator = estimator};
-    if (estimator < 1 || estimator > 3) norm = -1;
-    LossArrays a = {.logp = logp, .logp_other = logp_ref, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_kl, in, &a, norm);
 }
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
@@ -2978,7 +2881,7 @@ static void lesson_8_toy(const double* logp, const double* logp_ref) {
 static void lesson_8_sum_or_mean(void) {
     enum { LONGEST = 1000 };
     const int lengths[] = {10, 100, 1000};
-    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST];
+    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST], w[LONGEST];
     int mask[LONGEST];
     const double beta = 0.05;
     printf("5. Sum over the answer or mean per token, beta = %.2f\n\n", beta);
@@ -2990,8 +2893,10 @@ static void lesson_8_sum_or_mean(void) {
             logp_ref[t] = t % 2 ? -1.0f : -1.3f;
             mask[t] = 1;
         }
-        double sum = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 3);
-        double mean = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 3);
+        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 0);
+        double sum = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
+        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 0);
+        double mean = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
         printf("   %6d  %13.4f  %16.4f  %11.4f  %12.4f\n", lengths[i], mean, sum, beta * sum, beta * mean);
     }
     printf("\n   The objective has the sum. With the mean, drifting costs a long answer no\n"
@@ -3131,115 +3036,96 @@ static void lesson_8(void) {
  *     log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-static double token_policy_gradient(double* slope, const TokenInput* in) {
-    *slope = -in->advantage;
-    return -in->advantage * in->logp;
-}
+// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what each token counts
+// (token_weights() in train_gpt.c, where also loss_sft stands), and where it is 0 the derivative is 0 and nothing else is read:
+// padding may hold anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of each
+// token, a constant through which no gradient flows; w (n). All return the loss.
 
-// The ratio pi/pi_old held between the bounds; also the ratio itself and its slope.
-static double clipped_ratio(double* ratio, double* ratio_slope, const TokenInput* in) {
-    double low = 1.0 - in->clip_low, high = 1.0 + in->clip_high;
-    *ratio = bounded_exp(ratio_slope, in->log_ratio);
-    return *ratio < low ? low : *ratio > high ? high : *ratio;
-}
-
-static double token_clip(double* slope, const TokenInput* in) {
-    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
-    if (clipped * in->advantage < ratio * in->advantage) {   // the clipped value is the worse one: a constant
-        *slope = 0.0;
-        return -clipped * in->advantage;
-    }
-    *slope = -ratio_slope * in->advantage;
-    return -ratio * in->advantage;
-}
-
-static double token_cispo(double* slope, const TokenInput* in) {
-    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
-    *slope = -clipped * in->advantage;
-    return -clipped * in->advantage * in->logp;
-}
-
-// Policy gradient (REINFORCE). Advantages are constants: no gradient flows into them.
-//   dlogp (B,T1)   out: d(loss)/d(logp) = -adv * weight, exactly 0 where mask is 0
-//   logp (B,T1)    log-probabilities of the tokens, nats;  mask (B,T1): 1 = the model sampled this token
-//   adv (B)        one advantage per sequence, shared by its tokens
-// Returns the loss, whose value has no meaning of its own. Empty mask: 0 (see average_tokens, also for norm).
+// The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
-double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const int* mask, int B, int T1,
-                            int norm) {
-    TokenInput in = {0};
-    LossArrays a = {.logp = logp, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_policy_gradient, in, &a, norm);
+double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const float* w, int n) {
+    double loss = 0.0;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        loss -= (double)w[i] * adv[i] * logp[i];
+        dlogp[i] = -w[i] * adv[i];
+    }
+    return loss;
 }
 
-// What the three losses with a clipped ratio have in common.
-static double ratio_loss(float* dlogp, TokenLoss token_loss, const float* logp, const float* logp_old,
-                         const float* adv, const int* mask, int B, int T1, float clip_low, float clip_high,
-                         int sequence_ratio, int norm) {
-    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1,
-                    .sequence_ratio = sequence_ratio};
-    return average_tokens(dlogp, token_loss, in, &a, norm);
+// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
+void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+    for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// PPO's clipped loss with separate bounds: the ratio is used between 1 - clip_low and 1 + clip_high.
-//   logp_old (B,T1)       log-probabilities recorded by the policy that sampled, nats; the rest as above
-//   clip_low, clip_high   for example 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO)
-// Exactly on a bound the gradient is the unclipped one. Log-ratios above 80: see bounded_exp, finite.
-// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
-double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                 int B, int T1, float clip_low, float clip_high, int norm) {
-    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
+// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
+void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+    token_log_ratio(out, logp, logp_old, mask, K, T1);
+    for (int k = 0; k < K; k++) {
+        float mean = (float)masked_mean(out + k * T1, mask + k * T1, T1);
+        for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? mean : 0.0f;
+    }
 }
 
-// GSPO: PPO's clipped loss with one ratio for a whole answer, s = exp(mean over its tokens of logp -
-// logp_old). Arguments as for loss_clip; the average is NORM_SEQUENCE_MEAN. Each token of an answer gets the
-// same derivative, -s A / (B |y|), or 0 when the answer is clipped: ds/dlogp_t = s / |y|. For answers of one
-// token it is loss_clip. Zheng et al. (2025), equations 5 and 7.
-double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                 int B, int T1, float clip_low, float clip_high) {
-    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 1,
-                      NORM_SEQUENCE_MEAN);
+// x held between low and high; a NaN stays a NaN.
+static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks for.
+static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
+    return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
-// CISPO: the policy gradient, weighted by the clipped ratio, which is held constant. Arguments as for
-// loss_clip. The value has no meaning of its own; no token's gradient is ever switched off. MiniMax (2025),
-// equation 4.
-double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                  int B, int T1, float clip_low, float clip_high, int norm) {
-    return ratio_loss(dlogp, token_cispo, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
+// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio). With
+// sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so that the flat derivative
+// -w s A is exact. (With GAE's advantages, which differ within an answer, that would be GSPO-token.)
+// clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the gradient is the unclipped one.
+// Log-ratios above 80: see bounded_exp, finite. Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
+double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n, float clip_low,
+                 float clip_high) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double ratio = bounded_exp(&slope, log_ratio[i]);
+        int clipped = is_clipped(ratio, adv[i], clip_low, clip_high);
+        loss -= w[i] * (clipped ? clamp(ratio, 1.0 - clip_low, 1.0 + clip_high) : ratio) * adv[i];
+        if (!clipped) dlogp[i] = (float)(-w[i] * slope * adv[i]);
+    }
+    return loss;
 }
 
-// Averaged like the losses of the policy, so it comes in their words: the value is "logp", the older value
-// "logp_other", the target "advantage", the bound "clip_high".
-static double token_value(double* slope, const TokenInput* in) {
-    double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
-    double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
-    double plain = 0.5 * (value - target) * (value - target);
-    double clipped = 0.5 * (held - target) * (held - target);
-    *slope = bound > 0.0 && clipped > plain ? 0.0 : value - target;
-    return bound > 0.0 && clipped > plain ? clipped : plain;
+// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is ever switched off.
+// MiniMax (2025), equation 4.
+double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w, int n,
+                  float clip_low, float clip_high) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double weight = w[i] * clamp(bounded_exp(&slope, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
+        loss -= weight * adv[i] * logp[i];
+        dlogp[i] = (float)(-weight * adv[i]);
+    }
+    return loss;
 }
 
-// PPO's value loss: half the squared error of the value, made pessimistic as the policy's loss is: the larger
-// of the error of V and that of V held within `clip` of its older self. clip <= 0: the plain squared error.
-//   dvalue (B,T1)              out: d(loss)/d(value), exactly 0 where mask is 0
-//   value, value_old, target   (B,T1) each, in units of reward; target: the return that V should foretell
-// Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022) for language models.
-double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
-                  const int* mask, int B, int T1, float clip, int norm) {
-    TokenInput in = {.clip_high = clip};
-    LossArrays a = {.logp = value, .logp_other = value_old, .advantage = target, .mask = mask, .B = B,
-                    .T1 = T1, .per_token = 1};
-    return average_tokens(dvalue, token_value, in, &a, norm);
-}
-
-// Supervised fine-tuning: mean negative log-likelihood per demonstrated token, nats. It is the policy
-// gradient with advantage 1. mask (B,T1): 1 = a token of the answer to imitate. Empty mask: both are 0.
-double loss_sft(float* dlogp, const float* logp, const int* mask, int B, int T1) {
-    TokenInput in = {0};
-    LossArrays a = {.logp = logp, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_policy_gradient, in, &a, NORM_TOKEN_MEAN);
+// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within `clip` of its older
+// self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value, value_old, target (n) in units of the
+// reward, target: the return that the value is to predict. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
+double loss_value(float* dvalue, const float* value, const float* value_old, const float* target, const float* w, int n,
+                  float clip) {
+    double loss = 0.0;
+    for (int i = 0; i < n; i++) {
+        dvalue[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double error = (double)value[i] - target[i];
+        double held = value_old[i] + clamp((double)value[i] - value_old[i], -clip, clip) - target[i];
+        int clipped = clip > 0.0f && held * held > error * error;
+        loss += 0.5 * w[i] * (clipped ? held * held : error * error);
+        if (!clipped) dvalue[i] = (float)(w[i] * error);
+    }
+    return loss;
 }
 
 // -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
@@ -3277,9 +3163,9 @@ double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, 
 
 // Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
 // -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
-static int best_of_n(const float* reward, int N) {
+int best_of_n(const float* reward, int n) {
     int best = -1;
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < n; i++)
         if (!isnan(reward[i]) && (best < 0 || reward[i] > reward[best])) best = i;
     return best;
 }
@@ -3352,7 +3238,8 @@ static void lesson_9_policy_gradient(void) {
     const float adv[B] = {1.0f, -1.0f};
     const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
     const char* names[] = {"token mean", "sequence mean", "sequence sum"};
-    float dlogp[B * T1];
+    float dlogp[B * T1], token_adv[B * T1], w[B * T1];
+    broadcast_advantages(token_adv, adv, mask, B, T1);
     printf("1. Policy gradient under three normalizations\n\n");
     printf("   answer 1: logp %.1f %.1f %.1f, sum S1 = %.1f, advantage A1 = %+.0f\n", logp[0], logp[1],
            logp[2], logp[0] + logp[1] + logp[2], adv[0]);
@@ -3364,7 +3251,8 @@ static void lesson_9_policy_gradient(void) {
     printf("                             d(loss)/d(logp)\n");
     printf("   normalization     loss    answer 1                   answer 2    masked\n");
     for (int norm = 0; norm < 3; norm++) {
-        double loss = loss_policy_gradient(dlogp, logp, adv, mask, B, T1, norm);
+        token_weights(w, mask, B, T1, norm, 0);
+        double loss = loss_policy_gradient(dlogp, logp, token_adv, w, B * T1);
         printf("   %-14s  %7.4f   %7.4f  %7.4f  %7.4f    %7.4f   %7.4f\n", names[norm], loss, dlogp[0],
                dlogp[1], dlogp[2], dlogp[T1], dlogp[T1 + 1]);
     }
@@ -3375,19 +3263,15 @@ static void lesson_9_policy_gradient(void) {
 
 static void lesson_9_clip(void) {
     const double ratios[] = {0.5, 1.0, 1.5};
-    const float low = 0.2f, high = 0.28f;
-    const int mask[1] = {1};
+    const float low = 0.2f, high = 0.28f, w[1] = {1.0f};
     printf("2. Clipping to [%.2f, %.2f]: sign of the advantage x side of the ratio\n\n", 1.0 - low,
            1.0 + high);
     printf("   advantage   ratio   ratio*A   clipped*A     loss   d/dlogp\n");
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (int i = 0; i < 3; i++) {
-            float dlogp[1], logp_old[1] = {-2.0f}, adv[1] = {(float)sign};
-            float logp[1] = {(float)(-2.0 + log(ratios[i]))};
-            double loss = loss_clip(dlogp, logp, logp_old, adv, mask, 1, 1, low, high, NORM_TOKEN_MEAN);
-            double clipped = ratios[i] < 1.0 - low    ? 1.0 - low
-                             : ratios[i] > 1.0 + high ? 1.0 + high
-                                                      : ratios[i];
+            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {(float)log(ratios[i])};
+            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, low, high);
+            double clipped = clamp(ratios[i], 1.0 - low, 1.0 + high);
             printf("   %9d  %6.2f  %8.2f  %10.2f  %7.2f  %8.2f   %s\n", sign, ratios[i], ratios[i] * sign,
                    clipped * sign, loss, (double)dlogp[0],
                    ratios[i] == 1.0 ? "on-policy: plain"
@@ -3402,19 +3286,25 @@ static void lesson_9_ratios(void) {
     const float drift[T1] = {0.5f, 0.0f, -0.1f}, logp_old[T1] = {-2.0f, -1.0f, -0.5f}, low = 0.2f,
                 high = 0.2f;
     const int mask[T1] = {1, 1, 1};
-    float logp[T1], d[3][T1];
+    float logp[T1], d[3][T1], w[T1], of_tokens[T1], of_answer[T1];
     double sum = 0.0;
-    for (int t = 0; t < T1; t++) logp[t] = logp_old[t] + drift[t], sum += drift[t];
+    for (int t = 0; t < T1; t++) {
+        logp[t] = logp_old[t] + drift[t];
+        sum += drift[t];
+    }
+    token_weights(w, mask, 1, T1, NORM_SEQUENCE_MEAN, 0);
+    token_log_ratio(of_tokens, logp, logp_old, mask, 1, T1);
+    sequence_log_ratio(of_answer, logp, logp_old, mask, 1, T1);
     printf("   An answer of three tokens that an earlier step has moved; bounds %g\n\n",
            (double)low);
     printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
     printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
     printf("   A    d/dlogp * 3 of the token clip       GSPO                    CISPO\n");
     for (int sign = 1; sign >= -1; sign -= 2) {
-        const float adv[1] = {(float)sign};
-        loss_clip(d[0], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
-        loss_gspo(d[1], logp, logp_old, adv, mask, 1, T1, low, high);
-        loss_cispo(d[2], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
+        const float adv[T1] = {(float)sign, (float)sign, (float)sign};
+        loss_clip(d[0], of_tokens, adv, w, T1, low, high);
+        loss_clip(d[1], of_answer, adv, w, T1, low, high);
+        loss_cispo(d[2], logp, of_tokens, adv, w, T1, low, high);
         printf("  %+d   ", sign);
         for (int i = 0; i < 3; i++) {
             for (int t = 0; t < T1; t++) printf("%7.3f", (double)d[i][t] * T1);
@@ -3426,11 +3316,10 @@ static void lesson_9_ratios(void) {
            "   moved enough.\n\n");
 
     const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
-    const int both[2] = {1, 1};
+    const float both[2] = {1.0f, 1.0f};
     float dvalue[2];
     for (int clipped = 0; clipped < 2; clipped++) {
-        double loss = loss_value(dvalue, value, value_old, target, both, 1, 2, clipped ? 0.2f : 0.0f,
-                                 NORM_SEQUENCE_SUM);
+        double loss = loss_value(dvalue, value, value_old, target, both, 2, clipped ? 0.2f : 0.0f);
         printf("   V %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
                (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
                clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
@@ -3442,8 +3331,9 @@ static void lesson_9_sft(void) {
     enum { T1 = 4 };
     const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
     const int mask[T1] = {0, 1, 1, 1};
-    float dlogp[T1];
-    double loss = loss_sft(dlogp, logp, mask, 1, T1);
+    float dlogp[T1], w[T1];
+    token_weights(w, mask, 1, T1, NORM_TOKEN_MEAN, 0);
+    double loss = loss_sft(dlogp, logp, w, T1);
     printf("3. SFT on one demonstration of three tokens (the first entry is prompt, mask 0)\n\n");
     printf("   logp    ");
     for (int t = 0; t < T1; t++) printf(" %7.4f", logp[t]);
@@ -3472,10 +3362,11 @@ static void lesson_9_rejection(const double* logp_ref, const double* reward) {
     enum { N = 4, T1 = 2 };
     const float group_reward[N] = {0.0f, 1.0f, 1.0f, 0.0f};
     const float logp[N * T1] = {-1.0f, -0.3f, -0.7f, -1.2f, -0.2f, -0.9f, -1.1f, -0.4f};
-    float dlogp[N * T1];
+    float dlogp[N * T1], w[N * T1];
     int mask[N * T1], best = best_of_n(group_reward, N);
     for (int i = 0; i < N * T1; i++) mask[i] = i / T1 == best;
-    double loss = loss_sft(dlogp, logp, mask, N, T1);
+    token_weights(w, mask, N, T1, NORM_TOKEN_MEAN, 0);
+    double loss = loss_sft(dlogp, logp, w, N * T1);
     printf("5. Rejection sampling: rewards 0 1 1 0, two tokens each, keep the best\n\n");
     printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
     for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
@@ -3555,18 +3446,17 @@ static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const 
 }
 
 static void lesson_9_limits(void) {
-    const int mask[1] = {1};
-    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f};
+    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f}, w[1] = {1.0f};
     printf("8. A policy that has run away: log-ratio +80 and -80, every number stays finite\n\n");
     printf("   log-ratio  loss                     value      d/dlogp\n");
     for (int i = 0; i < 2; i++) {
         float dlogp[1], drejected, logp[1] = {other[0] + drifts[i]};
         for (int a = 0; a < 2; a++) {
-            double loss = loss_clip(dlogp, logp, other, adv + a, mask, 1, 1, 0.2f, 0.2f, NORM_TOKEN_MEAN);
+            double loss = loss_clip(dlogp, &drifts[i], adv + a, w, 1, 0.2f, 0.2f);
             printf("   %9.0f  clip, advantage %+.0f  %11.4g  %11.4g\n", drifts[i], adv[a], loss, dlogp[0]);
         }
         for (int k = 1; k <= 3; k++) {
-            double loss = loss_kl(dlogp, logp, other, mask, 1, 1, NORM_TOKEN_MEAN, k);
+            double loss = loss_kl(dlogp, logp, other, w, 1, k);
             printf("   %9.0f  KL, k%d               %11.4g  %11.4g\n", drifts[i], k, loss, dlogp[0]);
         }
         double loss = loss_dpo(dlogp, &drejected, logp[0], 0.0f, other[0], 0.0f, 1.0f);
@@ -3632,28 +3522,31 @@ static void lesson_9(void) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// What a verifier looks at. `format` tells whether the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
+// the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
-    RewardFunction reward;
+    RewardFunction reward, verifier;
     int (*format)(const char* text, char* out, int cap);
 } RewardKind;
 
 static const RewardKind reward_kinds[] = {
-    {"gsm8k", reward_gsm8k, extract_hash_answer},
-    {"boxed", reward_boxed, extract_boxed},
+    {"gsm8k", reward_gsm8k, reward_gsm8k, extract_hash_answer},
+    {"boxed", reward_boxed, reward_boxed, extract_boxed},
+    {"partial", reward_partial, reward_boxed, extract_boxed},        // these two can be hacked: lesson 5
+    {"format", reward_format, reward_boxed, extract_boxed},
 };
 
 static const RewardKind* find_reward(const char* name) {
     for (size_t i = 0; i < sizeof reward_kinds / sizeof *reward_kinds; i++)
         if (!strcmp(name, reward_kinds[i].name)) return &reward_kinds[i];
-    fail(2, "there is no reward '%s'; choose gsm8k or boxed", name);
+    fail(2, "there is no reward '%s'; choose gsm8k, boxed, partial or format", name);
 }
 
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count; Problems problems; } Questions;
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3669,8 +3562,8 @@ static Questions load_questions(const char* path, int context, int room) {
             continue;
         }
         const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
-        q.list[q.count] = (Question){prompt, copy_text(answer), p->question, p->answer};
-        q.count++;
+        q.list[q.count++] = (Question){prompt, copy_text(answer), p->question, p->answer};
+        q.longest = max_int(q.longest, prompt.length);
     }
     if (q.count < q.problems.count)
         printf("%s: %d of %d prompts leave no room for %d new tokens in the context of %d and are skipped\n",
@@ -3754,11 +3647,9 @@ static const Method methods[] = {
 enum { METHODS = sizeof methods / sizeof *methods };
 
 // What an option may be: lists that end in NULL, and the numbers of their entries.
-enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 static const char* const advantage_names[] = {"none", "centered", "rloo", "grpo", "gae", NULL};
 enum { RATIO_NONE, RATIO_TOKEN, RATIO_SEQUENCE, RATIO_CISPO };
 static const char* const ratio_names[] = {"none", "token", "sequence", "cispo", NULL};
-enum { NORM_CONSTANT = NORM_SEQUENCE_SUM + 1 };
 static const char* const norm_names[] = {"token", "sequence", "sum", "constant", NULL};
 static const char* const estimator_names[] = {"k1", "k2", "k3", NULL};
 static const char* const kl_in_names[] = {"loss", "reward", NULL};
@@ -3844,11 +3735,11 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is rewarded: a verifier's 0 or 1, a reward model's score, or the sum of both. The verifier is there in
-// any case, to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
+// to tell how many answers are really right.
 typedef struct {
-    const RewardKind* verifier;
-    int verified;                   // 1 = the verifier's verdict is (part of) the reward
+    const RewardKind* kind;
+    int paid;                       // 1 = the reward function of `kind` is (part of) the reward
     Model* model;                   // NULL: no reward model
 } Reward;
 
@@ -3857,7 +3748,7 @@ typedef struct {
     Optimizer *optimizer, *value_optimizer;
     Reward reward;
     const RlOptions* o;
-    int advantage, ratio, norm, estimator, kl_in_reward, kl_per_token;   // the options' words as numbers
+    int advantage, ratio, norm, estimator, kl_in_reward, kl_mean;   // the options' words as numbers
 } Learner;
 
 static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, const RlOptions* o) {
@@ -3870,7 +3761,7 @@ static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, c
                      .norm = choose(o->norm, norm_names, "norm"),
                      .estimator = choose(o->kl_estimator, estimator_names, "kl-estimator") + 1,
                      .kl_in_reward = choose(o->kl_in, kl_in_names, "kl-in"),
-                     .kl_per_token = choose(o->kl_per, kl_per_names, "kl-per")};
+                     .kl_mean = choose(o->kl_per, kl_per_names, "kl-per")};
 }
 
 // A reward or value model as it begins: the policy's body, and a score of 0, so that it says 0 to everything.
@@ -3883,187 +3774,96 @@ static Model scalar_model_on(const Model* policy) {
     return m;
 }
 
-// ---- one group: the rollouts of one question
+// ---- one group: a question, its K rollouts, and what is known about each of their tokens
 
 typedef struct {
-    double reward;                  // sum of the rewards
-    int right, tool, format;        // rollouts that are right, that used the tool, that end in the format
-    long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
-    double logp;                    // sum of the sampled tokens' log-probabilities
+    int correct, tool, format;      // rollouts that are right, that used the tool, that end in the format
+    long tokens, sampled;           // all tokens after the prompt, and those that the model itself sampled
+    double entropy;                 // sum over the sampled tokens, nats
+} Grades;
+
+typedef struct {
+    const Question* question;
+    Rollout* rollouts;                           // (K) ids (K,T) and mask (K,T), prompt included
+    Grades grades;
+    int zero_variance;                           // all rewards are equal: there is nothing to compare
+    int trained;                                 // 0: neither advantage nor KL, so nothing to learn
+    double loss, value_loss;                     // its shares of the minibatch's
+    float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
+    int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
+    float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
+    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
+    float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
 
-// Step 3: the verifier's reward (K) for the rollouts of one question.
-static Group judge_group(float* reward, const Rollout* rollouts, int K, const char* truth,
-                         const RewardKind* kind) {
+// B groups of K rollouts with room for T tokens. Whoever makes them can look at them after rl_step().
+static Group* groups_new(int B, int K, int T) {
+    Group* group = allocate((size_t)B, sizeof(Group));
+    size_t n = (size_t)K * (size_t)(T - 1);
+    for (int i = 0; i < B; i++) {
+        Group* g = &group[i];
+        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
+                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
+        for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
+        g->rollouts = rollouts_new(K, T);
+        g->logp_old = g->rollouts->logp;
+        g->mask = allocate(n, sizeof(int));
+    }
+    return group;
+}
+
+static void groups_free(Group* group, int B) {
+    for (int i = 0; i < B; i++) {
+        rollouts_free(group[i].rollouts);
+        free(group[i].mask), free(group[i].reward);      // `reward` begins the block of all float arrays
+    }
+    free(group);
+}
+
+// Step 3: the rewards (K) of the rollouts of one question, and counts.
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
     char answer[MAX_ANSWER + 1];
-    Group g = {0};
+    Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
         Text text = rollout_text(r);
-        reward[k] = kind->reward(text.data, truth);
-        g.reward += reward[k];
-        g.right += reward[k] > 0.5f;
+        float correct = kind->verifier(text.data, truth);
+        reward[k] = kind->reward == kind->verifier ? correct : kind->reward(text.data, truth);
+        g.correct += correct == 1.0f;
         g.tool += used_tool(r);
         g.format += kind->format(text.data, answer, sizeof answer);
         g.tokens += r->length;
-        g.sampled += count_masked(r->mask, r->length);
-        for (int t = 0; t < r->length; t++) g.logp += r->mask[t] ? r->logp[t] : 0.0f;
+        g.sampled += count_masked(r->mask, r->T);
+        for (int t = 0; t + 1 < r->T; t++) g.entropy += r->entropy[t];
         text_free(&text);
     }
     return g;
 }
 
-static int has_signal(const float* advantage, int n) {
-    for (int i = 0; i < n; i++) if (advantage[i] != 0.0f) return 1;
-    return 0;
-}
-
-// ---- what an update learns from
-
-// The rollouts of B questions and all that is known about them, token by token, in the (K,T1) layout of the
-// losses; T1 is the longest rollout of all.
-typedef struct {
-    int B, K, T1;
-    int* question;                   // (B)
-    Tokens* prompts;                 // (B)
-    Rollout* rollouts;               // (B,K)
-    float* reward;                   // (B,K)
-    Group* group;                    // (B)
-    int resampled;                   // groups that were drawn again
-    double kl_ref;                   // KL(policy || reference) by k1: mean over the answers, nats per answer
-    int* mask;                       // this and all below: (B,K,T1)
-    float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
-    float* token_reward;             // minus the KL penalty; on the last token plus the answer's reward
-    float* advantage;
-    float *value, *target;           // GAE only: V when the token was sampled, and what V should have been
-} Experience;
-
-static Experience experience_new(int B, int K) {
-    size_t n = (size_t)B * K;
-    return (Experience){.B = B,
-                        .K = K,
-                        .question = allocate((size_t)B, sizeof(int)),
-                        .prompts = allocate((size_t)B, sizeof(Tokens)),
-                        .rollouts = allocate(n, sizeof(Rollout)),
-                        .reward = allocate(n, sizeof(float)),
-                        .group = allocate((size_t)B, sizeof(Group))};
-}
-
-static void experience_free(Experience* e) {
-    rollouts_free(e->rollouts, e->B * e->K);
-    free(e->question), free(e->prompts), free(e->reward), free(e->group);
-    free(e->mask), free(e->logp_old), free(e->logp_ref), free(e->token_reward), free(e->advantage);
-    free(e->value), free(e->target);
-    *e = (Experience){0};
-}
-
-// Appends a text that is judged as a whole: its last token is the only one that is scored, whatever follows.
-static void batch_add_judged(Batch* b, const int* ids, int n, int prefix) {
-    int* targets = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < n; i++) targets[i] = i + 1 < n ? -1 : 0;
-    batch_add(b, ids, targets, n, prefix);
-    free(targets);
-}
-
-// A reward model reads the question and the whole answer, and says one number at the last token.
-typedef struct {
-    const Questions* q;
-    const int* index;
-    const Rollout* rollouts;
-    float* score;
-    int K;
-} ScoreTask;
-
-static void score_group(Model* m, int index, void* context) {
-    const ScoreTask* s = context;
-    const Tokens* prompt = &s->q->list[s->index[index]].prompt;
-    const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
-    int last = prompt->length - 1, K = s->K;
-    int* ids = allocate((size_t)longest_rollout(rollouts, K) + 1, sizeof(int));
-    int* place = allocate((size_t)K, sizeof(int));
-    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
-    int count = distinct_rollouts(distinct, place, rollouts, K);
-    Batch b = {0};
-    int root = batch_add(&b, prompt->ids, NULL, last, -1);
-    ids[0] = prompt->ids[last];
-    for (int i = 0; i < count; i++) {
-        memcpy(ids + 1, distinct[i].ids, (size_t)distinct[i].length * sizeof(int));
-        batch_add_judged(&b, ids, distinct[i].length + 1, root);
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
+    int T = rollouts->T, T1 = T - 1;
+    int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
+    float* score = allocate((size_t)K * (size_t)T1, sizeof(float));
+    for (int k = 0; k < K; k++) last[k * T1 + rollouts[k].prompt + rollouts[k].length - 1] = 1;
+    answers_forward(score, m, rollouts->ids, last, K, T);
+    for (int k = 0; k < K; k++) {
+        float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
+        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
-    model_scalar_forward(m, &b);
-    for (int k = 0; k < K; k++) s->score[(size_t)index * K + k] = m->acts.scalar[place[k]];
-    batch_free(&b), free(ids), free(place), free(distinct);
+    free(last), free(score);
 }
 
-// DAPO's soft punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for
-// one that uses all of them.
-static float overlong_penalty(int length, int limit, int window) {
-    int over = length - (limit - window);
-    return window > 0 && over > 0 ? -(float)over / (float)window : 0.0f;
-}
-
-// Step 3: what K rollouts of each of n questions, q->list[index[0..n-1]], are worth: reward (n,K), group (n).
-static void reward_rollouts(float* reward, Group* group, const Reward* r, const RlOptions* o,
-                            const Questions* q, const int* index, const Rollout* rollouts, int n) {
-    int K = o->num_samples;
-    float* score = allocate((size_t)n * K, sizeof(float));
-    ScoreTask task = {q, index, rollouts, score, K};
-    if (r->model) run_tasks(r->model, n, 0, score_group, &task);
-    for (int i = 0; i < n; i++) {
-        const Question* question = &q->list[index[i]];
-        float* own = reward + (size_t)i * K;
-        group[i] = judge_group(own, rollouts + (size_t)i * K, K, question->truth, r->verifier);
-        group[i].reward = 0.0;
-        for (int k = 0; k < K; k++) {
-            if (!r->verified) own[k] = 0.0f;
-            own[k] += score[i * K + k];
-            own[k] += overlong_penalty(rollouts[i * K + k].length, o->sample.max_new_tokens, o->overlong);
-            if (!isfinite(own[k]))
-                fail(2, "the reward %s is not a number for rollout %d of the question: %s", o->reward, k + 1,
-                     question->question);
-            group[i].reward += own[k];
-        }
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
+// uses all of them.
+static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
+    for (int k = 0; k < K; k++) {
+        int over = rollouts[k].length - (limit - window);
+        if (window > 0 && over > 0) reward[k] -= (float)over / (float)window;
     }
-    free(score);
-}
-
-// Steps 2 and 3 for the questions in n of the B slots. What stood in these slots before is thrown away. seed
-// and first are generate()'s: the random numbers of question i of the n come from number first + i.
-static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
-                       uint64_t seed, uint64_t first) {
-    int K = e->K;
-    Tokens* prompts = allocate((size_t)n, sizeof(Tokens));
-    float* reward = allocate((size_t)n * K, sizeof(float));
-    Group* group = allocate((size_t)n, sizeof(Group));
-    int* index = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < n; i++) index[i] = e->question[slots[i]], prompts[i] = q->list[index[i]].prompt;
-    Rollout* fresh = generate(l->policy, prompts, n, K, l->o->sample, tool_calculator, seed, first);
-    reward_rollouts(reward, group, &l->reward, l->o, q, index, fresh, n);
-    for (int i = 0; i < n; i++) {
-        e->prompts[slots[i]] = prompts[i], e->group[slots[i]] = group[i];
-        for (int k = 0; k < K; k++) {
-            int to = slots[i] * K + k, from = i * K + k;
-            Rollout old = e->rollouts[to];          // goes out with the array of the new ones
-            e->rollouts[to] = fresh[from], fresh[from] = old;
-            e->reward[to] = reward[from];
-        }
-    }
-    rollouts_free(fresh, n * K);
-    free(prompts), free(reward), free(group), free(index);
-}
-
-// The token arrays, once the rollouts are all there.
-static void lay_out_tokens(Experience* e) {
-    float** arrays[] = {&e->logp_old, &e->logp_ref, &e->token_reward, &e->advantage, &e->value, &e->target};
-    int rollouts = e->B * e->K, T1 = e->T1 = longest_rollout(e->rollouts, rollouts);
-    e->mask = allocate((size_t)rollouts * T1, sizeof(int));
-    for (int i = 0; i < 6; i++) *arrays[i] = allocate((size_t)rollouts * T1, sizeof(float));
-    for (int i = 0; i < rollouts; i++)
-        for (int t = 0; t < e->rollouts[i].length; t++) {
-            size_t at = (size_t)i * T1 + t;
-            e->mask[at] = e->rollouts[i].mask[t];
-            e->logp_old[at] = e->mask[at] ? e->rollouts[i].logp[t] : 0.0f;
-        }
 }
 
 static int all_equal(const float* x, int n) {
@@ -4071,392 +3871,301 @@ static int all_equal(const float* x, int n) {
     return 1;
 }
 
-// Nothing to compare: a verifier has found all answers right, or all wrong (so DAPO asks, whatever they pay
-// for their length); or, with another judge, all rewards are equal.
-static int is_silent(const Experience* e, const Reward* r, int i) {
-    int right = e->group[i].right;
-    if (r->verified && !r->model) return right == 0 || right == e->K;
-    return all_equal(e->reward + (size_t)i * e->K, e->K);
+static int has_nonzero(const float* x, int n) {
+    for (int i = 0; i < n; i++) if (x[i] != 0.0f) return 1;
+    return 0;
 }
 
-// Steps 1 to 3. With --resample, a silent question is replaced by another one, drawn at random, up to so many
-// times.
-static Experience collect(const Learner* l, const Questions* q, const int* chosen, long step) {
-    const RlOptions* o = l->o;
-    int B = o->examples_per_step, K = o->num_samples;
-    Experience e = experience_new(B, K);
-    int* slots = allocate((size_t)B, sizeof(int));
-    for (int i = 0; i < B; i++) slots[i] = i, e.question[i] = chosen[i];
-    fill_slots(&e, slots, B, l, q, o->seed + 1, (uint64_t)step * (uint64_t)B);
-    for (int again = 1; again <= o->resample; again++) {
-        Rng rng = random_stream(o->seed + 3, (uint64_t)step, (uint64_t)again);   // no rollout's stream
-        int silent = 0;
-        for (int i = 0; i < B; i++) if (is_silent(&e, &l->reward, i)) slots[silent++] = i;
-        if (!silent) break;
-        for (int i = 0; i < silent; i++) e.question[slots[i]] = random_int(&rng, q->count);
-        fill_slots(&e, slots, silent, l, q, random_u64(&rng), 0);
-        e.resampled += silent;
-    }
-    free(slots);
-    lay_out_tokens(&e);
-    return e;
-}
+// ---- what an update was like
 
-// log pi_ref of every sampled token of question `index`.
-static void reference_group(Model* m, int index, void* context) {
-    Experience* e = context;
-    size_t at = (size_t)index * e->K * e->T1;
-    read_group(e->logp_ref + at, e->mask + at, m, &e->prompts[index], e->rollouts + (size_t)index * e->K,
-               e->K, e->T1);
-}
-
-static void advantages_by_kind(float* adv, const float* reward, int K, int kind) {
-    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
-    if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
-    if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
-    if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
-}
-
-// One advantage per answer (K), to every sampled token of the answers to question i.
-static void spread_advantages(Experience* e, int i, const float* adv) {
-    for (int k = 0; k < e->K; k++)
-        for (int t = 0; t < e->T1; t++) {
-            size_t at = ((size_t)i * e->K + k) * e->T1 + t;
-            e->advantage[at] = e->mask[at] ? adv[k] : 0.0f;
-        }
-}
-
-// Step 4: the reward of each token, and the advantage. The KL penalty in the reward is beta times the sum of
-// the token estimates (chapter 8); --kl-per token takes their mean, as D3 prints it, which is n times less
-// for an answer of n tokens. The advantage of a whole answer goes to each of its sampled tokens; that of GAE
-// comes later, from the value model.
-static void weigh(Experience* e, const Learner* l) {
-    int B = e->B, K = e->K, T1 = e->T1;
-    float *total = allocate((size_t)K, sizeof(float)), *adv = allocate((size_t)K, sizeof(float));
-    if (l->reference) run_tasks(l->reference, B, 0, reference_group, e);
-    for (int i = 0; i < B; i++) {
-        for (int k = 0; k < K; k++) {
-            size_t at = ((size_t)i * K + k) * T1;
-            int n = count_masked(e->mask + at, T1), last = -1;
-            double sum = 0.0, slope;
-            for (int t = 0; t < T1; t++) {
-                if (!e->mask[at + t]) continue;
-                double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
-                if (l->reference) e->kl_ref += log_ratio / (B * K);
-                if (l->reference && l->kl_in_reward) {
-                    double penalty = l->o->beta * kl_estimate(&slope, log_ratio, l->estimator);
-                    e->token_reward[at + t] = (float)(-penalty / (l->kl_per_token ? n : 1));
-                }
-                last = t;
-            }
-            if (last >= 0) e->token_reward[at + last] += e->reward[i * K + k];
-            for (int t = 0; t < T1; t++) sum += e->token_reward[at + t];
-            total[k] = (float)sum;
-        }
-        if (l->advantage == ADVANTAGE_GAE) continue;
-        advantages_by_kind(adv, total, K, l->advantage);
-        spread_advantages(e, i, adv);
-    }
-    free(total), free(adv);
-}
-
-// ---- steps 5 and 6
-
-// How far the policy has moved from the one that sampled: sums over the tokens trained on so far, of the
-// ratio, of the ratios outside the clip's bounds (how many), and of KL(old || policy) by k3.
-typedef struct { double tokens, ratio, outside, kl; } Drift;
-
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
+// line. The same columns for every method, so that two logs can be compared.
 typedef struct {
-    Experience* e;
-    const Learner* l;
-    int from, count;                 // the questions of this gradient step
-    int first;                       // 1 = these questions have not been used before
-    double *loss, *value_loss;       // (B) out
-    Drift* drift;                    // (B) out, added up
-} UpdateTask;
-
-// A method's norm as one of chapter 8's, and the constant that comes on top.
-static int chapter_8_norm(double* constant, const Learner* l) {
-    *constant = l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0;
-    return l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm;
-}
-
-// The loss of one group and its derivative by logp (K,T1), as the method says.
-static double policy_loss(float* dlogp, const Learner* l, const LossArrays* a) {
-    static const TokenLoss token_losses[] = {token_policy_gradient, token_clip, token_clip, token_cispo};
-    TokenInput in = {.clip_low = l->o->clip_low, .clip_high = l->o->clip_high};
-    double constant;
-    int norm = chapter_8_norm(&constant, l);
-    double loss = average_tokens(dlogp, token_losses[l->ratio], in, a, norm);
-    for (int i = 0; i < a->B * a->T1 && constant != 1.0; i++) dlogp[i] *= (float)constant;
-    return loss * constant;
-}
-
-// beta times the KL loss, averaged as the policy's loss is: adds its derivative to dlogp.
-static double add_kl_loss(float* dlogp, const Learner* l, const LossArrays* a, const float* logp_ref) {
-    float* dkl = allocate((size_t)a->B * a->T1, sizeof(float));
-    double constant;
-    int norm = chapter_8_norm(&constant, l);
-    double scale = l->o->beta * constant;
-    double loss = loss_kl(dkl, a->logp, logp_ref, a->mask, a->B, a->T1, norm, l->estimator);
-    for (int i = 0; i < a->B * a->T1; i++) dlogp[i] += (float)scale * dkl[i];
-    free(dkl);
-    return scale * loss;
-}
-
-static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
-    for (int b = 0; b < a->B; b++) {
-        double of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0, slope;
-        for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++) {
-            if (!a->mask[i]) continue;
-            double log_ratio = a->sequence_ratio ? of_sequence : (double)a->logp[i] - a->logp_other[i];
-            double ratio = bounded_exp(&slope, log_ratio);
-            d->tokens++, d->ratio += ratio;
-            d->outside += ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
-            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);   // the old one sampled
-        }
-    }
-}
-
-// The way back from scatter_scored(): derivatives in the (K,T1) layout, divided by `questions`, in the order
-// of the scored tokens; in place.
-static void gather_scored(float* d, const int* mask, int n, int questions) {
-    int scored = 0;
-    for (int i = 0; i < n; i++) if (mask[i]) d[scored++] = d[i] / (float)questions;
-}
-
-// Loss and gradient of one group. A group without signal is skipped, unless a KL term in the loss has
-// something to say to it.
-static void group_backward(Model* m, int index, void* context) {
-    const UpdateTask* u = context;
-    const Learner* l = u->l;
-    Experience* e = u->e;
-    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
-    const Rollout* rollouts = e->rollouts + (size_t)question * K;
-    size_t at = (size_t)question * n;
-    int kl_in_loss = l->o->beta > 0.0f && !l->kl_in_reward;
-    if (!kl_in_loss && !has_signal(e->advantage + at, n)) return;
-    float *logp = allocate((size_t)n, sizeof(float)), *dlogp = allocate((size_t)n, sizeof(float));
-    Batch b = {0};
-    batch_add_group(&b, &e->prompts[question], rollouts, K);
-    model_forward(m, &b);
-    scatter_scored(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
-    LossArrays a = {.logp = logp, .logp_other = e->logp_old + at, .advantage = e->advantage + at,
-                    .mask = e->mask + at, .B = K, .T1 = T1, .per_token = 1,
-                    .sequence_ratio = l->ratio == RATIO_SEQUENCE};
-    double loss = policy_loss(dlogp, l, &a);
-    if (kl_in_loss) loss += add_kl_loss(dlogp, l, &a, e->logp_ref + at);
-    add_drift(&u->drift[question], l, &a);
-    u->loss[question] = loss / u->count;
-    gather_scored(dlogp, a.mask, n, u->count);
-    model_backward(m, &b, dlogp);
-    batch_free(&b);
-    free(logp), free(dlogp);
-}
-
-// GAE along the sampled tokens of one answer; forced tokens are the world's and no steps of their own.
-static void gae_of_sampled(float* advantage, const float* token_reward, const float* value, const int* mask,
-                          int T1, float gamma, float lambda) {
-    float* x = allocate(3 * (size_t)T1, sizeof(float));
-    int n = 0;
-    for (int t = 0; t < T1; t++)
-        if (mask[t]) x[n] = token_reward[t], x[T1 + n] = value[t], n++;
-    advantages_gae(x + 2 * T1, x, x + T1, n, gamma, lambda);
-    n = 0;
-    for (int t = 0; t < T1; t++) advantage[t] = mask[t] ? x[2 * T1 + n++] : 0.0f;
-    free(x);
-}
-
-// PPO's other half: the value of every state in which a token was sampled. The first time, these values also
-// give the advantages; then the value model learns from what came after. (So the advantages of a second
-// minibatch come from a value model that has learned from the first. Usually all values are computed before
-// the first step; here one pass through the value model serves both purposes.) V_old is the value of the
-// first time: V itself until a second epoch, so only from then on can the clip of the value loss bind.
-static void value_backward(Model* m, int index, void* context) {
-    const UpdateTask* u = context;
-    const RlOptions* o = u->l->o;
-    Experience* e = u->e;
-    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
-    const Rollout* rollouts = e->rollouts + (size_t)question * K;
-    size_t at = (size_t)question * n;
-    float *value = allocate((size_t)n, sizeof(float)), *dvalue = allocate((size_t)n, sizeof(float));
-    Batch b = {0};
-    batch_add_group(&b, &e->prompts[question], rollouts, K);
-    model_scalar_forward(m, &b);
-    scatter_scored(value, e->mask + at, m->acts.scalar, rollouts, K, T1);
-    if (u->first) {
-        memcpy(e->value + at, value, (size_t)n * sizeof(float));
-        for (int k = 0; k < K; k++)
-            gae_of_sampled(e->advantage + at + k * T1, e->token_reward + at + k * T1, value + k * T1,
-                          e->mask + at + k * T1, T1, o->gamma, o->lambda);
-        for (int i = 0; i < n; i++) e->target[at + i] = e->advantage[at + i] + value[i];
-    }
-    u->value_loss[question] = loss_value(dvalue, value, e->value + at, e->target + at, e->mask + at, K, T1,
-                                         o->value_clip, NORM_TOKEN_MEAN) / u->count;
-    gather_scored(dvalue, e->mask + at, n, u->count);
-    model_scalar_backward(m, &b, dvalue);
-    batch_free(&b);
-    free(value), free(dvalue);
-}
-
-// ---- one update
-
-typedef struct {
-    double reward, right, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
-    double kl_ref, kl_old, ratio, clip_fraction, value_loss;
-    double silent, resampled;       // groups whose rewards are all equal; groups drawn again
-    double test;                    // held-out pass@1 after this update; NaN = not looked at
-    long tokens;                    // of the rollouts, forced ones too; prompts and replaced groups not
+    double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
+        tokens_per_second;
 } Metrics;
 
-#define METRICS_HEADER                                                                                       \
-    "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
-    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss,test"
+typedef struct { const char *name, *title; size_t at; int width, digits; } Column;   // title: on the screen
 
-static void write_metrics(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f,", step, s->reward,
-            s->pass_rate, s->tool_rate, s->format_rate, s->silent, s->length, s->entropy, s->loss,
-            s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
-    fprintf(file, "%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,", s->right, s->resampled, s->kl_ref, s->kl_old,
-            s->ratio, s->clip_fraction, s->value_loss);
-    if (!isnan(s->test)) fprintf(file, "%.6g", s->test);
-    fprintf(file, "\n");
-}
+static const Column rl_columns[] = {
+    {"reward", "reward", offsetof(Metrics, reward), 7, 3},                // mean over the rollouts
+    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3},            // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3},                // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4},  // share of trained tokens that the clip holds
+    {"length", "length", offsetof(Metrics, length), 7, 1},                // tokens per answer, the tool's too
+    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3},              // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2},              // of the update, without evaluation
+    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3},            // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0},          // questions with at least one right rollout
+    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0},          // rollouts in which the tool answered
+    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0},      // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0},  // groups whose rewards are all equal
+    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0},          // groups drawn again (dynamic sampling)
+    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, offsetof(Metrics, loss), 0, 0},
+    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0},
+    {"lr", NULL, offsetof(Metrics, lr), 0, 0},
+    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0},   // of the rollouts; not of those drawn again
+};
+enum { RL_COLUMNS = sizeof rl_columns / sizeof *rl_columns };
 
-// Steps 5 and 6 for the questions of one minibatch: the value model first, whose advantages the policy needs.
-static void minibatch_step(Learner* l, UpdateTask* u, double decay, double* norm) {
-    const RlOptions* o = l->o;
-    if (l->value) {
-        model_zero_grads(l->value);
-        run_tasks(l->value, u->count, 1, value_backward, u);
-        clip_gradient(l->value, o->grad_clip);
-        adamw_step(l->value, l->value_optimizer, (float)(o->value_lr * decay), o->adam);
-    }
-    model_zero_grads(l->policy);
-    run_tasks(l->policy, u->count, 1, group_backward, u);
-    *norm = clip_gradient(l->policy, o->grad_clip);
-    adamw_step(l->policy, l->optimizer, (float)((double)o->lr * o->init_lr_frac * decay), o->adam);
-}
-
-// What an update was like, from the groups of its experience.
-static Metrics summarize(const Experience* e) {
-    Metrics s = {.kl_ref = e->kl_ref, .resampled = e->resampled, .test = NAN};
-    double logp = 0.0, n = (double)e->B * e->K;
-    long sampled = 0;
-    for (int i = 0; i < e->B; i++) {
-        const Group* g = &e->group[i];
-        s.reward += g->reward / n, s.right += g->right / n, s.pass_rate += (double)(g->right > 0) / e->B;
-        s.tool_rate += g->tool / n, s.format_rate += g->format / n, s.length += (double)g->tokens / n;
-        s.tokens += g->tokens, sampled += g->sampled, logp += g->logp;
-        s.silent += all_equal(e->reward + i * e->K, e->K);
-    }
-    s.entropy = sampled ? -logp / (double)sampled : 0.0;
-    return s;
-}
-
-// One whole update on the chosen questions. decay is the factor of the schedule on the learning rates.
-static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long step, double decay) {
-    const RlOptions* o = l->o;
-    double begin = seconds_now();
-    Experience e = collect(l, q, chosen, step);
-    weigh(&e, l);
-    int B = e.B, part = o->minibatch && o->minibatch < B ? o->minibatch : B, steps = 0;
-    Metrics s = summarize(&e);
-    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double));
-    double norm;
-    Drift *drift = allocate((size_t)B, sizeof(Drift)), all = {0};
-    for (int epoch = 0; epoch < o->epochs_per_batch; epoch++)
-        for (int from = 0; from < B; from += part, steps++) {
-            UpdateTask u = {&e, l, from, min_int(part, B - from), epoch == 0, loss, value_loss, drift};
-            minibatch_step(l, &u, decay, &norm);
-            s.grad_norm += norm;
-            for (int i = from; i < from + u.count; i++) s.loss += loss[i], s.value_loss += value_loss[i];
-        }
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+    double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
+    Metrics s = {.held_out = NAN};
     for (int i = 0; i < B; i++) {
-        all.tokens += drift[i].tokens, all.ratio += drift[i].ratio;
-        all.outside += drift[i].outside, all.kl += drift[i].kl;
+        const Group* g = &group[i];
+        s.accuracy += g->grades.correct / answers;
+        s.tool_rate += g->grades.tool / answers;
+        s.format_rate += g->grades.format / answers;
+        s.length += (double)g->grades.tokens / answers;
+        s.pass_rate += (double)(g->grades.correct > 0) / B;
+        s.zero_variance += g->zero_variance;
+        s.entropy += g->grades.entropy;
+        tokens += (double)g->grades.tokens;
+        sampled += (double)g->grades.sampled;
+        s.loss += g->loss / steps;
+        s.value_loss += g->value_loss / steps;
+        for (int k = 0; k < K; k++) s.reward += g->reward[k] / answers;
+        for (int j = 0; j < n; j++) {
+            if (!g->mask[j]) continue;
+            if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
+            if (!g->trained) continue;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
+            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            trained++;
+            s.ratio += ratio;
+            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
+        }
     }
-    double tokens = fmax(all.tokens, 1.0);
-    s.kl_old = all.kl / tokens, s.clip_fraction = all.outside / tokens;
-    s.ratio = all.tokens > 0.0 ? all.ratio / tokens : 1.0;
-    s.loss /= steps, s.value_loss /= steps, s.grad_norm /= steps;
-    s.lr = (double)o->lr * o->init_lr_frac * decay, s.seconds = seconds_now() - begin;
-    experience_free(&e);
-    free(loss), free(value_loss), free(drift);
+    s.entropy /= fmax(sampled, 1.0);
+    s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
+    s.clip_fraction /= fmax(trained, 1.0);
+    s.approx_kl /= fmax(trained, 1.0);
+    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
     return s;
 }
 
-// One update, every quantity printed once, in the order in which rl_step() computes it (the lesson counts for
-// itself: its 1 is step 2 of the list above). The model is untrained and can do no sums, so that the reward
-// is a simpler one: 1 when the first byte of the answer is below 128.
+// ---- one update, top to bottom
+
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+    const RlOptions* o = l->o;
+    int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
+    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
+    double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
+
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
+    //         rewards are all equal by another one, up to o->resample times.
+    for (int round = 0; round <= o->resample; round++) {
+        #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
+        for (int i = 0; i < B; i++) {
+            Group* g = &group[i];
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
+            if (round && !g->zero_variance) continue;
+            redrawn += round > 0;
+            g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
+                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            shift_mask(g->mask, g->rollouts->mask, K, T);
+            g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
+            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            g->zero_variance = all_equal(g->reward, K);
+        }
+    }
+
+    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < B; i++) {
+        Group* g = &group[i];
+        const int *ids = g->rollouts->ids, *mask = g->mask;
+        add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
+        if (l->reference) {
+            answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
+            if (l->estimator == 1) kl_k1(g->kl, g->logp_old, g->logp_ref, n);
+            if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
+            if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
+        }
+        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        if (l->value) {
+            answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
+            group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
+            for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
+        } else {
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            compute_advantages(g->total, g->total, K, l->advantage);
+            broadcast_advantages(g->adv, g->total, mask, K, T1);
+        }
+        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
+        token_weights(g->weight, mask, K, T1, l->norm, limit);
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
+        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
+        g->loss = 0.0;
+        g->value_loss = 0.0;
+    }
+
+    // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
+    for (int pass = 0; pass < steps; pass++) {
+        int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
+        #pragma omp parallel for schedule(dynamic)
+        for (int turn = 0; turn < turns; turn++) {
+            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            for (int i = from + turn; i < to; i += turns) {
+                Group* g = &group[i];
+                const int *ids = g->rollouts->ids, *mask = g->mask;
+                if (g->trained) {
+                    answers_forward(g->logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    else if (l->ratio == RATIO_CISPO)
+                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
+                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                    if (kl_in_loss) {
+                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
+                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                    }
+                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                }
+                if (v) {
+                    answers_forward(g->value, v, ids, mask, K, T);
+                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    answers_backward(v, g->dvalue, ids, mask, K, T);
+                }
+            }
+        }
+        add_gradients(l->policy, turns);
+        grad_norm += clip_and_step(l->policy, l->optimizer, lr, o->grad_clip, o->adam);
+        if (!l->value) continue;
+        add_gradients(l->value, turns);
+        clip_and_step(l->value, l->value_optimizer, o->value_lr * decay, o->grad_clip, o->adam);
+    }
+
+    // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
+    Metrics s = measure(l, group, B, K, n, steps);
+    s.resampled = redrawn;
+    s.grad_norm = grad_norm / steps;
+    s.lr = lr;
+    s.seconds = seconds_now() - started;
+    s.tokens_per_second /= s.seconds;
+    return s;
+}
+
+// ---- one update under the microscope: what rl_step() left in the arrays of a group
+
+// A text in one line; of one that is longer than `width` characters, the end.
+static void print_ending(const char* text, int width) {
+    const char *s = text + strlen(text), *cut = s;
+    for (int count = 0; s > text && count < width;) {
+        int begins = (*--s & 0xC0) != 0x80; // 10xxxxxx goes on with a character
+        count += begins;
+        if (begins && count <= width - 2) cut = s;
+    }
+    if (s > text) {
+        printf("..");
+        s = cut;
+    }
+    for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
+}
+
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
+// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
+    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+    float sum[2];
+    printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
+    if (other) printf(" %7s %7s", names[1], names[2]);
+    printf("  answer ends\n");
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &g->rollouts[k];
+        const int* mask = g->mask + k * T1;
+        int first = 0;
+        while (first < T1 - 1 && !mask[first]) first++;
+        sequence_logprobs(&sum[0], g->logp_old + k * T1, mask, 1, T1);
+        printf("%c%3d", k == chosen ? '>' : ' ', k);
+        if (rewarded) printf(" %6.3g %7.4f", (double)g->reward[k], (double)g->adv[k * T1 + first]);
+        printf(" %6d %7d", r->length, count_masked(r->mask, r->T));
+        print_nats(sum[0], 1);
+        if (other) {
+            sequence_logprobs(&sum[1], other + k * T1, mask, 1, T1);
+            print_nats(sum[1], 1);
+            print_change((double)sum[1] - sum[0], 1);
+        }
+        Text raw = rollout_text(r), text = {0};
+        append_readable(&text, raw.data);
+        printf("  ");
+        print_ending(text.data, room);
+        printf("\n");
+        text_free(&raw), text_free(&text);
+    }
+}
+
+// 1 when the first byte of the answer is a letter, digit or sign of ASCII: half of all bytes.
+static float reward_ascii(const char* response, const char* truth) {
+    (void)truth;
+    return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
+}
+
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
+// simpler one.
 static void lesson_10(void) {
     enum { K = 4, NEW = 3 };
+    static const char* const names[] = {"before", "after", "change"};
+    RewardKind ascii = {"ascii", reward_ascii, reward_ascii, extract_boxed};
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);
     model_init(&m, 10);
     Optimizer optimizer = optimizer_new(&small);
-    SampleOptions sample = {.max_new_tokens = NEW, .temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
-    Tokens prompt = {0};
-    render_prompt(&prompt, "Say something.");
-    Rollout* r = generate(&m, &prompt, 1, K, sample, tool_calculator, 10, 0);
-    float reward[K], advantage[K], logp[K * NEW], dlogp[K * NEW], after[K][NEW];
-    int mask[K * NEW], T1 = longest_rollout(r, K);
-    for (int k = 0; k < K; k++) reward[k] = r[k].ids[0] < 128;
-    advantages_centered(advantage, reward, K);
+    RlOptions o = rl_defaults();
+    o.num_samples = K;
+    o.examples_per_step = 1;
+    o.sample = (SampleOptions){.max_new_tokens = NEW, .temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
+    o.seed = 10;
+    Question question = {.question = "Say something.", .truth = ""};
+    render_prompt(&question.prompt, question.question);
+    Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
+    Group* g = groups_new(1, K, q.longest + NEW + 1);
+    Learner l = learner_new(&m, &optimizer, (Reward){.kind = &ascii, .paid = 1}, &o);
+    int first = 0, T1 = g->rollouts->T - 1, start = question.prompt.length - 1;
+    float* after = allocate((size_t)K * (size_t)T1, sizeof(float));
+    Metrics s = rl_step(&l, g, &q, &first, 0, 1.0);
+    score_rollouts(after, &m, g->rollouts, K);
 
     printf("LESSON 10. One update (D1)\n\n");
-    printf("1. Rollouts: %d samples of at most %d tokens, prompt of %d tokens shared.\n", K, NEW,
-           prompt.length);
-    printf("2. Reward: here 1 when the first byte is below 128 (the model is untrained).\n3. Advantage: "
-           "reward - mean.\n\n");
-    printf("   k  tokens                reward  advantage   sum log pi\n");
-    for (int k = 0; k < K; k++) {
-        double sum = 0.0;
-        int used = printf("%4d ", k);
-        for (int t = 0; t < r[k].length; t++) used += printf(" %d", r[k].ids[t]), sum += r[k].logp[t];
-        printf("%*s %6.0f %10.4f %12.4f\n", 27 - used, "", (double)reward[k], (double)advantage[k], sum);
-    }
-    Batch b = {0};
-    batch_add_group(&b, &prompt, r, K);
-    model_forward(&m, &b);
-    scatter_scored(logp, mask, m.acts.logp, r, K, T1);
+    printf("Question  how do sampled answers become a step of the weights?\n");
+    printf("Formula   loss = - sum over sampled tokens of adv x log pi / (number of them)\n");
+    printf("Symbols   adv = reward - mean reward of the question; log pi in nats;\n");
+    printf("          dlogp = d loss / d log pi of a token\n\n");
+    printf("1 to 3. %d rollouts of at most %d tokens. Reward: here 1 when the first byte is\nbelow 128 "
+           "(the model is untrained). 4. adv = reward - mean.\n\n", K, NEW);
+    print_rollouts(g, K, 1, after, names, -1);
     double largest = 0.0;
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < r[k].length; t++)
-            largest = fmax(largest, fabs((double)(r[k].logp[t] - logp[k * T1 + t])));
-    double loss = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
-    int valid = count_masked(mask, K * T1);
-    printf("\n4. The same tokens through the training pass: largest difference of a log-\n   probability "
-           "from the one recorded while sampling: %g. On-policy, ratio 1.\n",
-           largest);
-    printf("\n5. Loss = -(sum of advantage x log pi) / valid tokens = %.6f, with %d valid\n   tokens. Its "
-           "derivative is -advantage / %d for each token:\n\n",
-           loss, valid, valid);
-    printf("   k   d loss / d log pi\n");
+    for (int i = 0; i < K * T1; i++) largest = fmax(largest, fabs((double)g->logp[i] - g->logp_old[i]));
+    printf("\n5. The same tokens through the training pass: largest difference of a log-\n   probability "
+           "from the one recorded while sampling: %g. On-policy, ratio 1.\n", largest);
+    printf("\n   loss = %.6f. dlogp = - adv / %d, the sampled tokens of the group:\n\n", g->loss,
+           count_masked(g->mask, K * T1));
+    printf("   k   token  dlogp\n");
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
-        for (int t = 0; t < T1; t++) printf(" %9.5f", (double)dlogp[k * T1 + t]);
+        for (int t = start; t < start + NEW; t++)
+            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    gather_scored(dlogp, mask, K * T1, 1);
-    model_zero_grads(&m);
-    model_backward(&m, &b, dlogp);
-    double norm = clip_gradient(&m, 1.0), clipped = clip_gradient(&m, 0.0), lr = 1e-3;
-    printf("\n6. Backward: gradient norm %.4f, after clipping at 1: %.4f.\n", norm, clipped);
-    adamw_step(&m, &optimizer, (float)lr, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
-    printf("7. AdamW, update %ld, learning rate %g.\n\n", optimizer.step, lr);
-    printf("8. What it did to the same answers (new samples will be drawn now):\n\n   k  advantage   log pi "
-           "before    after   change\n");
-    for (int k = 0; k < K; k++) {
-        double old = 0.0, new = 0.0;
-        score_rollout(after[k], &m, &prompt, &r[k]);
-        for (int t = 0; t < r[k].length; t++) old += logp[k * T1 + t], new += after[k][t];
-        printf("%4d %10.4f %15.4f %8.4f %+8.4f\n", k, (double)advantage[k], old, new, new - old);
-    }
-    printf("\nTake away: here each change has the sign of its advantage. Answers that begin\n"
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
+           s.lr);
+    printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
+    printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
-    batch_free(&b), rollouts_free(r, K), tokens_free(&prompt), optimizer_free(&optimizer), model_free(&m);
+    groups_free(g, 1), tokens_free(&question.prompt), optimizer_free(&optimizer), model_free(&m), free(after);
 }
 
 /* ==========================================================================================================
@@ -4573,22 +4282,22 @@ static void evaluation_finish(Evaluation* e) {
                                k ? e->samples / (k + 1) : 0);
 }
 
-// KL(model || reference), summed over the answers to question `index`. By k1: far from the reference, k3's
-// exponential lets one answer decide (chapter 8).
-typedef struct { const Question* questions; const Rollout* rollouts; double* kl; int K; } KlTask;
-
-static void kl_group(Model* reference, int index, void* context) {
-    const KlTask* task = context;
-    const Rollout* r = task->rollouts + (size_t)index * task->K;
-    int K = task->K, T1 = longest_rollout(r, K);
-    float* logp_ref = allocate((size_t)K * T1, sizeof(float));
-    int* mask = allocate((size_t)K * T1, sizeof(int));
-    read_group(logp_ref, mask, reference, &task->questions[index].prompt, r, K, T1);
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < r[k].length; t++)
-            if (r[k].mask[t])
-                task->kl[index] += (double)r[k].logp[t] - logp_ref[k * T1 + t];
-    free(logp_ref), free(mask);
+// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
+// far from the reference: chapter 8.)
+static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
+    int T1 = rollouts->T - 1, n = K * T1;
+    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < B; i++) {
+        const Rollout* r = rollouts + (size_t)i * K;
+        float* logp_ref = allocate((size_t)n, sizeof(float));
+        score_rollouts(logp_ref, worker(reference), r, K);
+        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
+        free(logp_ref);
+    }
+    for (int i = 0; i < B; i++) sum += kl[i];
+    free(kl);
+    return sum;
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
@@ -4616,17 +4325,17 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
-        double* kl = allocate((size_t)B, sizeof(double));
-        KlTask task = {q->list + from, rollouts, kl, samples};
-        if (reference) run_tasks(reference, B, 0, kl_group, &task);
+        if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
         for (int i = 0; i < B; i++) {
-            Group g = judge_group(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
-            evaluation_add(&e, samples, g.right);
-            e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
-            e.entropy -= g.logp, e.kl += kl[i], sampled += g.sampled;
+            Grades g = grade_rollouts(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
+            evaluation_add(&e, samples, g.correct);
+            e.tool_rate += g.tool;
+            e.format_rate += g.format;
+            e.length += (double)g.tokens;
+            e.entropy += g.entropy;
+            sampled += g.sampled;
         }
-        free(kl);
-        rollouts_free(rollouts, B * samples);
+        rollouts_free(rollouts);
     }
     double n = (double)count * samples;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
@@ -5157,7 +4866,7 @@ static void render_pairs(Pairs* p, int context, const char* path) {
     p->count = count;
 }
 
-// ---- where pairs come from: rollouts and a judge
+// ---- where pairs come from: rollouts and an annotator
 //
 // InstructGPT's pairs come from people who rank the model's answers. Here a program ranks them: sample K
 // answers to a question (chapter 6), give each a score, and write down who beats whom:
@@ -5176,9 +4885,9 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
-typedef struct { const char *name, *what; int demonstration; float reward, length; } Judge;
+typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
 
-static const Judge judges[] = {
+static const Annotator annotators[] = {
     {"verifier", "right answers beat wrong ones", DEMO_NONE, 1.0f, 0.0f},
     {"demos", "the demonstration beats wrong answers", DEMO_WINS, 1.0f, 0.0f},
     {"mixed", "verifier; the demonstration competes", DEMO_COMPETES, 1.0f, 0.0f},
@@ -5187,36 +4896,11 @@ static const Judge judges[] = {
     {"wordy", "right beats wrong, but 20 tokens more make up for it", DEMO_NONE, 1.0f, 0.05f},
 };
 
-static const Judge* find_judge(const char* name) {
-    enum { JUDGES = sizeof judges / sizeof *judges };
-    const char* names[JUDGES + 1] = {NULL};
-    for (int i = 0; i < JUDGES; i++) names[i] = judges[i].name;
-    return &judges[choose(name, names, "judge")];
-}
-
-// K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free()
-// frees all.
-static Rollout* answer_all_questions(Model* m, const Questions* q, int K, SampleOptions sample,
-                                     uint64_t seed) {
-    Rollout* all = allocate((size_t)q->count * (size_t)K, sizeof(Rollout));
-    int together = max_int(1, EVAL_ROWS / K);
-    for (int from = 0; from < q->count; from += together) {
-        int B = min_int(together, q->count - from);
-        Rollout* some = answer_questions(m, q, from, B, K, sample, seed);
-        memcpy(all + (size_t)from * K, some, (size_t)B * K * sizeof(Rollout));
-        free(some);
-    }
-    return all;
-}
-
-// The reward of each of K answers to one question.
-static void score_answers(float* score, const Rollout* rollouts, int K, const Question* q,
-                          const RewardKind* kind) {
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&rollouts[k]);
-        score[k] = kind->reward(text.data, q->truth);
-        text_free(&text);
-    }
+static const Annotator* find_annotator(const char* name) {
+    enum { ANNOTATORS = sizeof annotators / sizeof *annotators };
+    const char* names[ANNOTATORS + 1] = {NULL};
+    for (int i = 0; i < ANNOTATORS; i++) names[i] = annotators[i].name;
+    return &annotators[choose(name, names, "annotator")];
 }
 
 // A rollout as the answer of a data file; to be freed. NULL when it cannot be one: it was cut off, is empty
@@ -5225,9 +4909,9 @@ static void score_answers(float* score, const Rollout* rollouts, int K, const Qu
 static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
-    int start = q->prompt.length, same = 1;
+    int end = r->prompt + r->length;
     text_append(&text, "", 0);
-    for (int t = 0; t < r->length; t++) {
+    for (int t = r->prompt; t < end; t++) {
         char byte = (char)r->ids[t];
         if (r->ids[t] < 256) text_append(&text, &byte, 1);
         else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
@@ -5235,60 +4919,62 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
         else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    same = r->finished && text.length && again.length == start + r->length;
-    for (int t = 0; same && t < r->length; t++)
-        same = again.ids[start + t] == r->ids[t] && again.mask[start + t] == r->mask[t];
-    for (const char *p = text.data, *end = p + text.length; same && p < end; p += utf8_length(p, end))
-        if (!utf8_length(p, end)) same = 0;
+    int same = r->finished && text.length && again.length == end &&
+               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
+               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
+        if (!utf8_length(p, stop)) same = 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
 }
 
-// The answer that stands in the data file, as if it had been sampled. ids and mask are to be freed.
-static Rollout demonstration(const Question* q) {
+// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
+static Rollout* demonstration(const Question* q) {
     Tokens t = {0};
-    int start = q->prompt.length;
     render_conversation(&t, q->question, q->solution);
-    Rollout r = {.length = t.length - start, .finished = 1};
-    r.ids = allocate((size_t)r.length, sizeof(int)), r.mask = allocate((size_t)r.length, sizeof(int));
-    memcpy(r.ids, t.ids + start, (size_t)r.length * sizeof(int));
-    memcpy(r.mask, t.mask + start, (size_t)r.length * sizeof(int));
+    Rollout* r = rollouts_new(1, t.length + 1);
+    rollout_begin(r, &q->prompt);
+    r->length = t.length - r->prompt;
+    r->finished = 1;
+    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
+    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
     tokens_free(&t);
     return r;
 }
 
 // How pairs are made from the rollouts of a question.
 typedef struct {
-    const Judge* judge;
+    const Annotator* annotator;
     const RewardKind* kind;          // the verifier
     int per_question;                // at most so many pairs of one question
     float noise;                     // probability that a judgement is turned around
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
-// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
-// stays when it was sampled too.
-static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
-                        const PairRules* rules) {
-    const Judge* judge = rules->judge;
-    int n = K + (judge->demonstration != DEMO_NONE), count = 0;
-    Rollout* all = allocate((size_t)K + 1, sizeof(Rollout));
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
+// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+    const Annotator* a = rules->annotator;
+    int n = K + (a->demonstration != DEMO_NONE), count = 0;
+    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
     char** answer = allocate((size_t)K + 1, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
     memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = demonstration(q);
-    score_answers(score, all, K + 1, q, rules->kind);
+    all[K] = *demo;
+    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
     for (int k = 0; k < n; k++) {
-        score[k] = judge->reward * score[k] + judge->length * (float)all[k].length;
+        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
         answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++)
-            if (answer[j] && !strcmp(answer[j], answer[k])) free(answer[j]), answer[j] = NULL;
+        for (int j = 0; j < k && answer[k]; j++) {
+            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+            free(answer[j]);
+            answer[j] = NULL;
+        }
     }
-    for (int w = judge->demonstration == DEMO_WINS ? K : 0; w < n; w++)
+    for (int w = a->demonstration == DEMO_WINS ? K : 0; w < n; w++)
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
@@ -5297,7 +4983,7 @@ static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* r
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    free(all[K].ids), free(all[K].mask);
+    rollouts_free(demo);
     free(all), free(answer), free(score), free(pair), free(order);
 }
 
@@ -5345,94 +5031,68 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 // that is right 3 times in 100. (5) P(right) is that of answers as in the pairs, where half are right. For a
 // policy that is right one time in ten it is far too high.
 
+enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
+
 typedef struct {
     const char *name, *what;
     int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    // value, reference (2) -> loss, and slope (2) = d(loss)/d(value)
-    double (*loss)(float* slope, const float* value, const float* reference, float beta);
+    int kind;
 } PairLoss;
 
-static double pair_bradley_terry(float* slope, const float* value, const float* reference, float beta) {
-    (void)reference, (void)beta;
-    return loss_reward_model(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED]);
-}
-
-// Binary cross-entropy on the label of each answer, right (1) or wrong (0); mean of the two (Cobbe et al.
-// 2021).
-static double pair_outcome(float* slope, const float* value, const float* reference, float beta) {
-    double right, wrong, loss = bradley_terry(&right, value[CHOSEN]);
-    loss += bradley_terry(&wrong, -value[REJECTED]);
-    (void)reference, (void)beta;
-    slope[CHOSEN] = (float)(0.5 * right), slope[REJECTED] = (float)(-0.5 * wrong);
-    return 0.5 * loss;
-}
-
-static double pair_dpo(float* slope, const float* value, const float* reference, float beta) {
-    return loss_dpo(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED], reference[CHOSEN],
-                    reference[REJECTED], beta);
-}
-
 static const PairLoss pair_losses[] = {
-    {"bradley-terry", "the chosen answer beats the rejected one", 1, pair_bradley_terry},
-    {"outcome", "the chosen answer is right, the other one wrong", 1, pair_outcome},
-    {"dpo", "as bradley-terry, on the policy's own log-ratios", 0, pair_dpo},
+    {"bradley-terry", "the chosen answer beats the rejected one", 1, PAIR_BRADLEY_TERRY},
+    {"outcome", "the chosen answer is right, the other one wrong", 1, PAIR_OUTCOME},
+    {"dpo", "as bradley-terry, on the policy's own log-ratios", 0, PAIR_DPO},
 };
 
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-typedef struct {
-    Pair* const* list;               // (count)
-    int *from, count, with_grads;    // task i takes the pairs from[i] .. from[i+1]-1
-    const PairLoss* loss;
-    float beta;
-    PairResult* result;              // (count) out
-} PairsTask;
-
-static void pairs_some(Model* m, int index, void* context) {
-    const PairsTask* c = context;
-    int first = c->from[index], count = c->from[index + 1] - first, k = 0, scalar = m->config.scalar;
-    Batch b = {0};
-    for (int i = 0; i < 2 * count; i++) {
-        const Tokens* t = &c->list[first + i / 2]->tokens[i % 2];
-        if (scalar) batch_add_judged(&b, t->ids, t->length, -1);
-        else batch_add_conversation(&b, t);
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
+    const float *v = r->value, *ref = pair->reference;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
+    if (kind == PAIR_DPO)
+        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
+    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
+        double right, wrong;
+        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
+        dvalue[CHOSEN] = (float)(0.5 * right);
+        dvalue[REJECTED] = (float)(-0.5 * wrong);
     }
-    (scalar ? model_scalar_forward : model_forward)(m, &b);
-    const float* said = scalar ? m->acts.scalar : m->acts.logp;
-    float* d = allocate((size_t)b.M, sizeof(float));
-    for (int i = 0; i < count; i++) {
-        const Pair* pair = c->list[first + i];
-        PairResult* r = &c->result[first + i];
-        float slope[2];
-        int begin = k, middle = k;
-        for (int side = CHOSEN; side <= REJECTED; side++) {
-            double sum = 0.0;
-            for (; k < b.M && b.scored[k] < b.start[2 * i + side + 1]; k++) sum += said[k];
-            r->value[side] = (float)sum;
-            if (side == CHOSEN) middle = k;
-        }
-        r->loss = c->loss->loss(slope, r->value, pair->reference, c->beta);
-        r->margin = (double)c->beta * (((double)r->value[CHOSEN] - pair->reference[CHOSEN]) -
-                                       ((double)r->value[REJECTED] - pair->reference[REJECTED]));
-        for (int j = begin; j < k; j++) d[j] = slope[j < middle ? CHOSEN : REJECTED] / (float)c->count;
-    }
-    if (c->with_grads) (scalar ? model_scalar_backward : model_backward)(m, &b, d);
-    batch_free(&b);
-    free(d);
+    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
 }
 
-// `count` pairs through the model: result (count), and with with_grads the gradient of the mean loss, added
-// to grads. beta = 1 for a scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
-                          float beta, int with_grads) {
-    int* tokens = allocate((size_t)count, sizeof(int));
-    PairsTask c = {list, allocate((size_t)count + 1, sizeof(int)), count, with_grads, loss, beta, result};
-    for (int i = 0; i < count; i++)
-        tokens[i] = list[i]->tokens[CHOSEN].length + list[i]->tokens[REJECTED].length;
-    int tasks = cut_into_tasks(c.from, tokens, count);
-    run_tasks(m, tasks, with_grads, pairs_some, &c);
-    free(c.from), free(tokens);
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
+// scalar model.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
+                          int learn) {
+    const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
+    for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
+    Padded p = pad_conversations(row, 2 * count);
+    int T = p.T, T1 = T - 1, turns = turns_of(m);
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+        memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
+        p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
+    }
+    #pragma omp parallel for schedule(dynamic)
+    for (int turn = 0; turn < turns; turn++) {
+        Model* one = learn ? learning_worker(m, turn) : worker(m);
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        for (int i = turn; i < count; i += turns) {
+            const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
+            answers_forward(out, one, ids, mask, 2, T);
+            sequence_logprobs(result[i].value, out, mask, 2, T1);
+            pair_loss(dvalue, &result[i], list[i], loss->kind, beta);
+            if (!learn) continue;
+            for (int side = CHOSEN; side <= REJECTED; side++) dvalue[side] /= (float)count;
+            broadcast_advantages(d, dvalue, mask, 2, T1);
+            answers_backward(one, d, ids, mask, 2, T);
+        }
+        free(out), free(d);
+    }
+    if (learn) add_gradients(m, turns);
+    free(row), padded_free(&p);
 }
 
 // The results of all pairs, without a gradient; to be freed.
@@ -5465,7 +5125,6 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     PairMetrics s = {0};
     PairResult* result = allocate((size_t)count, sizeof(PairResult));
     double begin = seconds_now();
-    model_zero_grads(m);
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
         s.loss += result[i].loss / count, s.margin += result[i].margin / count;
@@ -5473,8 +5132,7 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
     }
-    s.grad_norm = clip_gradient(m, grad_clip);
-    adamw_step(m, optimizer, lr, adam);
+    s.grad_norm = clip_and_step(m, optimizer, lr, grad_clip, adam);
     s.seconds = seconds_now() - begin;
     free(result);
     return s;
@@ -5545,7 +5203,7 @@ static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
 }
 
 static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, float beta) {
-    int n = p->count, by_answer = loss->loss == pair_outcome;
+    int n = p->count, by_answer = loss->kind == PAIR_OUTCOME;
     PairEvaluation e = {.from = by_answer ? 0.0 : 0.5};
     PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
@@ -6848,27 +6506,6 @@ int calculate(const char* expression, char* out, int cap) {
 
 // ---- text for people
 
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
-static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
-                             *const from = "<|output_start|>", *const to = "<|output_end|>";
-    text_append(out, "", 0);
-    for (const char *s = text, *stop = text + strlen(text); s < stop;) {
-        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
-        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
-            s += strlen(start), o += strlen(from);
-            text_append(out, "[", 1), append_printable(out, s, (size_t)(e - s));
-            text_append(out, " -> ", 4), append_printable(out, o, (size_t)(t - o)), text_append(out, "]", 1);
-            s = t + strlen(to);
-            continue;
-        }
-        const char* end_name = special_names[ASSISTANT_END - 256];
-        if (!strncmp(s, end_name, strlen(end_name))) { s += strlen(end_name); continue; }
-        int n = max_int(1, utf8_length(s, stop));
-        append_printable(out, s, (size_t)n), s += n;
-    }
-}
-
 // One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
 // With `fill` the rest of the width is filled with spaces.
 static void print_cell(const char** s, int width, int fill) {
@@ -7170,7 +6807,7 @@ static void evaluation_options(Option* t, RlOptions* o) {
 // gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
 // is not loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.verifier = &reward_kinds[0]};
+    Reward r = {.kind = &reward_kinds[0]};
     int models = 0;
     *judge = 0;
     for (const char* part = text;; part++) {
@@ -7178,9 +6815,10 @@ static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
         size_t n = strcspn(part, "+");
         snprintf(name, sizeof name, "%.*s", (int)n, part);
         if (strncmp(name, "model:", 6)) {
-            const RewardKind* verifier = find_reward(name);
-            if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
-            r.verifier = verifier, r.verified = 1;
+            const RewardKind* kind = find_reward(name);
+            if (r.paid) fail(2, "--reward %s has two reward functions; one is enough", text);
+            r.kind = kind;
+            r.paid = 1;
         } else {
             if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
             snprintf(judge, PATH_SIZE, "%s", name + 6);
@@ -7383,47 +7021,34 @@ static void check_method(const RlOptions* o, const Option* options) {
     choose(o->kl_per, kl_per_names, "kl-per");
 }
 
-// The columns of the printed table; the middle ones depend on what can move.
-typedef struct { const char* name; int width, digits; size_t at; int when; } Column;
-enum { ALWAYS, PLAIN, DRIFTING };     // PLAIN: on-policy, without a reference, the reward is the verifier's
-
-static const Column columns[] = {
-    {"reward", 7, 3, offsetof(Metrics, reward), ALWAYS},
-    {"right", 6, 3, offsetof(Metrics, right), DRIFTING},
-    {"solved", 7, 3, offsetof(Metrics, pass_rate), PLAIN},
-    {"tool", 6, 3, offsetof(Metrics, tool_rate), PLAIN},
-    {"format", 7, 3, offsetof(Metrics, format_rate), PLAIN},
-    {"silent", 7, 1, offsetof(Metrics, silent), PLAIN},
-    {"kl-ref", 7, 3, offsetof(Metrics, kl_ref), DRIFTING},
-    {"kl-old", 8, 5, offsetof(Metrics, kl_old), DRIFTING},
-    {"clipped", 8, 4, offsetof(Metrics, clip_fraction), DRIFTING},
-    {"length", 7, 1, offsetof(Metrics, length), ALWAYS},
-    {"entropy", 8, 3, offsetof(Metrics, entropy), ALWAYS},
-    {"|grad|", 7, 3, offsetof(Metrics, grad_norm), ALWAYS},
-    {"s", 6, 2, offsetof(Metrics, seconds), ALWAYS},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-static int is_drifting(const RlOptions* o) {
-    return o->beta > 0.0f || (o->reference && *o->reference) || o->epochs_per_batch > 1 || o->overlong ||
-           strstr(o->reward, "model:") || (o->minibatch && o->minibatch < o->examples_per_step);
+static double column_value(const Column* c, const void* record) {
+    return *(const double*)((const char*)record + c->at);
 }
 
-static void print_metrics_head(int drifting, int with_eval) {
+static void write_record(FILE* file, long step, const Metrics* s) {
+    fprintf(file, "%ld", step);
+    for (int i = 0; i < RL_COLUMNS; i++) {
+        double x = column_value(&rl_columns[i], s);
+        fprintf(file, isnan(x) ? "," : ",%.6g", x);
+    }
+    fprintf(file, "\n");
+}
+
+static void print_titles(void) {
     printf("%6s", "update");
-    for (int i = 0; i < COLUMNS; i++)
-        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
-            printf("%*s", columns[i].width, columns[i].name);
-    printf("%s\n", with_eval ? "   test" : "");
+    for (int i = 0; i < RL_COLUMNS; i++)
+        if (rl_columns[i].title) printf("%*s", rl_columns[i].width, rl_columns[i].title);
+    printf("\n");
 }
 
-// One line for the n updates since the last one: means over them. sum (COLUMNS).
-static void print_metrics(long step, const double* sum, int n, int drifting, double test) {
+// One line for the n updates since the last one: means over them. sum (RL_COLUMNS).
+static void print_means(long step, const double* sum, int n, double held_out) {
     printf("%6ld", step);
-    for (int i = 0; i < COLUMNS; i++)
-        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
-            printf("%*.*f", columns[i].width, columns[i].digits, sum[i] / n);
-    if (!isnan(test)) printf("  %5.3f", test);
+    for (int i = 0; i < RL_COLUMNS; i++) {
+        const Column* c = &rl_columns[i];
+        double x = c->at == offsetof(Metrics, held_out) ? held_out : sum[i] / n;
+        if (c->title && !isnan(x)) printf("%*.*f", c->width, c->digits, x);
+    }
     printf("\n");
     fflush(stdout);
 }
@@ -7440,33 +7065,40 @@ static int rl_train(Learner* l, const Option* options, long step) {
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
+    Group* group = groups_new(o->examples_per_step, o->num_samples, q.longest + room + 1);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
+    Text header = {0};
+    text_printf(&header, "step");
+    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
+    Run run = run_begin(o->out, o->resume, header.data, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
-    print_metrics_head(is_drifting(o), o->eval_every > 0);
-    double sum[COLUMNS] = {0};
+    print_titles();
+    double sum[RL_COLUMNS] = {0};
     while (run_goes_on(&run)) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
-        Metrics s = rl_step(l, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        for (int i = 0; i < COLUMNS; i++) sum[i] += *(const double*)((const char*)&s + columns[i].at);
-        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm), n++;
+        Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
+        for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
+        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm);
+        n++;
         if (o->eval_every && run.step % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
-                                          l->reward.verifier, NULL, o->seed + 2);
-            s.test = e.pass[0];
+                                          l->reward.kind, NULL, o->seed + 2);
+            s.held_out = e.pass[0];
             evaluation_free(&e);
         }
-        write_metrics(run.metrics, run.step - 1, &s);
-        if (run_logs(&run) || !isnan(s.test)) {
-            print_metrics(run.step, sum, n, is_drifting(o), s.test);
-            memset(sum, 0, sizeof sum), n = 0;
+        write_record(run.metrics, run.step - 1, &s);
+        if (run_logs(&run) || !isnan(s.held_out)) {
+            print_means(run.step, sum, n, s.held_out);
+            memset(sum, 0, sizeof sum);
+            n = 0;
         }
         if (run_saves(&run)) save_rl(l, options, run.step);
     }
-    questions_free(&q), questions_free(&test);
+    groups_free(group, o->examples_per_step);
+    questions_free(&q), questions_free(&test), text_free(&header);
     free(deck.order), free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
@@ -7524,14 +7156,14 @@ static int command_algos(int argc, char** argv) {
 
 typedef struct {
     RlOptions rl;                    // sampling and what all training has: model, data, out, lr, beta, ...
-    const char *questions, *eval_questions, *judge, *loss;
+    const char *questions, *eval_questions, *annotator, *loss;
     int per_question, most_pairs, batch_size, warmup_steps;
     float noise;
 } PairOptions;
 
 // The two commands that train on pairs. Their defaults are what differs.
 typedef struct {
-    const char *name, *what, *out, *loss, *judge;
+    const char *name, *what, *out, *loss, *annotator;
     int scalar;
     float lr;
 } PairCommand;
@@ -7544,7 +7176,7 @@ static const PairCommand pair_commands[] = {
 };
 
 static PairOptions pair_defaults(const PairCommand* c) {
-    PairOptions o = {.rl = rl_defaults(), .judge = c->judge, .loss = c->loss, .per_question = 4,
+    PairOptions o = {.rl = rl_defaults(), .annotator = c->annotator, .loss = c->loss, .per_question = 4,
                      .batch_size = 32, .warmup_steps = 10};
     o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
     o.rl.out = c->out, o.rl.num_epochs = 1, o.rl.lr = c->lr, o.rl.log_every = 10;
@@ -7556,7 +7188,7 @@ static PairOptions pair_defaults(const PairCommand* c) {
 static int judging_options(Option* t, PairOptions* o, const char* questions) {
     Option table[] = {
         {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
-        {"judge", OPTION_TEXT, &o->judge, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
+        {"annotator", OPTION_TEXT, &o->annotator, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
         {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
         {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
         {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
@@ -7606,24 +7238,29 @@ static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float 
     const RlOptions* r = &o->rl;
     uint64_t seed = r->seed + 4 + 2 * (uint64_t)made;
     Questions q = load_questions(path, m->config.context, r->sample.max_new_tokens);
-    PairRules rules = {find_judge(o->judge), find_reward(r->reward), o->per_question, noise, seed + 1};
+    PairRules rules = {find_annotator(o->annotator), find_reward(r->reward), o->per_question, noise, seed + 1};
     Pairs p = {0};
     int used = 0;
-    printf("%s: %d answers to each of %d questions\n  judge: %s\n", path, r->num_samples, q.count,
-           rules.judge->what);
+    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, r->num_samples, q.count,
+           rules.annotator->what);
     fflush(stdout);
-    Rollout* all = answer_all_questions(m, &q, r->num_samples, r->sample, seed);
-    for (int i = 0; i < q.count; i++) {
-        int before = p.count;
-        judge_pairs(&p, &q.list[i], i, all + (size_t)i * r->num_samples, r->num_samples, &rules);
-        used += p.count > before;
+    int K = r->num_samples, together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q.count; from += together) {
+        int B = min_int(together, q.count - from);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, r->sample, seed);
+        for (int i = 0; i < B; i++) {
+            int before = p.count;
+            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
+            used += p.count > before;
+        }
+        rollouts_free(rollouts);
     }
     if (!p.count)
         fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
-                "more --num-samples or another --judge", path);
+                "more --num-samples or another --annotator", path);
     limit_pairs(&p, most, rules.seed);
     printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
-    rollouts_free(all, q.count * r->num_samples), questions_free(&q);
+    questions_free(&q);
     return p;
 }
 
@@ -7649,7 +7286,7 @@ static int command_pairs(int argc, char** argv) {
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o.rl), find_judge(o.judge), find_reward(o.rl.reward);
+    check_sampling(&o.rl), find_annotator(o.annotator), find_reward(o.rl.reward);
     set_threads(o.rl.threads);
     Model m = load_tagged_model(o.rl.model);
     out_file(folder, o.rl.out);
@@ -7794,7 +7431,7 @@ static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const
     if (r->resume) return;
     if (reads && reads_held_out)
         refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
-                                                   "top-k", "top-p", "judge", "pairs-per-question", NULL},
+                                                   "top-k", "top-p", "annotator", "pairs-per-question", NULL},
                     "no answers are sampled; the pairs are in files");
     if (reads)
         refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
@@ -7808,7 +7445,7 @@ static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     RlOptions* r = &o->rl;
     long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
     if (r->resume && r->out == c->out) r->out = r->resume;
-    check_sampling(r), find_judge(o->judge);
+    check_sampling(r), find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
     refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
@@ -7873,24 +7510,29 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     check_folder_name(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
-    Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
     float* score = allocate((size_t)n, sizeof(float));
     char** answer = allocate((size_t)n, sizeof(char*));
-    int* kept = allocate((size_t)n, sizeof(int));
-    int* index = allocate((size_t)q.count, sizeof(int));
-    Group* group = allocate((size_t)q.count, sizeof(Group));
-    for (int i = 0; i < q.count; i++) index[i] = i;
-    reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
-    float above = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
-    if (reward.model) model_free(&judge);
-    free(index), free(group);
-    for (int i = 0; i < n; i++) {
-        mean += score[i] / (double)n;
-        answer[i] = rollout_answer(&all[i], &q.list[i / K]);
-        if (!answer[i]) score[i] = (float)NAN;
+    int *kept = allocate((size_t)n, sizeof(int)), together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q.count; from += together) {
+        int B = min_int(together, q.count - from);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, o->seed + 4);
+        for (int i = 0; i < B; i++) {
+            const Rollout* r = rollouts + (size_t)i * K;
+            float* own = score + (size_t)(from + i) * K;
+            grade_rollouts(own, r, K, q.list[from + i].truth, reward.kind);
+            if (reward.model) add_model_rewards(own, reward.paid, reward.model, r, K);
+            for (int k = 0; k < K; k++) {
+                mean += own[k] / (double)n;
+                char* text = answer[(size_t)(from + i) * K + k] = rollout_answer(&r[k], &q.list[from + i]);
+                if (!text) own[k] = (float)NAN;                  // not to be kept
+            }
+        }
+        rollouts_free(rollouts);
     }
+    float above = reward.paid ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
+    if (reward.model) model_free(&judge);
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
-    if (!M && reward.verified)
+    if (!M && reward.paid)
         fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
     if (!M)
         fail(2, "no answer to a question of %s came to its end; try more --max-new-tokens than %d", o->data,
@@ -7908,7 +7550,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
            "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);
     for (int i = 0; i < n; i++) free(answer[i]);
-    text_free(&text), rollouts_free(all, n), free(score), free(answer), free(kept), questions_free(&q);
+    text_free(&text), free(score), free(answer), free(kept), questions_free(&q);
 }
 
 static int command_best_of_n(int argc, char** argv) {
@@ -8048,12 +7690,12 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
         l.seconds += seconds_now() - begin;
         for (int i = 0; i < B; i++) {
             const Question* question = &q->list[from + i];
-            Group g = judge_group(reward, r + (size_t)i * K, K, question->truth, kind);
-            evaluation_add(&l.pass, K, g.right);
+            Grades g = grade_rollouts(reward, r + (size_t)i * K, K, question->truth, kind);
+            evaluation_add(&l.pass, K, g.correct);
             vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
             l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
         }
-        rollouts_free(r, B * K);
+        rollouts_free(r);
     }
     evaluation_finish(&l.pass);
     l.pass.length /= (double)count * K, l.prompt /= count;
@@ -8525,7 +8167,7 @@ static int command_sample(int argc, char** argv) {
         printf("\n%s\n\n", text.data);
         text_free(&raw), text_free(&text);
     }
-    rollouts_free(rollouts, o.num_samples);
+    rollouts_free(rollouts);
     tokens_free(&prompt), model_free(&m);
     return 0;
 }
@@ -8620,7 +8262,7 @@ static int command_run(int argc, char** argv) {
     Setup setup;
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
-    const RewardKind* kind = setup.learner.reward.verifier;
+    const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     int three = min_int(3, test.count);
     Evaluation before = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
@@ -8652,175 +8294,54 @@ static int command_run(int argc, char** argv) {
         "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
         total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
-    text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
+    text_free(&out), rollouts_free(first), rollouts_free(last);
     evaluation_free(&before), evaluation_free(&after), questions_free(&test);
     setup_free(&setup);
     return 0;
 }
 
-// ---- text in a narrow place
+// ---- ./rl trace: one update under the microscope, on a model and a question of the reader's choice
 
-// A text in one line; of one that is longer than `width` characters, the end.
-static void print_ending(const char* text, int width) {
-    const char *s = text + strlen(text), *cut = s;
-    for (int count = 0; s > text && count < width;) {
-        int begins = (*--s & 0xC0) != 0x80; // 10xxxxxx goes on with a character
-        count += begins;
-        if (begins && count <= width - 2) cut = s;
-    }
-    if (s > text) printf(".."), s = cut;
-    for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
-}
-
-static void print_rollout_ending(const Rollout* r, int width) {
-    Text raw = rollout_text(r), text = {0};
-    append_readable(&text, raw.data);
-    print_ending(text.data, width);
-    text_free(&raw), text_free(&text);
-}
-
-// ---- ./rl trace
-
-// The rollouts of one question with everything that the loss sees. Arrays are (K,T1), 0 behind the end.
-typedef struct {
-    int K, T1, judged, compared;
-    Rollout* rollouts;         // (K)
-    float *reward, *advantage; // (K), when judged
-    float *logp, *other;       // under the model that sampled; under a second one, when compared
-    float* slope;              // d(loss)/d(logp), when judged
-    int* mask;
-    double loss; // -(sum of advantage x logp) / valid tokens: chapter 9, as in chapter 10
-} Trace;
-
-// Takes over the rollouts. truth may be NULL (no rewards then), other may be NULL (no comparison).
-static Trace trace_group(Model* m, Model* other, const Tokens* prompt, Rollout* rollouts, int K,
-                         const char* truth, const RewardKind* kind) {
-    int T1 = longest_rollout(rollouts, K);
-    size_t n = (size_t)K * T1;
-    Trace s = {.K = K, .T1 = T1, .judged = truth != NULL, .compared = other != NULL, .rollouts = rollouts};
-    s.reward = allocate((size_t)K, sizeof(float)), s.advantage = allocate((size_t)K, sizeof(float));
-    s.logp = allocate(n, sizeof(float)), s.other = allocate(n, sizeof(float));
-    s.slope = allocate(n, sizeof(float)), s.mask = allocate(n, sizeof(int));
-    for (int k = 0; k < K; k++) {
-        score_rollout(s.logp + (size_t)k * T1, m, prompt, &rollouts[k]);
-        if (other) score_rollout(s.other + (size_t)k * T1, other, prompt, &rollouts[k]);
-        memcpy(s.mask + (size_t)k * T1, rollouts[k].mask, (size_t)rollouts[k].length * sizeof(int));
-    }
-    if (truth) {
-        judge_group(s.reward, rollouts, K, truth, kind);
-        advantages_centered(s.advantage, s.reward, K);
-        s.loss = loss_policy_gradient(s.slope, s.logp, s.advantage, s.mask, K, T1, NORM_TOKEN_MEAN);
-    }
-    return s;
-}
-
-static void trace_free(Trace* s) {
-    rollouts_free(s->rollouts, s->K);
-    free(s->reward), free(s->advantage), free(s->logp), free(s->other), free(s->slope), free(s->mask);
-    *s = (Trace){0};
-}
-
-// What rollout k adds to the loss: the sum of its tokens' shares.
-static double rollout_share(const Trace* s, int k) {
-    double share = 0.0;
-    for (size_t i = (size_t)k * s->T1; i < (size_t)(k + 1) * s->T1; i++)
-        share += (double)s->slope[i] * s->logp[i];
-    return share;
-}
-
-static int first_rewarded(const Trace* s) {
-    for (int k = 0; k < s->K && s->judged; k++)
-        if (s->reward[k] > 0.5f) return k;
+static int first_rewarded(const Group* g, int K) {
+    for (int k = 0; k < K; k++) if (g->reward[k] > 0.5f) return k;
     return 0;
 }
 
-// One line per rollout; the one that is shown token by token below has the mark.
-static void print_trace_group(const Trace* s, int chosen) {
-    float *sum = allocate((size_t)s->K, sizeof(float)), *other = allocate((size_t)s->K, sizeof(float));
-    int valid = count_masked(s->mask, s->K * s->T1), room = 80 - 19 - 8 - 2;
-    sequence_logprobs(sum, s->logp, s->mask, s->K, s->T1);
-    sequence_logprobs(other, s->other, s->mask, s->K, s->T1);
-    room -= (s->judged ? 23 : 0) + (s->compared ? 16 : 0);
-    printf("   k%s tokens sampled%8s", s->judged ? " reward     adv" : "", s->compared ? "logp A" : "log pi");
-    printf("%s%s  answer ends\n", s->compared ? "  logp B   B - A" : "", s->judged ? "   share" : "");
-    for (int k = 0; k < s->K; k++) {
-        const Rollout* r = &s->rollouts[k];
-        printf("%c%3d", k == chosen ? '>' : ' ', k);
-        if (s->judged) printf(" %6g %7.4f", (double)s->reward[k], (double)s->advantage[k]);
-        printf(" %6d %7d", r->length, count_masked(r->mask, r->length));
-        print_nats(sum[k], 1);
-        if (s->compared) print_nats(other[k], 1), print_change((double)other[k] - sum[k], 1);
-        if (s->judged) print_nats(0.0 + 1e3 * rollout_share(s, k), 1);
-        printf("  ");
-        print_rollout_ending(r, room);
-        printf("\n");
-    }
-    if (s->judged)
-        printf("\nThe shares (in thousandths) add up to the loss of the group:\n"
-               "-(sum of adv x log pi) / %d sampled tokens = %.6f.\n",
-               valid, s->loss);
-    free(sum), free(other);
-}
-
-// Did the second model move as the advantages of the first one's rollouts ask? Means per rollout.
-static void print_trace_change(const Trace* s) {
+// Mean change of log pi(y|x), in nats per rollout, of those with a positive and of those with a negative advantage.
+static void print_mean_change(const Group* g, int K, const float* other, const char* what) {
+    int T1 = g->rollouts->T - 1, count[2] = {0, 0};
     double change[2] = {0.0, 0.0};
-    int count[2] = {0, 0};
-    for (int k = 0; k < s->K; k++) {
-        int right = s->reward[k] > 0.5f;
-        count[right]++;
-        for (int t = 0; t < s->T1; t++)
-            change[right] += (double)s->other[k * s->T1 + t] - s->logp[k * s->T1 + t];
+    for (int k = 0; k < K; k++) {
+        int positive = g->total[k] > 0.0f, side = positive || g->total[k] == 0.0f ? 0 : 1;
+        if (g->total[k] == 0.0f) continue;
+        count[side]++;
+        for (int i = k * T1; i < (k + 1) * T1; i++) if (g->mask[i]) change[side] += (double)other[i] - g->logp_old[i];
     }
-    printf("\nFrom A to B the log-probability of a rollout changed on average by\n\n");
-    if (count[1]) printf("   %+10.4f nats for the %d that were rewarded\n", change[1] / count[1], count[1]);
-    if (count[0]) printf("   %+10.4f nats for the %d that were not\n", change[0] / count[0], count[0]);
-    if (count[1] && change[1] < 0.0)
-        printf("\nA rewarded rollout may become less likely too, when it is right here by a way of\n"
-               "answering that mostly fails: training saw more than this question.\n");
+    printf("\n%s, mean change of log pi(y|x) in nats:\n\n", what);
+    if (count[0]) printf("   %+10.4f   the %d with a positive advantage\n", change[0] / count[0], count[0]);
+    if (count[1]) printf("   %+10.4f   the %d with a negative one\n", change[1] / count[1], count[1]);
 }
 
-// The tokens that learn the most. What reaches the logit of a chosen token is slope * (1 - p), chapter 3, and
-// the slope is the same for all of them.
-static void print_decisions(const Rollout* r, const float* logp) {
-    int done[3];
+// The tokens that learn the most: what reaches the logit of a sampled token is dlogp x (1 - p), chapter 3.
+static void print_decisions(const Rollout* r, const float* logp, const float* dlogp) {
+    int done[3] = {-1, -1, -1};
     double sum = 0.0;
-    for (int t = 0; t < r->length; t++) sum += r->mask[t] ? 1.0 - exp((double)logp[t]) : 0.0;
-    printf("\nWhat reaches the logit of a chosen token is slope x (1 - p). Of all of it");
-    for (int i = 0; i < 3 && i < count_masked(r->mask, r->length); i++) {
-        int best = -1;
-        char text[24];
-        for (int t = 0; t < r->length; t++) {
-            int used = !r->mask[t] || (i > 0 && t == done[0]) || (i > 1 && t == done[1]);
-            if (!used && (best < 0 || logp[t] < logp[best])) best = t;
+    char text[24];
+    for (int t = r->prompt; t < r->prompt + r->length; t++)
+        sum += r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
+    if (sum == 0.0) return;
+    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    for (int i = 0; i < 3; i++) {
+        double most = 0.0;
+        for (int t = r->prompt; t < r->prompt + r->length; t++) {
+            double x = fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1]));
+            if (!r->mask[t] || x <= most || t == done[0] || t == done[1]) continue;
+            most = x;
+            done[i] = t;
         }
-        done[i] = best;
-        printf("%s\n   %5.1f%% goes to t = %d, %s", i ? "," : "",
-               100.0 * (1.0 - exp((double)logp[best])) / fmax(sum, 1e-300), best,
-               token_text(text, r->ids[best]));
+        if (done[i] < 0) return;
+        printf("   %5.1f%%  t = %d, %s\n", 100.0 * most / sum, done[i] - r->prompt, token_text(text, r->ids[done[i]]));
     }
-    printf(".\n");
-}
-
-static void print_trace(const Trace* s, int chosen) {
-    size_t at = (size_t)chosen * s->T1;
-    print_trace_group(s, chosen);
-    if (s->judged && s->compared) print_trace_change(s);
-    if (s->judged && !has_signal(s->advantage, s->K))
-        printf("\nAll rewards are equal, so all advantages are 0 and nothing is learned from\n"
-               "these. More samples (--num-samples) or another question may bring a difference.\n");
-    printf("\nRollout %d, token by token.%s\n\n", chosen,
-           s->judged ? " slope = d loss / d log pi = -adv / sampled tokens of\nthe "
-                       "group; share = slope x log pi; both in thousandths. m is the mask."
-                     : "");
-    print_tokens(&s->rollouts[chosen], s->logp + at, s->compared ? s->other + at : NULL,
-                 s->judged ? s->slope + at : NULL);
-    if (s->advantage[chosen] != 0.0f) print_decisions(&s->rollouts[chosen], s->logp + at);
-    printf("\nTake away: %s\n",
-           s->judged ? "every sampled token has the same slope, every forced one has 0.\n"
-                       "A token that was certain has nothing to learn; the open decisions learn."
-                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
-                       "With --answer N come reward, advantage and each token's share of the loss.");
 }
 
 // The prompt of a question that came from the command line.
@@ -8837,567 +8358,86 @@ static Tokens question_prompt(const char* question, const Model* m) {
 }
 
 static int command_trace(int argc, char** argv) {
+    static const char* const before_after[] = {"before", "after", "change"};
+    static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char *question = NULL, *compare = NULL;
-    int chosen = -1;
-    o.model = "out/run/rl", o.num_samples = 8;
+    const char *text = NULL, *compare = NULL;
+    int chosen = -1, first = 0;
+    o.model = "out/run/rl";
+    o.out = "";
+    o.num_samples = 8;
+    o.examples_per_step = 1;
     Option more[] = {
-        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, advantage, loss", 0, 0},
+        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, loss and update", 0, 0},
         {"compare", OPTION_TEXT, &compare, 0, 0, "a second model that looks at the same rollouts", 0, 0},
-        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0,
-         0}};
-    memcpy(options + sampling_options(options, &o), more, sizeof more);
-    if (asked_for_help(argc, argv, "trace - the rollouts of one question, and one of them token by token",
+        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0, 0},
+        {"lr", OPTION_FLOAT, &o.lr, 0, 10, "of the update, times --init-lr-frac's default", 0, 0}};
+    int count = sampling_options(options, &o);
+    memcpy(options + count, more, sizeof more);
+    method_options(options + count + (int)(sizeof more / sizeof *more), &o);
+    set_method(&o, asked_algo(argc, argv));
+    if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
                        "./rl trace \"QUESTION\" [--option=value ...]", options))
         return 0;
-    if (!parse_options(options, argc, argv, &question, 1) || !*question)
+    if (!parse_options(options, argc, argv, &text, 1) || !*text)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
     if (chosen >= o.num_samples)
         fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
              o.num_samples, o.num_samples - 1);
+    o.minibatch = min_int(o.minibatch, 1);
+    o.resample = 0;                       // there is one question
     check_sampling(&o);
+    check_method(&o, options);
     set_threads(o.threads);
-    Model m = load_tagged_model(o.model), other = {0};
-    if (compare) other = load_tagged_model(compare);
-    Tokens prompt = question_prompt(question, &m);
-    if (compare && other.config.context < min_int(m.config.context, prompt.length + o.sample.max_new_tokens))
+    Setup setup;
+    Model second = {0};
+    setup_load(&setup, &o, 0);
+    Model* m = &setup.policy;
+    if (compare) second = load_tagged_model(compare);
+    Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
+    Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
+    int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
+    if (compare && second.config.context < min_int(m->config.context, T - 1))
         fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", compare,
-             other.config.context, o.sample.max_new_tokens);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    Trace s = trace_group(&m, compare ? &other : NULL, &prompt, rollouts, o.num_samples, o.answer,
-                          find_reward(o.reward));
-    print_wrapped("Question", question);
-    if (o.answer) printf("Answer    %s, reward %s\n", o.answer, o.reward);
+             second.config.context, o.sample.max_new_tokens);
+    Group* g = groups_new(1, K, T);
+    float* other = allocate((size_t)K * (size_t)(T - 1), sizeof(float));
+    Metrics s = {0};
+    if (o.answer) s = rl_step(&setup.learner, g, &q, &first, 0, 1.0);
+    else {
+        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
+        shift_mask(g->mask, g->rollouts->mask, K, T);
+    }
+    if (compare || o.answer) score_rollouts(other, compare ? &second : m, g->rollouts, K);
+    if (chosen < 0) chosen = o.answer ? first_rewarded(g, K) : 0;
+    const float* shown = compare || o.answer ? other : NULL;
+    const char* const* names = compare ? two_models : before_after;
+    print_wrapped("Question", text);
+    if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
     printf("Model     %s%s\n", compare ? "A = " : "", o.model);
     if (compare) printf("          B = %s\n", compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", o.num_samples, compare ? ", sampled by A" : "",
-           (unsigned long long)o.seed);
-    print_trace(&s, chosen < 0 ? first_rewarded(&s) : chosen);
-    trace_free(&s), tokens_free(&prompt), model_free(&m);
-    if (compare) model_free(&other);
-    return 0;
-}
-
-// ---- ./rl experiment: the three experiments at the end of D3
-
-typedef struct {
-    RlOptions rl;
-    const char *question, *completion;
-    int shortest, longest, groups;
-} ExperimentOptions;
-
-// A question and an answer to it as one sequence: ids, and the mask as the rollout has it. *prompt is the
-// length of the question's part. The answer is the given one, or else one that the model samples.
-static Tokens experiment_text(int* prompt, const char* title, Model* m, const ExperimentOptions* e) {
-    const RlOptions* o = &e->rl;
-    Problems file = {0};
-    if (!e->question) file = load_problems(o->eval_data);
-    const char* question = e->question ? e->question : file.list[0].question;
-    Tokens text = question_prompt(question, m);
-    *prompt = text.length;
-    if (e->completion) {
-        tokens_free(&text);
-        render_conversation(&text, question, e->completion);
-    } else {
-        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
-        for (int t = 0; t < r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
-        rollouts_free(r, 1);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, compare ? ", sampled by A" : "", (unsigned long long)o.seed);
+    print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
+    if (o.answer) {
+        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
+        if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
+        print_mean_change(g, K, other, compare ? "From A to B" : "By this update");
     }
-    if (text.length > m->config.context)
-        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
-             m->config.context);
-    Text raw = {0}, answer = {0};
-    decode_tokens(&raw, text.ids + *prompt, text.length - *prompt, 1);
-    append_readable(&answer, raw.data);
-    printf("%s (D3, hands-on experiments)\n\nModel     %s\n", title, o->model);
-    print_wrapped("Question", question);
-    print_wrapped("Answer", answer.data);
-    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
-           e->completion ? "given" : "sampled by the model");
-    text_free(&raw), text_free(&answer), problems_free(&file);
-    return text;
-}
-
-// The logits of every position, (T,V), as D3's first lines compute them. free() them.
-static float* all_logits(Model* m, const int* ids, int T) {
-    Batch b = {0};
-    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
-    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
-    batch_add(&b, ids, targets, T, -1);
-    model_forward(m, &b);
-    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
-    batch_free(&b), free(targets);
-    return logits;
-}
-
-// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
-static float one_factor(Model* m, const int* ids, int t) {
-    Batch b = {0};
-    int* targets = allocate((size_t)t, sizeof(int));
-    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
-    batch_add(&b, ids, targets, t, -1);
-    model_forward(m, &b);
-    float logp = m->acts.logp[0];
-    batch_free(&b), free(targets);
-    return logp;
-}
-
-// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
-// the largest difference.
-static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
-                        int first) {
-    double largest = 0.0;
-    float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
-    for (int t = first; t < text->length; t++) {
-        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
-        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
-        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
-    }
-    free(logp);
-    return largest;
-}
-
-// The product of the factors, instead of the sum of their logs.
-static void print_products(const char* name, const float* logp, int n) {
-    float product_float = 1.0f;
-    double product = 1.0, sum = 0.0;
-    for (int t = 0; t < n; t++) {
-        product_float *= (float)exp((double)logp[t]);
-        product *= exp((double)logp[t]), sum += logp[t];
-    }
-    printf("   %-30s %6d %12.4f %12.4g %12.4g\n", name, n, sum, (double)product_float, product);
-}
-
-static void print_underflow_of(const float* chosen, int n, const float* every, int T1) {
-    double mean = 0.0;
-    for (int t = 0; t < n; t++) mean += (double)chosen[t] / n;
-    printf("3. Product or sum. The factors multiplied, in float and in double:\n\n");
-    printf("   %-30s %6s %12s %12s %12s\n", "", "tokens", "sum of logs", "float", "double");
-    print_products("the answer's sampled tokens", chosen, n);
-    print_products("all tokens, prompt included", every, T1);
-    printf("\n   Normal floats end at 2^-126 = exp(%.2f), doubles at 2^-1022 = exp(%.2f).\n"
-           "   With %.4g nats per token that is after ",
-           log(0x1p-126), log(0x1p-1022), mean);
-    if (mean < 0.0) printf("%.0f and %.0f tokens.\n\n", log(0x1p-126) / mean, log(0x1p-1022) / mean);
-    else printf("no number of tokens.\n\n");
-}
-
-static void experiment_1(Model* m, const ExperimentOptions* e) {
-    int prompt, n = 0, V = m->config.vocab_size;
-    Tokens text = experiment_text(&prompt, "EXPERIMENT 1. The decomposition and the mask", m, e);
-    int T = text.length, length = T - prompt;
-    float* logits = all_logits(m, text.ids, T);
-    float *at_once = allocate((size_t)length, sizeof(float)),
-          *one_by_one = allocate((size_t)length, sizeof(float)),
-          *chosen = allocate((size_t)length, sizeof(float)), *every = allocate((size_t)T, sizeof(float));
-    double difference = decompose(at_once, one_by_one, m, logits, &text, prompt);
-    Rollout answer = {.length = length, .ids = text.ids + prompt, .mask = text.mask + prompt};
-    for (int t = 0; t < length; t++)
-        if (answer.mask[t]) chosen[n++] = at_once[t];
-    token_logprobs(every, logits, text.ids, 1, T, V);
-
-    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per sampled token:\n\n"
-           "   A: one pass over the whole text, logits shifted against the ids (chapter 3).\n"
-           "   B: a pass of its own for each token, over nothing but what came before it.\n\n");
-    print_tokens(&answer, at_once, one_by_one, NULL);
-    printf("\n   Largest difference of a term: %.1e nats. One pass is enough because\n"
-           "   attention is causal: no token sees what comes after it.\n\n",
-           difference);
-
-    printf("2. The mask. %d tokens of prompt, %d of answer, %d of them sampled:\n\n", prompt, length, n);
-    print_mask_slips(logits, text.ids, text.mask, prompt, T, V);
-    printf("\n   Nothing crashes: every line has a number, and one of them is right. The\n"
-           "   prompt weighs so much because it is long, and because models are trained to\n"
-           "   write answers, not questions. Answers of different length are compared by the\n"
-           "   mean per token.\n\n");
-
-    print_underflow_of(chosen, n, every, T - 1);
-    printf("Take away: the log-probability of an answer is a sum over the tokens that the\n"
-           "model chose. Neither the question nor the tool's words belong to it.\n");
-    free(logits), free(at_once), free(one_by_one), free(chosen), free(every);
-    tokens_free(&text);
-}
-
-// ---- experiment 2: KL by hand
-
-// The n positions of an answer where the model chose a token. The reference is the model; the policy is the
-// model with drift * noise added to its logits, the same noise for every drift.
-typedef struct {
-    int n;
-    float *logits, *noise; // (n,V)
-    int* id;               // (n) the token that the text has there
-} States;
-
-static States states_new(const float* logits, const Tokens* text, int prompt, uint64_t seed) {
-    States s = {0};
-    int V = VOCAB_SIZE, most = text->length - prompt;
-    s.logits = allocate((size_t)most * V, sizeof(float)), s.noise = allocate((size_t)most * V, sizeof(float));
-    s.id = allocate((size_t)most, sizeof(int));
-    for (int t = prompt; t < text->length; t++) {
-        if (!text->mask[t]) continue;
-        Rng rng = random_stream(seed, 4, (uint64_t)t);
-        memcpy(s.logits + (size_t)s.n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
-        for (int v = 0; v < V; v++) s.noise[(size_t)s.n * V + v] = (float)random_normal(&rng);
-        s.id[s.n++] = text->ids[t];
-    }
-    return s;
-}
-
-static void states_free(States* s) {
-    free(s->logits), free(s->noise), free(s->id);
-    *s = (States){0};
-}
-
-static void policy_at(double* logp, const States* s, int i, double drift) { // drift 0: the reference
-    double z[VOCAB_SIZE];
-    for (int v = 0; v < VOCAB_SIZE; v++)
-        z[v] = s->logits[(size_t)i * VOCAB_SIZE + v] + drift * s->noise[(size_t)i * VOCAB_SIZE + v];
-    toy_log_softmax(logp, z, VOCAB_SIZE);
-}
-
-static int draw_token(const double* logp, Rng* rng) {
-    double u = random_uniform(rng), below = 0.0;
-    int last = 0;
-    for (int v = 0; v < VOCAB_SIZE; v++) {
-        double p = exp(logp[v]);
-        below += p;
-        if (u < below) return v;
-        if (p > 0.0) last = v;
-    }
-    return last; // rounding: the probabilities added up to a little less than 1
-}
-
-enum { ESTIMATES = 5 };
-static const struct {
-    const char* name;
-    int estimator;
-    double sign;
-} kl_estimators[ESTIMATES] = {
-    {"k1", 1, 1.0}, {"k2", 2, 1.0}, {"k3", 3, 1.0}, {"D3 k1", 1, -1.0}, {"D3 k3", 3, -1.0}};
-
-enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE }; // where the tokens come from
-
-typedef struct {                // means per token over the states
-    double exact, reverse;      // KL(pi||ref) and KL(ref||pi), by the sum over the vocabulary
-    double mean[ESTIMATES];     // the estimators on the tokens of the source
-    double expected[ESTIMATES]; // the same with every token of the vocabulary, weighted by the policy
-    double spread[ESTIMATES], below[ESTIMATES]; // of one draw from the policy: deviation, chance of < 0
-} KlMeasure;
-
-static KlMeasure measure_kl(const States* s, double drift, int source, int draws, Rng* rng) {
-    KlMeasure k = {0};
-    double logp[VOCAB_SIZE], logp_ref[VOCAB_SIZE], variance, below, slope, n = s->n;
-    if (source == FROM_TEXT) draws = 1;
-    for (int i = 0; i < s->n; i++) {
-        policy_at(logp, s, i, drift), policy_at(logp_ref, s, i, 0.0);
-        k.exact += exact_kl(logp, logp_ref, VOCAB_SIZE) / n,
-            k.reverse += exact_kl(logp_ref, logp, VOCAB_SIZE) / n;
-        for (int e = 0; e < ESTIMATES; e++) {
-            k.expected[e] += kl_moments(&variance, &below, logp, logp_ref, VOCAB_SIZE, kl_estimators[e].sign,
-                                        kl_estimators[e].estimator) /
-                             n;
-            k.spread[e] += variance / n, k.below[e] += below / n;
-        }
-        for (int d = 0; d < draws; d++) {
-            int v = source == FROM_TEXT ? s->id[i] : draw_token(source == FROM_POLICY ? logp : logp_ref, rng);
-            for (int e = 0; e < ESTIMATES; e++)
-                k.mean[e] += kl_estimate(&slope, kl_estimators[e].sign * (logp[v] - logp_ref[v]),
-                                         kl_estimators[e].estimator) /
-                             (n * draws);
-        }
-    }
-    for (int e = 0; e < ESTIMATES; e++) k.spread[e] = sqrt(fmax(0.0, k.spread[e]));
-    return k;
-}
-
-enum { DRIFTS = 6, KL_DRAWS = 2000 };
-static const double drifts[DRIFTS] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
-
-static void print_kl_table(const States* s, int source, uint64_t seed) {
-    Rng rng = random_stream(seed, 5, (uint64_t)source);
-    printf("   noise  %s", source == FROM_REFERENCE ? "KL(ref||pi)" : "KL(pi||ref)");
-    for (int e = 0; e < ESTIMATES; e++) printf("%11s", kl_estimators[e].name);
-    printf("\n");
-    for (int i = 0; i < DRIFTS; i++) {
-        KlMeasure k = measure_kl(s, drifts[i], source, KL_DRAWS, &rng);
-        printf("   %5.1f %12.4g", drifts[i], source == FROM_REFERENCE ? k.reverse : k.exact);
-        for (int e = 0; e < ESTIMATES; e++) printf("%11.4g", k.mean[e]);
-        printf("\n");
-    }
-    printf("\n");
-}
-
-static void print_kl_spread(const States* s) {
-    int calmer = 0;
-    printf("4. Without sampling: means over all %d tokens of the vocabulary, weighted by\n"
-           "   the policy, and the standard deviation (dev) of one draw.\n\n",
-           VOCAB_SIZE);
-    printf("   noise  KL(pi||ref)   mean k2   mean k3 mean D3 k3    dev k1    dev k3  k1 < 0\n");
-    for (int i = 0; i < DRIFTS; i++) {
-        KlMeasure k = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL);
-        printf("   %5.1f %12.4g%10.4g%10.4g%11.4g%10.4g%10.4g%7.1f%%\n", drifts[i], k.exact, k.expected[1],
-               k.expected[2], k.expected[4], k.spread[0], k.spread[2], 100.0 * k.below[0]);
-        calmer += k.spread[2] < k.spread[0];
-    }
-    printf("\n   k3 is never below 0. It is calmer than k1 in %d of %d rows; far from the\n"
-           "   reference it can be the wilder one (chapter 8). The mean of N draws is off by\n"
-           "   about dev / sqrt(N); above N = %d.\n\n",
-           calmer, DRIFTS, KL_DRAWS * s->n);
-}
-
-// r - beta KL for a right answer, r = 1, with the KL of the whole answer or its mean per token.
-static void print_kl_budget(const States* s) {
-    static const double betas[] = {0.001, 0.003, 0.01, 0.03, 0.1};
-    double kl[DRIFTS];
-    for (int i = 0; i < DRIFTS; i++) kl[i] = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL).exact;
-    for (int whole = 1; whole >= 0; whole--) {
-        int dominated = 0;
-        printf("   %s\n   beta  noise",
-               whole ? "with the sum over the tokens" : "with the mean per token, as D3's code has it");
-        for (int i = 0; i < DRIFTS; i++) printf(i ? "%10.1f" : "%9.1f", drifts[i]);
-        printf("\n   KL, nats  ");
-        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", (whole ? s->n : 1) * kl[i]);
-        printf("\n");
-        for (size_t b = 0; b < sizeof betas / sizeof *betas; b++) {
-            printf("   %-10.3g", betas[b]);
-            for (int i = 0; i < DRIFTS; i++) {
-                double cost = betas[b] * (whole ? s->n : 1) * kl[i];
-                printf(" %c%8.4f", cost > 1.0 ? '*' : ' ', 1.0 - cost);
-                dominated += cost > 1.0;
-            }
-            printf("\n");
-        }
-        printf("   1/KL      ");
-        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", 1.0 / ((whole ? s->n : 1) * kl[i]));
-        printf("\n");
-        printf("   The KL term is larger than the reward in %d of %d cells (marked *).\n\n", dominated,
-               (int)(sizeof betas / sizeof *betas) * DRIFTS);
-    }
-}
-
-static void experiment_2(Model* m, const ExperimentOptions* e) {
-    int prompt;
-    Tokens text = experiment_text(&prompt, "EXPERIMENT 2. KL by hand", m, e);
-    float* logits = all_logits(m, text.ids, text.length);
-    States s = states_new(logits, &text, prompt, e->rl.seed);
-    printf("The reference is the model. The policy is the model with noise on its logits:\n"
-           "normal numbers times the size in the first column, as if it had been trained\n"
-           "away. L = log pi - log pi_ref of a token, in nats; means over %d positions.\n\n"
-           "   k1 = L      k2 = L^2/2      k3 = exp(-L) - 1 + L         (chapter 8)\n"
-           "   D3 k1 = -L                  D3 k3 = exp(L) - 1 - L       (as D3 prints them)\n\n",
-           s.n);
-    printf("1. On the fixed text above, as in D3's experiment:\n\n");
-    print_kl_table(&s, FROM_TEXT, e->rl.seed);
-    printf("   One token for each position. Sampled by the reference, as by default, they are\n"
-           "   what D3's signs fit: D3's k1 and k3 then estimate KL(ref||pi), from one draw. A\n"
-           "   text from elsewhere estimates neither KL.\n\n");
-    printf("2. %d tokens drawn FROM THE POLICY at each of these positions:\n\n", KL_DRAWS);
-    print_kl_table(&s, FROM_POLICY, e->rl.seed);
-    printf("   Here the promise holds: k1 and k3 meet KL(pi||ref), and near the reference so\n"
-           "   does k2. D3's k1 is the negative of it, and D3's k3 goes its own way.\n\n");
-    printf("3. %d tokens drawn FROM THE REFERENCE at each of these positions:\n\n", KL_DRAWS);
-    print_kl_table(&s, FROM_REFERENCE, e->rl.seed);
-    printf("   These are the samples that D3's signs belong to: D3's k1 and k3 estimate the\n"
-           "   other KL, KL(ref||pi), from them.\n\n");
-    print_kl_spread(&s);
-    printf("5. The KL budget: total reward r - beta KL of a right answer, r = 1. At a beta\n"
-           "   of 1/KL nothing is left of it.\n\n");
-    print_kl_budget(&s);
-    printf("   (KL at the positions of this one text; for the policy's own answers it would\n"
-           "   be averaged over the texts that the policy writes.)\n\n"
-           "Take away: an estimator belongs to the distribution that drew the samples. And\n"
-           "beta means nothing before one has said sum or mean: the two differ %d-fold here.\n",
-           s.n);
-    states_free(&s), free(logits), tokens_free(&text);
-}
-
-// ---- experiment 3: how sparse a 0/1 reward is
-
-// Characters of a reply, for D3's rule: 1 when it has between --shortest and --longest of them.
-static int count_characters(const Rollout* r) {
-    Text reply = {0};
-    int characters = 0;
-    decode_tokens(&reply, r->ids, r->length, 0);
-    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
-    text_free(&reply);
-    return characters;
-}
-
-typedef struct {           // groups of K rewards of 0 or 1, counted
-    int K, groups, silent; // silent: no advantage differs from 0
-    int* with;             // (K+1) groups in which c rollouts were rewarded
-    double rate, own;      // sums over the groups of c/K, and of the formula at p = c/K
-} GroupCounts;
-
-static void count_group(GroupCounts* g, const float* reward) {
-    float* advantage = allocate((size_t)g->K, sizeof(float));
-    int c = 0;
-    for (int k = 0; k < g->K; k++) c += reward[k] > 0.5f;
-    advantages_grpo(advantage, reward, g->K, 1e-8f);
-    g->groups++, g->with[c]++, g->silent += !has_signal(advantage, g->K);
-    g->rate += (double)c / g->K, g->own += no_signal_odds((double)c / g->K, g->K);
-    free(advantage);
-}
-
-// Rewards of the K rollouts of one question under both rules, (K) each.
-static void reward_both(float* verified, float* by_length, const Rollout* r, int K, const char* truth,
-                        const ExperimentOptions* e) {
-    float* unused = allocate((size_t)K, sizeof(float));
-    judge_group(verified, r, K, truth, find_reward(e->rl.reward));
-    for (int k = 0; k < K; k++) {
-        int characters = count_characters(&r[k]);
-        by_length[k] = characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
-    }
-    free(unused);
-}
-
-static void print_one_group(const Rollout* r, const float* reward[2], int K) {
-    static const char* const names[2] = {"verifier", "length rule"};
-    float* advantage[2] = {allocate((size_t)K, sizeof(float)), allocate((size_t)K, sizeof(float))};
-    for (int rule = 0; rule < 2; rule++) advantages_grpo(advantage[rule], reward[rule], K, 1e-8f);
-    printf("        verifier           length rule\n   k  reward       A  characters  reward       A  answer "
-           "ends\n");
-    for (int k = 0; k < K; k++) {
-        printf("%4d %7g %7.4f %11d", k, (double)reward[0][k], (double)advantage[0][k],
-               count_characters(&r[k]));
-        printf(" %7g %7.4f  ", (double)reward[1][k], (double)advantage[1][k]);
-        print_rollout_ending(&r[k], 30);
-        printf("\n");
-    }
-    printf("\n");
-    for (int rule = 0; rule < 2; rule++) {
-        int right = 0, small = 0;
-        for (int k = 0; k < K; k++) right += reward[rule][k] > 0.5f, small += fabs(advantage[rule][k]) < 0.1f;
-        printf("   %-12s %d of %d have the same score; %d of %d advantages are below 0.1\n", names[rule],
-               max_int(right, K - right), K, small, K);
-    }
-    free(advantage[0]), free(advantage[1]);
-}
-
-static void print_group_counts(const GroupCounts* g) { // g[0] verifier, g[1] length rule
-    int K = g->K;
-    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
-    printf("   rewarded   same    verifier         length rule      advantage (GRPO) of\n"
-           "   of %-5d  score    groups  share    groups  share    rewarded  the others\n",
-           K);
-    for (int c = 0; c <= K; c++) {
-        if (K > 16 && !g[0].with[c] && !g[1].with[c]) continue;
-        for (int k = 0; k < K; k++) reward[k] = k < c ? 1.0f : 0.0f;
-        advantages_grpo(advantage, reward, K, 1e-8f);
-        printf("   %8d %6d", c, max_int(c, K - c));
-        for (int rule = 0; rule < 2; rule++)
-            printf("%10d %6.3f", g[rule].with[c], (double)g[rule].with[c] / g[rule].groups);
-        if (c) printf(" %11.4f", (double)advantage[0]);
-        else printf(" %11s", "-");
-        if (c < K) printf(" %11.4f\n", (double)advantage[K - 1]);
-        else printf(" %11s\n", "-");
-    }
-    free(reward), free(advantage);
-}
-
-static void print_signal(const GroupCounts* g) {
-    int K = g->K, n = g->groups;
-    const char* line = "   %-48s %12.4f %14.4f\n";
-    char formula[64];
-    snprintf(formula, sizeof formula, "p^%d + (1-p)^%d, one p for all questions", K, K);
-    printf("\n   %-48s %12s %14s\n", "", "verifier", "length rule");
-    printf(line, "p, the share of rewarded rollouts", g[0].rate / n, g[1].rate / n);
-    printf(line, formula, no_signal_odds(g[0].rate / n, K), no_signal_odds(g[1].rate / n, K));
-    printf(line, "groups without signal, counted", (double)g[0].silent / n, (double)g[1].silent / n);
-    printf(line, "the formula at each question's own c/K, averaged", g[0].own / n, g[1].own / n);
-}
-
-static void experiment_3(Model* m, const ExperimentOptions* e) {
-    const RlOptions* o = &e->rl;
-    int K = o->num_samples;
-    if (e->question && !o->answer) fail(2, "--question needs --answer, which the verifier compares with");
-    Questions q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
-    int groups = min_int(e->groups, q.count);
-    const char *question = e->question ? e->question : q.list[0].question,
-               *truth = e->question ? o->answer : q.list[0].truth;
-    float *verified = allocate((size_t)K, sizeof(float)), *by_length = allocate((size_t)K, sizeof(float));
-    Tokens prompt = question_prompt(question, m);
-    Rollout* r = generate(m, &prompt, 1, K, o->sample, tool_calculator, o->seed + 2, 0);
-    reward_both(verified, by_length, r, K, truth, e);
-    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
-    printf("Model     %s\n", o->model);
-    print_wrapped("Question", question);
-    print_beginning("Answer", truth, 1), printf("\n");
-    printf("1. %d samples at temperature %g, rewarded by the verifier (%s) and by D3's\n"
-           "   length rule: 1 for a reply of %d to %d characters. A is GRPO's advantage.\n\n",
-           K, (double)o->sample.temperature, o->reward, e->shortest, e->longest);
-    print_one_group(r, (const float*[]){verified, by_length}, K);
-    rollouts_free(r, K);
-
-    GroupCounts g[2] = {{.K = K}, {.K = K}};
-    for (int i = 0; i < 2; i++) g[i].with = allocate((size_t)K + 1, sizeof(int));
-    for (int i = 0; i < groups; i++) {
-        r = generate(m, &q.list[i].prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)i);
-        reward_both(verified, by_length, r, K, q.list[i].truth, e);
-        count_group(&g[0], verified), count_group(&g[1], by_length);
-        rollouts_free(r, K);
-    }
-    printf("\n2. The first %d questions of %s, %d samples each:\n\n", groups, o->eval_data, K);
-    print_group_counts(g);
-    print_signal(g);
-    printf("\n   The curve p^K + (1-p)^K bends upwards. So, on average over many runs, one p\n"
-           "   for all questions, easy and hard, says too little, and each question's own\n"
-           "   c/K, known from %d samples only, says too much.\n\n",
-           K);
-    printf("Take away: a group is lost when ALL its scores are equal, not when most are. An\n"
-           "update of 16 questions of this kind has about %.1f that teach something.\n",
-           16.0 * (groups - g[0].silent) / groups);
-    free(g[0].with), free(g[1].with), free(verified), free(by_length);
-    tokens_free(&prompt), questions_free(&q);
-}
-
-static const struct {
-    const char* title;
-    void (*run)(Model* m, const ExperimentOptions* e);
-} experiments[] = {
-    {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", experiment_1},
-    {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", experiment_2},
-    {"eight samples of one question, and how many advantages are 0", experiment_3},
-};
-enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
-
-static int command_experiment(int argc, char** argv) {
-    ExperimentOptions e = {.rl = rl_defaults(), .shortest = 50, .longest = 100, .groups = 64};
-    Option options[RL_OPTIONS] = {{0}};
-    const char* which = NULL;
-    e.rl.model = "out/run/rl", e.rl.num_samples = 8, e.rl.sample.top_k = 0;
-    Option more[] = {
-        {"question", OPTION_TEXT, &e.question, 0, 0, "instead of the first one of the data", 0, 0},
-        {"answer", OPTION_TEXT, &e.rl.answer, 0, 0, "its right answer (experiment 3)", 0, 0},
-        {"completion", OPTION_TEXT, &e.completion, 0, 0, "a reply to it; else one is sampled (1, 2)", 0, 0},
-        {"data", OPTION_TEXT, &e.rl.eval_data, 0, 0, "questions", 0, 0},
-        {"groups", OPTION_INT, &e.groups, 1, 1e6, "how many of them, from the top (3)", 0, 0},
-        {"shortest", OPTION_INT, &e.shortest, 0, 1e6, "the length rule: rewarded from here, characters (3)",
-         0, 0},
-        {"longest", OPTION_INT, &e.longest, 0, 1e6, "to here (3)", 0, 0}};
-    memcpy(options + sampling_options(options, &e.rl), more, sizeof more);
-    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
-                       "./rl experiment 1|2|3 [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &which, 1)) {
-        for (int i = 0; i < EXPERIMENTS; i++) printf("  %d  %s\n", i + 1, experiments[i].title);
-        printf("\n./rl experiment N runs one on %s; --model-tag names another model\n"
-               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
-               e.rl.model);
-        return 0;
-    }
-    if (strlen(which) != 1 || *which < '1' || *which > '0' + EXPERIMENTS)
-        fail(2, "there is no experiment '%s'; there are 1 to %d", which, EXPERIMENTS);
-    if (e.shortest > e.longest)
-        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", e.shortest, e.longest);
-    check_sampling(&e.rl);
-    set_threads(e.rl.threads);
-    Model m = load_tagged_model(e.rl.model);
-    experiments[*which - '1'].run(&m, &e);
-    model_free(&m);
+    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
+           o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
+    size_t at = (size_t)chosen * (size_t)(T - 1);
+    int learned = o.answer && g->trained;
+    print_tokens(&g->rollouts[chosen], g->logp_old + at, shown ? shown + at : NULL, names, learned ? g->dlogp + at : NULL);
+    if (learned) print_decisions(&g->rollouts[chosen], g->logp_old + at, g->dlogp + at);
+    printf("\nTake away: %s\n",
+           o.answer ? "within an answer every sampled token has the same advantage, every forced\n"
+                      "one dlogp 0. A token that was certain has nothing to learn; the open decisions do."
+                    : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
+                      "With --answer N come reward, advantage and one update.");
+    groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
+    if (compare) model_free(&second);
     return 0;
 }
 
@@ -9462,485 +8502,6 @@ static int command_cartpole(int argc, char** argv) {
     return 0;
 }
 
-// ---- commands made of commands: compare, overoptimize, recipe
-//
-// A stage is an ordinary command line. It is printed before it runs, so that it can be repeated by hand, and
-// what it prints goes into a file. In a line of a recipe, @ stands for the directory of --out.
-
-static int run_words(int argc, char** argv);   // at the end of this file, behind the table of commands
-
-enum { STAGE_WORDS = 64 };
-
-// Runs one line; its output goes to `log`. Returns its exit status. A line that is neither ./rl nor
-// ./train_gpt goes to the shell.
-static int run_logged(const char* line, const char* log) {
-    char copy[PATH_SIZE], *words[STAGE_WORDS + 1];
-    int count = 0, status;
-    snprintf(copy, sizeof copy, "%s", line);
-    for (char* word = strtok(copy, " "); word && count < STAGE_WORDS; word = strtok(NULL, " "))
-        words[count++] = word;
-    words[count] = NULL;
-    fflush(stdout);
-    FILE* file = fopen(log, "w");
-    int screen = dup(1);
-    if (!file || screen < 0 || dup2(fileno(file), 1) < 0)
-        fail(1, "cannot write %s: %s", log, strerror(errno));
-    status = run_words(count, words);
-    if (status < 0) status = system(line) ? 1 : 0;
-    int whole = fflush(stdout) == 0;
-    dup2(screen, 1), close(screen);
-    if (fclose(file) != 0 || !whole) fail(1, "cannot write %s: %s", log, strerror(errno));
-    return status;
-}
-
-// Prints a command as a shell would take it, at most 78 columns wide.
-static void print_command(const char* line) {
-    int column = printf("  $");
-    for (const char* word = line; *word; word += strspn(word, " ")) {
-        int n = (int)strcspn(word, " ");
-        if (column + 1 + n > 76) printf(" \\\n"), column = printf("     ");
-        column += printf(" %.*s", n, word);
-        word += n;
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-// `format` with every @ replaced by `out`, printed and run; its output goes to OUT/stage-NUMBER.log. Returns
-// the seconds it took; a stage that fails or is stopped ends the program.
-static double run_stage(const char* out, int number, const char* format) {
-    char line[PATH_SIZE], log[PATH_SIZE], name[32];
-    size_t used = 0;
-    for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++) {
-        int n = *s == '@' ? (int)strlen(out) : 1;
-        used += (size_t)snprintf(line + used, sizeof line - used, "%.*s", n, *s == '@' ? out : s);
-    }
-    if (used + strlen(out) + 1 >= sizeof line) fail(2, "the path %s is too long for a command line", out);
-    snprintf(name, sizeof name, "stage-%d.log", number);
-    join_path(log, out, name);
-    print_command(line);
-    double begin = seconds_now();
-    int status = run_logged(line, log);
-    if (status == 130)
-        printf("  stopped in stage %d; how it goes on stands at the end of\n  %s. The command as a whole "
-               "begins again with stage 1.\n", number, log);
-    else if (status) printf("  stopped; %s has the stage's output\n", log);
-    if (status) exit(end_of_output(status));
-    return seconds_now() - begin;
-}
-
-// A path as run_stage() can put it into a line.
-static const char* plain_path(const char* path, const char* option) {
-    if (!*path || path[strcspn(path, " @\t\n'\"\\$`&|;<>()*?")])
-        fail(2, "--%s '%s': the stages are command lines, so the name of a directory must be plain here",
-             option, path);
-    return path;
-}
-
-// One column of a metrics.csv, as numbers; empty fields are NaN. *rows is how many there are; to be freed.
-static double* read_column(const char* folder, const char* name, int* rows) {
-    char path[PATH_SIZE];
-    join_path(path, folder, "metrics.csv");
-    Text file = read_file(path);
-    size_t header = strcspn(file.data, "\n");
-    int column = 0, found = 0;
-    for (const char* s = file.data; !found && s < file.data + header; column += !found) {
-        size_t n = strcspn(s, ",\n");
-        found = n == strlen(name) && !strncmp(s, name, n);
-        s += n + 1;
-    }
-    if (!found) fail(2, "%s has no column '%s'", path, name);
-    double* values = allocate(file.length, sizeof(double));
-    *rows = 0;
-    for (const char* line = file.data + header; *line && *++line; line += strcspn(line, "\n")) {
-        const char *field = line, *end = line + strcspn(line, "\n");
-        for (int i = 0; i < column; i++) field += strcspn(field, ",\n") + (field < end);
-        values[(*rows)++] = *field == ',' || *field == '\n' || !*field ? NAN : strtod(field, NULL);
-    }
-    text_free(&file);
-    return values;
-}
-
-// ---- ./rl compare
-
-// What all stages have in common: where they begin, and on what they are measured.
-typedef struct {
-    RlOptions rl;
-    const char* out;
-    Model start;                          // also the reference of the KL
-    Questions test;
-    int stage;                            // number of the next one
-} Series;
-
-typedef struct {
-    char name[24];
-    Evaluation e;
-    double updates, seconds, each;        // to the goal, and seconds per update; NaN = there is none
-} SeriesRow;
-
-static const double GOAL = 0.90;          // of held-out pass@1
-
-static int series_options(Option* t, Series* s) {
-    RlOptions* o = &s->rl;
-    Option table[] = {
-        {"out", OPTION_TEXT, &s->out, 0, 0, "directory for all that is made", 0, 0},
-        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
-        {"num-samples", OPTION_INT, &o->num_samples, 2, 4096, "answers to each of them", 0, 0},
-        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 0, 0},
-        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
-
-static void series_begin(Series* s, int has_start) {
-    RlOptions* o = &s->rl;
-    plain_path(s->out, "out");
-    set_threads(o->threads);
-    if (has_start) s->start = load_tagged_model(plain_path(o->model, "model-tag"));
-    int context = has_start ? s->start.config.context : train_defaults().config.context;
-    s->test = load_questions(o->eval_data, context, o->sample.max_new_tokens);
-    make_folder(s->out);
-}
-
-static void series_end(Series* s) {
-    if (s->start.weights.memory) model_free(&s->start);
-    questions_free(&s->test);
-}
-
-static SeriesRow measure_model(Series* s, const char* name, Model* m) {
-    const RlOptions* o = &s->rl;
-    SeriesRow row = {.updates = NAN, .seconds = NAN, .each = NAN};
-    snprintf(row.name, sizeof row.name, "%s", name);
-    row.e = evaluate_model(m, &s->test, o->eval_examples, o->num_samples, o->sample, find_reward(o->reward),
-                           s->start.weights.memory ? &s->start : NULL, o->seed + 2);
-    return row;
-}
-
-static SeriesRow measure_folder(Series* s, const char* name, const char* folder) {
-    Model m = load_fitting_model(folder);
-    SeriesRow row = measure_model(s, name, &m);
-    model_free(&m);
-    return row;
-}
-
-// When a run reached the goal, from its log: the seconds are those of the updates, without the evaluations.
-static void find_goal(SeriesRow* row, const char* folder) {
-    int rows;
-    double *test = read_column(folder, "test", &rows), *seconds = read_column(folder, "seconds", &rows),
-           sum = 0.0;
-    for (int i = 0; i < rows; i++) {
-        sum += seconds[i];
-        if (isnan(row->updates) && test[i] >= GOAL) row->updates = i + 1, row->seconds = sum;
-    }
-    row->each = sum / max_int(rows, 1);
-    free(test), free(seconds);
-}
-
-// A number, or a dash for NaN, in `width` columns.
-static void print_cell_number(int width, int digits, double x) {
-    if (isnan(x)) printf("%*s", width, "-");
-    else printf("%*.*f", width, digits, x);
-}
-
-static void print_series_row(const SeriesRow* row) {
-    const Evaluation* e = &row->e;
-    int last = e->samples - 1;
-    printf("%-12s %6.3f %5.3f-%5.3f %7.3f %5.3f-%5.3f", row->name, e->pass[0], e->low[0], e->high[0],
-           e->pass[last], e->low[last], e->high[last]);
-    print_cell_number(6, 2, e->kl);
-    print_cell_number(7, 1, e->length);
-    print_cell_number(5, 0, row->updates);
-    print_cell_number(6, 1, row->seconds);
-    printf("\n");
-}
-
-static void print_series_head(const Series* s) {
-    char k[24], goal[24];
-    snprintf(k, sizeof k, "pass@%d", s->rl.num_samples), snprintf(goal, sizeof goal, "to %.2f", GOAL);
-    printf("\n%-12s %6s %11s %7s %11s %5s %6s %11s\n", "", "", "", "", "", "", "", goal);
-    printf("%-12s %6s %11s %7s %11s %5s %6s %4s %5s\n", "", "pass@1", "95% interv.", k, "95% interv.", "KL",
-           "length", "upd.", "s");
-}
-
-static void append_series_row(Text* csv, const SeriesRow* row) {
-    const Evaluation* e = &row->e;
-    int last = e->samples - 1;
-    if (!csv->length)
-        text_printf(csv,
-                    "name,pass_at_1,pass_at_1_low,pass_at_1_high,k,pass_at_k,pass_at_k_low,pass_at_k_high,"
-                    "kl_reference,entropy,mean_length,tool_rate,format_rate,updates_to_goal,"
-                    "seconds_to_goal,seconds_per_update\n");
-    text_printf(csv, "%s,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n",
-                row->name, e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last],
-                e->high[last], e->kl, e->entropy, e->length, e->tool_rate, e->format_rate, row->updates,
-                row->seconds, row->each);
-}
-
-// The majority of all samples, as a row: no training, and num-samples times the cost of an answer.
-static SeriesRow measure_votes(Series* s) {
-    Ladder l = climb_ladder(&s->start, &s->test, &s->rl);
-    const Rung* top = &l.rung[l.rungs - 1];
-    SeriesRow row = {.e = l.pass, .updates = NAN, .seconds = NAN, .each = NAN};
-    snprintf(row.name, sizeof row.name, "vote of %d", top->votes);
-    row.e.pass[0] = top->right, row.e.low[0] = top->low, row.e.high[0] = top->high;
-    row.e.kl = row.e.entropy = row.e.tool_rate = row.e.format_rate = NAN, row.e.length *= top->votes;
-    return row;
-}
-
-static int command_compare(int argc, char** argv) {
-    static const struct { const char *name, *line; } others[] = {
-        {"dpo", "./rl dpo --model-tag %s --seed %llu --out @/dpo"},
-        {"best-of-n", "./rl best-of-n --model-tag %s --seed %llu --out @/best-of-n"},
-        {"best overall", "./rl best-of-n --keep overall --model-tag %s --seed %llu --out @/best-overall"},
-        {"random", "./rl best-of-n --keep random --model-tag %s --seed %llu --out @/random"},
-    };
-    enum { OTHERS = sizeof others / sizeof *others };
-    Series s = {.rl = rl_defaults(), .out = "out/compare"};
-    SeriesRow row[METHODS + OTHERS + 2];
-    Option options[RL_OPTIONS] = {{0}};
-    char line[PATH_SIZE], folder[PATH_SIZE];
-    int rows = 0, steps = 100;
-    Text csv = {0};
-    s.rl.eval_examples = 256;
-    int n = series_options(options, &s);
-    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "model that all start from", 0, 0};
-    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 1, 1e6, "updates of each method", 0, 0};
-    if (asked_for_help(argc, argv, "compare - every method from the same model, in one table",
-                       "./rl compare [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    series_begin(&s, 1);
-    double started = seconds_now();
-    row[rows++] = measure_model(&s, "supervised", &s.start);
-    row[rows++] = measure_votes(&s);
-    for (int i = 0; i < METHODS; i++) {
-        snprintf(line, sizeof line,
-                 "./rl train --algo %s --model-tag %s --seed %llu --num-steps %d --eval-every 5 "
-                 "--eval-examples 128 --eval-samples 2 --out @/%s",
-                 methods[i].name, s.rl.model, (unsigned long long)s.rl.seed, steps, methods[i].name);
-        run_stage(s.out, ++s.stage, line);
-        join_path(folder, s.out, methods[i].name);
-        row[rows] = measure_folder(&s, methods[i].name, folder);
-        find_goal(&row[rows++], folder);
-    }
-    for (int i = 0; i < OTHERS; i++) {
-        snprintf(line, sizeof line, others[i].line, s.rl.model, (unsigned long long)s.rl.seed);
-        double seconds = run_stage(s.out, ++s.stage, line);
-        join_path(folder, s.out, strrchr(others[i].line, '/') + 1);
-        row[rows] = measure_folder(&s, others[i].name, folder);
-        row[rows++].seconds = seconds;
-    }
-    print_series_head(&s);
-    for (int i = 0; i < rows; i++) print_series_row(&row[i]), append_series_row(&csv, &row[i]);
-    printf("\n%d held-out questions x %d answers. KL to the supervised model, in nats per answer;\nlength in "
-           "tokens, of all %d answers for the vote. To %.2f: updates and seconds until\nheld-out pass@1 was "
-           "first that high, looked at every 5 updates; without updates:\nseconds of the whole "
-           "method. %.0f s in all, %.0f MB, seed %llu.\n",
-           row[0].e.questions, s.rl.num_samples, s.rl.num_samples, GOAL, seconds_now() - started,
-           peak_memory_mb(), (unsigned long long)s.rl.seed);
-    write_file(s.out, "compare.csv", &csv);
-    printf("wrote %s/compare.csv\n", s.out);
-    for (int i = 0; i < rows; i++) evaluation_free(&row[i].e);
-    text_free(&csv), series_end(&s);
-    return 0;
-}
-
-// ---- ./rl overoptimize: a judge that can be fooled (D3 section 5)
-//
-// A reward model is a stand-in: it learned from pairs what people like, near the answers that it has seen.
-// The judge here learned from people with a weakness, who like right answers and take 20 tokens more for as
-// good as being right. A policy trained to please it first gets better, because being right does please it;
-// then it finds what pleases it more, the share of right answers falls, and the judge's score goes on rising.
-// (Gao et al. 2022 measure the same with language models as judges.) The KL penalty keeps the policy where
-// the judge's pairs came from, and where its score still means something. A verifier cannot be pleased in
-// another way than by being right, so with it there is nothing to prevent: nanochat and D2 need no KL term.
-//
-// One run charges the mean of the token penalties instead of their sum, as D3's code prints it: for an answer
-// of 45 tokens the same beta is then 45 times cheaper, and holds nothing.
-
-typedef struct {
-    double beta;
-    int mean, verifier;                   // 1 = the mean of the penalties; 1 = the verifier is the reward
-    char name[32], folder[PATH_SIZE];
-    int rows;
-    double *reward, *right, *kl;          // (rows) smoothed
-} Curve;
-
-// Each value becomes the mean of the up to 2 half + 1 values around it.
-static void smooth(double* x, int n, int half) {
-    double* y = allocate((size_t)n, sizeof(double));
-    for (int i = 0; i < n; i++) {
-        int from = max_int(0, i - half), to = min_int(n - 1, i + half);
-        for (int j = from; j <= to; j++) y[i] += x[j] / (to - from + 1);
-    }
-    memcpy(x, y, (size_t)n * sizeof(double));
-    free(y);
-}
-
-static void read_curve(Curve* c) {
-    c->reward = read_column(c->folder, "reward", &c->rows);
-    c->right = read_column(c->folder, "right", &c->rows);
-    c->kl = read_column(c->folder, "kl_reference", &c->rows);
-    smooth(c->reward, c->rows, 2), smooth(c->right, c->rows, 2), smooth(c->kl, c->rows, 2);
-}
-
-static int highest(const double* x, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++) if (x[i] > x[best]) best = i;
-    return best;
-}
-
-static void print_curves(const Curve* c, int count) {
-    printf("\n%-20s  %-15s  %-32s %s\n", "", "judge's score", "right answers", "KL, nats");
-    printf("%-20s  %7s %7s  %7s %7s %8s %7s %9s\n", "reward", "first", "last", "first", "best", "(update)",
-           "last", "last");
-    for (int i = 0; i < count; i++) {
-        int last = c[i].rows - 1, best = highest(c[i].right, c[i].rows);
-        printf("%-20s  %7.3f %7.3f  %7.3f %7.3f %8d %7.3f %9.2f\n", c[i].name, c[i].reward[0],
-               c[i].reward[last], c[i].right[0], c[i].right[best], best + 1, c[i].right[last], c[i].kl[last]);
-    }
-}
-
-static void plot_curve(const Curve* c) {
-    double* x = allocate((size_t)c->rows, sizeof(double));
-    for (int i = 0; i < c->rows; i++) x[i] = i + 1;
-    printf("\n");
-    print_plot(&(Plot){.title = c->name, .x_name = "update", .x = x, .y = {c->reward, c->right, c->kl},
-                       .names = {"Score of the judge", "Right answers", "KL to the start"}, .series = 3,
-                       .points = c->rows, .scaled = 1});
-    free(x);
-}
-
-// Trains the policy of one curve, and reads its log.
-static void run_curve(Curve* c, Series* s, int steps) {
-    char line[PATH_SIZE], folder[40] = "verifier", penalty[80] = "";
-    snprintf(c->name, sizeof c->name, "verifier");
-    if (!c->verifier) {
-        snprintf(c->name, sizeof c->name, "judge, beta %g%s", c->beta, c->mean ? " mean" : "");
-        snprintf(folder, sizeof folder, "beta-%g%s", c->beta, c->mean ? "-mean" : "");
-    }
-    if (c->beta > 0.0)
-        snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 %s", c->beta,
-                 c->mean ? "--kl-per token " : "");
-    snprintf(line, sizeof line,
-             "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d "
-             "--eval-every 0 --out @/%s",
-             c->verifier ? "gsm8k" : "model:@/judge", penalty, s->rl.model, s->rl.model,
-             (unsigned long long)s->rl.seed, steps, folder);
-    run_stage(s->out, ++s->stage, line);
-    join_path(c->folder, s->out, folder);
-    read_curve(c);
-}
-
-static int command_overoptimize(int argc, char** argv) {
-    Curve curve[] = {{.beta = 0.0}, {.beta = 0.1},            {.beta = 0.3},
-                     {.beta = 1.0}, {.beta = 0.3, .mean = 1}, {.verifier = 1}};
-    enum { CURVES = sizeof curve / sizeof *curve };
-    Series s = {.rl = rl_defaults(), .out = "out/overoptimize"};
-    const char* judge = "wordy";
-    int answers = s.rl.examples_per_step * s.rl.num_samples, steps = 80;   // answers: of an update
-    Option options[RL_OPTIONS] = {{0}};
-    char line[PATH_SIZE];
-    Text csv = {0};
-    int n = series_options(options, &s);
-    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "policy to start from", 0, 0};
-    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 2, 4096, "updates of each run", 0, 0};
-    options[n++] = (Option){"judge", OPTION_TEXT, &judge, 0, 0, "who ranks the pairs: see ./rl pairs", 0, 0};
-    if (asked_for_help(argc, argv, "overoptimize - what a policy does to a judge that can be fooled",
-                       "./rl overoptimize [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    const Judge* j = find_judge(judge);
-    series_begin(&s, 1);
-    printf("The judge is a reward model. Its pairs: %s.\n\n", j->what);
-    double started = seconds_now();
-    snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge",
-             judge, s.rl.model, (unsigned long long)s.rl.seed);
-    run_stage(s.out, ++s.stage, line);
-    for (int i = 0; i < CURVES; i++) run_curve(&curve[i], &s, steps);
-    print_curves(curve, CURVES);
-    plot_curve(&curve[0]), plot_curve(&curve[2]);
-    text_printf(&csv, "reward,beta,mean_per_token,update,score,right,kl_reference\n");
-    for (int i = 0; i < CURVES; i++)
-        for (int t = 0; t < curve[i].rows; t++)
-            text_printf(&csv, "%s,%g,%d,%d,%.6g,%.6g,%.6g\n", curve[i].verifier ? "verifier" : "judge",
-                        curve[i].beta, curve[i].mean, t + 1, curve[i].reward[t], curve[i].right[t],
-                        curve[i].kl[t]);
-    write_file(s.out, "overoptimize.csv", &csv);
-    printf("\nMeans over 5 updates, of the %d answers sampled for each. %.0f s in all.\nwrote "
-           "%s/overoptimize.csv\n",
-           answers, seconds_now() - started, s.out);
-    for (int i = 0; i < CURVES; i++) free(curve[i].reward), free(curve[i].right), free(curve[i].kl);
-    text_free(&csv), series_end(&s);
-    return 0;
-}
-
-// ---- ./rl recipe
-
-static void print_recipe_row(const char* stage, double seconds, const SeriesRow* row) {
-    printf("%-30s %6.1f", stage, seconds);
-    if (row) {
-        const Evaluation* e = &row->e;
-        printf("  %6.3f %5.3f-%5.3f %7.3f %6.3f %6.3f", e->pass[0], e->low[0], e->high[0],
-               e->pass[e->samples - 1], e->tool_rate, e->format_rate);
-    }
-    printf("\n");
-}
-
-static int command_recipe(int argc, char** argv) {
-    Series s = {.rl = rl_defaults(), .out = NULL};
-    const char* name = NULL;
-    Option options[RL_OPTIONS] = {{0}};
-    enum { MOST = 16 };
-    SeriesRow row[MOST];
-    const Miniature* stage[MOST];
-    double seconds[MOST];
-    char line[PATH_SIZE], folder[PATH_SIZE], out[PATH_SIZE];
-    int count = 0;
-    Text csv = {0}, names = {0};
-    s.rl.eval_examples = 256;
-    series_options(options, &s);
-    for (int i = 0; i < MINIATURES; i++)
-        if (!i || strcmp(miniatures[i].recipe, miniatures[i - 1].recipe))
-            text_printf(&names, "%s%s", i ? ", " : "", miniatures[i].recipe);
-    if (asked_for_help(argc, argv, "recipe - the stages of a recipe in miniature, one command each",
-                       "./rl recipe instructgpt|tulu3|r1|r1-zero [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &name, 1))
-        fail(2, "a recipe is missing; choose one of %s", names.data);
-    for (int i = 0; i < MINIATURES && count < MOST; i++)
-        if (!strcmp(miniatures[i].recipe, name)) stage[count++] = &miniatures[i];
-    if (!count) fail(2, "there is no recipe '%s'; choose one of %s", name, names.data);
-    if (!s.out) snprintf(out, sizeof out, "out/%s", name), s.out = out;
-    series_begin(&s, 0);
-    double started = seconds_now();
-    for (int i = 0; i < count; i++) {
-        if (!strncmp(stage[i]->line, "./", 2))
-            snprintf(line, sizeof line, "%s --seed %llu", stage[i]->line, (unsigned long long)s.rl.seed);
-        else snprintf(line, sizeof line, "%s", stage[i]->line);
-        seconds[i] = run_stage(s.out, ++s.stage, line);
-        if (!stage[i]->model) continue;
-        join_path(folder, s.out, stage[i]->model);
-        row[i] = measure_folder(&s, stage[i]->stage, folder);
-        append_series_row(&csv, &row[i]);
-    }
-    snprintf(folder, sizeof folder, "pass@%d", s.rl.num_samples);
-    printf("\n%-30s %6s  %6s %11s %7.7s %6s %6s\n", "stage", "s", "pass@1", "95% interv.", folder, "tool",
-           "format");
-    for (int i = 0; i < count; i++)
-        print_recipe_row(stage[i]->stage, seconds[i], stage[i]->model ? &row[i] : NULL);
-    printf("\n%d held-out questions x %d answers after each stage. %.0f s in all, %.0f MB, seed %llu.\n",
-           min_int(s.rl.eval_examples, s.test.count), s.rl.num_samples, seconds_now() - started,
-           peak_memory_mb(), (unsigned long long)s.rl.seed);
-    write_file(s.out, "recipe.csv", &csv);
-    printf("wrote %s/recipe.csv\n", s.out);
-    for (int i = 0; i < count; i++) if (stage[i]->model) evaluation_free(&row[i].e);
-    text_free(&csv), text_free(&names), series_end(&s);
-    return 0;
-}
-
 // ---- the table of commands, and main
 
 static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
@@ -9952,16 +8513,12 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
-    {"compare", "every method from the same model, in one table", command_compare},
-    {"overoptimize", "what a policy does to a judge that can be fooled", command_overoptimize},
-    {"recipe", "InstructGPT, Tulu 3, R1 and R1-Zero in miniature", command_recipe},
     {"vote", "majority vote of many answers, instead of training", command_vote},
     {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
-    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
@@ -9973,19 +8530,6 @@ static int dispatch(int argc, char** argv) {
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
     return -1;
-}
-
-// A command line as words: ./rl COMMAND ..., or ./train_gpt ...; returns its exit status, or -1 when it is
-// neither.
-static int run_words(int argc, char** argv) {
-    if (argc > 0 && !strcmp(argv[0], "./train_gpt")) {
-        TrainOptions o = train_defaults();
-        Option options[TRAIN_OPTIONS] = {{0}};
-        train_options(options, &o);
-        parse_options(options, argc - 1, argv + 1, NULL, 0);
-        return train(&o, options, NULL);
-    }
-    return argc < 2 || strcmp(argv[0], "./rl") ? -1 : dispatch(argc, argv);
 }
 
 #ifndef RL_NO_MAIN
