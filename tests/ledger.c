@@ -1,18 +1,18 @@
-// The claims ledger: what the three documents say, sentence by sentence, and what the chapters' functions compute.
-// One table at the end: the document, the place, a check, the verdict that must come out, the document's own words.
+// The claims ledger: what the three documents say, sentence by sentence, and what the chapters' functions find.
+// One table at the end: the document, the place, a check, the expected verdict, the document's own words.
 //
-//     build/ledger           computes all, compares with docs/claims.md, looks the quotations up in the documents
+//     build/ledger           computes all, compares with docs/claims.md, looks the quotations up
 //     build/ledger --write   writes docs/claims.md
 //
-// The number that a document states may stand here; the number that is found never does. A check writes what it
-// found and returns one of three verdicts:
+// The number that a document states may stand here; the number that is found never does. A check writes what
+// it found and returns one of three verdicts:
 //
 //     holds           as the document says it
 //     holds if ...    not in general, but under the condition that the table names
 //     does not hold   the computation says otherwise; the table says what is true instead
 //
-// Statements about the history of a model, or about work that somebody else measured, are not here: nothing in
-// this file could prove them wrong.
+// Statements about the history of a model, or about work that somebody else measured, are not here: nothing
+// in this file could prove them wrong.
 #include "chapters.h"
 #include "golden.h"
 
@@ -30,7 +30,8 @@ static void ones(int* mask, int n) {
     for (int i = 0; i < n; i++) mask[i] = 1;
 }
 
-static const char* zero(double x, double floor) { return fabs(x) < floor ? "0" : "not 0"; } // digits of rounding
+// The digits of a rounding error depend on the compiler.
+static const char* zero(double x, double floor) { return fabs(x) < floor ? "0" : "not 0"; }
 
 // ---- the 27-answer model of chapter 4: toy_fill's logits number k at a scale, with the 0/1 reward
 
@@ -56,7 +57,8 @@ static double toy_expected(const double* logp, const double* reward) {
 
 static int toy_digit_sum(int y) { return y / 9 + y / 3 % 3 + y % 3; }
 
-static void toy_fill_reward(double* reward, int kind) { // of a digit sum: 0 = closeness to 3, 1 = size, 2 = is it 4?
+// Other rewards of a digit sum. kind 0: its closeness to 3, 1: its size, 2: is it 4?
+static void toy_fill_reward(double* reward, int kind) {
     for (int e = 0; e < TOY_PARAMS; e++) {
         int sum = e < TOY_LAST ? 0 : toy_digit_sum(e - TOY_LAST);
         double value = kind == 0 ? 1.0 - abs(sum - 3) / 3.0 : kind == 1 ? sum / 6.0 : sum == 4;
@@ -64,15 +66,16 @@ static void toy_fill_reward(double* reward, int kind) { // of a digit sum: 0 = c
     }
 }
 
-static void toy_ascent(double* logp, const Toy* toy, const double* reward) { // 300 steps of exact gradient ascent
+// 300 steps of exact gradient ascent.
+static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     double theta[TOY_PARAMS], no_reference[TOY_PARAMS] = {0};
     memcpy(theta, toy->theta, sizeof theta);
     toy_ascend(theta, no_reference, reward, 0.0, 1.0, 0.0, 300);
     toy_log_policy(logp, theta);
 }
 
-// Reinforcement learning on sampled groups of 8, with the functions of chapters 7 to 9: `passes` gradient steps on
-// each group, with a clipped ratio or without; log(pi/pi_ref) is taken off the reward, times beta.
+// Reinforcement learning on sampled groups of 8, with the functions of chapters 7 to 9: `passes` gradient steps
+// on each group, with a clipped ratio or without; log(pi/pi_ref) is taken off the reward, times beta.
 typedef struct {
     int advantage, updates, passes;
     float clip; // 0 = the plain policy gradient
@@ -121,20 +124,21 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
 static Verdict check_start_model(Text* f) {
     Problems demos = load_problems("data/demos.jsonl");
     double marked = 0.0, never = no_signal_odds(0.0, 16), rare = no_signal_odds(0.001, 16);
-    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") ? 1.0 / demos.count : 0.0;
+    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") != NULL;
+    marked /= demos.count;
     double unsteady = no_signal_odds(0.5 * marked, 16);
     problems_free(&demos);
-    text_printf(f, "zero-variance groups of 16: %g when no answer is ever right, %.4f when 1 in 1000 is. %.1f%% of the "
-                "demonstrations that our model copies end in ####; if half of these are right: %.4f",
-                never, rare, 100.0 * marked, unsteady);
+    text_printf(f, "zero-variance groups of 16: %g when no answer is ever right, %.4f when 1 in 1000 is. "
+                "%.1f%% of the demonstrations that our model copies end in ####; if half of these are "
+                "right: %.4f", never, rare, 100.0 * marked, unsteady);
     return decide(unsteady > 0.9, never == 1.0 && rare > 0.9 && unsteady < 0.1);
 }
 
 static Verdict check_temperature(Text* f) {
     double odds[4], temperatures[] = {1.0, 0.3, 0.1, 0.02};
     for (int i = 0; i < 4; i++) odds[i] = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
-    text_printf(f, "27-answer model, zero-variance groups of 16: %.4f at temperature 1, %.4f at 0.3, %.4f at 0.1, %.4f "
-                "at 0.02", odds[0], odds[1], odds[2], odds[3]);
+    text_printf(f, "27-answer model, zero-variance groups of 16: %.4f at temperature 1, %.4f at 0.3, %.4f "
+                "at 0.1, %.4f at 0.02", odds[0], odds[1], odds[2], odds[3]);
     return decide(odds[0] < odds[1] && odds[1] < odds[2] && odds[2] < odds[3] && odds[3] > 0.99, 0);
 }
 
@@ -150,11 +154,12 @@ static Verdict check_zero_variance(Text* f) {
         loss_policy_gradient(dlogp, logp, adv, w, 16);
         for (int k = 0; k < 16; k++) not_zero += dlogp[k] != 0.0f; // a NaN is not 0 either
     }
-    text_printf(f, "16 equal rewards, all 0 or all 1, 3 kinds of advantage: %d gradients other than 0", not_zero);
+    text_printf(f, "16 equal rewards, all 0 or all 1, 3 kinds of advantage: %d gradients other than 0",
+                not_zero);
     return decide(not_zero == 0, 0);
 }
 
-// nanochat's extract_answer: the first "#### " with a number behind it, as text without its commas. "" = none.
+// nanochat's extract_answer: the first "#### " with a number behind it, as text without its commas; or "".
 static void nanochat_answer(char* out, const char* text) {
     *out = 0;
     for (const char* p = strstr(text, "#### "); p && !*out; p = strstr(p + 1, "#### ")) {
@@ -174,12 +179,14 @@ static Verdict check_last_hash(Text* f) {
         extract_hash_answer(texts[i], last, sizeof last);
         same[i] = !strcmp(first, last);
     }
-    text_printf(f, "\"%s\": the last is %s; nanochat's code searches for the first, %s. With a single mark: %s", texts[2],
-                last, first, same[0] && same[1] ? "no difference" : "a difference");
+    text_printf(f, "\"%s\": the last is %s; nanochat's code searches for the first, %s. With a single mark: "
+                "%s", texts[2], last, first, same[0] && same[1] ? "no difference" : "a difference");
     return decide(same[2], same[0] && same[1]);
 }
 
-static int count_paid(float (*reward)(const char*, const char*), const char* const* texts, int n, const char* truth) {
+typedef float (*RewardRule)(const char* response, const char* truth);
+
+static int count_paid(RewardRule reward, const char* const* texts, int n, const char* truth) {
     int paid = 0;
     for (int i = 0; i < n; i++) paid += reward(texts[i], truth) == 1.0f;
     return paid;
@@ -188,22 +195,22 @@ static int count_paid(float (*reward)(const char*, const char*), const char* con
 static Verdict check_same_number(Text* f) {
     const char* const right[] = {"#### 42", "#### 42.", "#### 42.0", "#### $42", "#### +42"};
     const char* const wrong[] = {"#### 41", "#### 420", "#### forty-two", "The answer is 42"};
-    int paid = count_paid(reward_gsm8k, right, 5, "#### 42"), wrongly = count_paid(reward_gsm8k, wrong, 4, "#### 42");
-    int by_text = 0;
+    int by_text = 0, paid = count_paid(reward_gsm8k, right, 5, "#### 42");
+    int wrongly = count_paid(reward_gsm8k, wrong, 4, "#### 42");
     char text[64];
     for (int i = 0; i < 5; i++) {
         nanochat_answer(text, right[i]);
         by_text += !strcmp(text, "42");
     }
-    text_printf(f, "5 spellings of 42: %d get 1 here, %d in nanochat, whose code compares the characters; another "
-                "number, a word, no mark: %d of 4", paid, by_text, wrongly);
+    text_printf(f, "5 spellings of 42: %d get 1 here, %d in nanochat, whose code compares the characters; "
+                "another number, a word, no mark: %d of 4", paid, by_text, wrongly);
     return decide(by_text == 5 && wrongly == 0, paid == 5 && wrongly == 0);
 }
 
 static Verdict check_lucky_guess(Text* f) {
     float reward = reward_gsm8k("No idea. Let us say 6+6=13. #### 42", "6*7=<<6*7=42>>42 #### 42");
-    text_printf(f, "no right step, but #### 42 at the end: reward %g; 16 guesses from 100 numbers, none twice, hit with "
-                "probability %.4f", reward, pass_at_k(100, 1, 16));
+    text_printf(f, "no right step, but #### 42 at the end: reward %g; 16 guesses from 100 numbers, none "
+                "twice, hit with probability %.4f", reward, pass_at_k(100, 1, 16));
     return decide(reward == 1.0f, 0);
 }
 
@@ -224,9 +231,9 @@ static Verdict check_finer_reward(Text* f) {
         toy_ascent(logp, &toy, finer);
         right[kind] = toy_expected(logp, toy.reward);
     }
-    text_printf(f, "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, %.2f for closeness "
-                "to 3, %.2f for the size of the sum; right after training on the finer two: %.3f, %.3f", plain, noise[0],
-                noise[1], right[0], right[1]);
+    text_printf(f, "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, "
+                "%.2f for closeness to 3, %.2f for the size of the sum; right after training on the finer "
+                "two: %.3f, %.3f", plain, noise[0], noise[1], right[0], right[1]);
     int aims = noise[0] < plain && right[0] > 0.9, elsewhere = noise[1] < plain && right[1] > 0.9;
     return decide(aims && elsewhere, aims);
 }
@@ -241,8 +248,8 @@ static Verdict check_mean(Text* f) {
         for (int k = 0; k < 16; k++) wrong += k < c ? !(adv[k] > 0.0f) : !(adv[k] < 0.0f);
     }
     advantages_centered(adv, sixteen, 16);
-    text_printf(f, "mean 1 - %.4f = %.4f; advantages %+.4f and %+.4f; in the 15 mixed groups of 16: %d wrong signs", adv[0],
-                1.0 - adv[0], adv[0], adv[2], wrong);
+    text_printf(f, "mean 1 - %.4f = %.4f; advantages %+.4f and %+.4f; in the 15 mixed groups of 16: %d "
+                "wrong signs", adv[0], 1.0 - adv[0], adv[0], adv[2], wrong);
     return decide(1.0f - adv[0] == 0.1875f && wrong == 0, 0);
 }
 
@@ -258,8 +265,9 @@ static Verdict check_right_up(Text* f) {
         moved[right] += rises == right;
     }
     double J = toy_expected(logp, toy.reward);
-    text_printf(f, "one exact step on 27 answers: %d of %d right ones rise, %d of %d wrong ones fall, for answers share "
-                "prefixes. The right ones together: %.4f to %.4f", moved[1], count[1], moved[0], count[0], toy.J, J);
+    text_printf(f, "one exact step on 27 answers: %d of %d right ones rise, %d of %d wrong ones fall, for "
+                "answers share prefixes. The right ones together: %.4f to %.4f", moved[1], count[1], moved[0],
+                count[0], toy.J, J);
     return decide(moved[0] == count[0] && moved[1] == count[1], J > toy.J);
 }
 
@@ -280,19 +288,21 @@ static double sampler_gap(float temperature, int top_k) {
 
 static Verdict check_on_policy(Text* f) {
     double plain = sampler_gap(1.0f, 0), top_k = sampler_gap(1.0f, 50), cool = sampler_gap(0.8f, 0);
-    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with top-k 50 %.3f; "
-                "temperature 0.8 %.3f", VOCAB_SIZE, zero(plain, 1e-4), top_k, cool);
+    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with "
+                "top-k 50 %.3f; temperature 0.8 %.3f", VOCAB_SIZE, zero(plain, 1e-4), top_k, cool);
     return decide(plain < 1e-4 && top_k < 1e-4, plain < 1e-4);
 }
 
 static Verdict check_no_clip(Text* f) {
-    const float logp[2] = {-0.5f, -1.0f}, adv[2] = {0.75f, -0.25f}, same[2] = {0, 0}, drifted[2] = {1, 0}, w[2] = {0.5f, 0.5f};
+    const float logp[2] = {-0.5f, -1.0f}, adv[2] = {0.75f, -0.25f}, w[2] = {0.5f, 0.5f};
+    const float same[2] = {0, 0}, drifted[2] = {1, 0};
     float plain[2], clipped[2], far[2];
     loss_policy_gradient(plain, logp, adv, w, 2);
     loss_clip(clipped, same, adv, w, 2, 0.2f, 0.2f);
     loss_clip(far, drifted, adv, w, 2, 0.2f, 0.2f);
-    text_printf(f, "gradients of two fresh samples: clipped %.4f and %.4f, plain %.4f and %.4f; of a token whose ratio has "
-                "drifted to e: clipped %.4f", clipped[0], clipped[1], plain[0], plain[1], fabs(far[0]));
+    text_printf(f, "gradients of two fresh samples: clipped %.4f and %.4f, plain %.4f and %.4f; of a token "
+                "whose ratio has drifted to e: clipped %.4f", clipped[0], clipped[1], plain[0], plain[1],
+                fabs(far[0]));
     return decide(clipped[0] == plain[0] && clipped[1] == plain[1] && far[0] == 0.0f && plain[0] != 0.0f, 0);
 }
 
@@ -311,15 +321,15 @@ static double length_factor(int length_1, int length_2) {
 
 static Verdict check_equivalent_loss(Text* f) {
     double brief = length_factor(3, 1), lengthy = length_factor(30, 10);
-    text_printf(f, "all gradients of a group are multiplied by one factor: %.3g for answers of 3 and 1 tokens, %.3g for 30 "
-                "and 10; a group of long answers counts less", brief, lengthy);
+    text_printf(f, "all gradients of a group are multiplied by one factor: %.3g for answers of 3 and 1 "
+                "tokens, %.3g for 30 and 10; a group of long answers counts less", brief, lengthy);
     return decide(fabs(brief - lengthy) < 1e-6, brief > 0.0 && lengthy > 0.0);
 }
 
 static Verdict check_tool_mask(Text* f) {
     Tokens script = {0}, prompt = {0};
     Text forced = {0};
-    float logp[EXPRESSION_SIZE], adv[EXPRESSION_SIZE], w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
+    float logp[EXPRESSION_SIZE] = {0}, adv[EXPRESSION_SIZE], w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
     int moved[2] = {0, 0}; // forced tokens with a gradient, sampled tokens with one
     tokens_add(&prompt, BOS, 0);
     tokens_add(&script, PYTHON_START, 1);
@@ -336,8 +346,9 @@ static Verdict check_tool_mask(Text* f) {
     }
     loss_policy_gradient(dlogp, logp, adv, w, r->length);
     for (int t = 0; t < r->length; t++) moved[mask[t] != 0] += dlogp[t] != 0.0f;
-    text_printf(f, "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the %d sampled ones %d",
-                forced.data ? forced.data : "nothing", r->length - script.length, moved[0], script.length, moved[1]);
+    text_printf(f, "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the "
+                "%d sampled ones %d", forced.data ? forced.data : "nothing", r->length - script.length,
+                moved[0], script.length, moved[1]);
     int right = forced.data && !strcmp(forced.data, "<|output_start|>36<|output_end|>");
     right &= moved[0] == 0 && moved[1] == script.length;
     text_free(&forced), tokens_free(&script), tokens_free(&prompt), rollouts_free(r);
@@ -348,23 +359,25 @@ static Verdict check_pass_meaning(Text* f) {
     double once = 0.0, sixteen = 0.0, truth = 1.0 - pow(0.8, 16);
     for (int c = 0; c <= 32; c++) once += binomial(32, c, 0.2) * pass_at_k(32, c, 1);
     for (int c = 0; c <= 32; c++) sixteen += binomial(32, c, 0.2) * pass_at_k(32, c, 16);
-    text_printf(f, "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 %.6f; 1-0.8^16 = %.6f",
-                once, sixteen, truth);
+    text_printf(f, "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 "
+                "%.6f; 1-0.8^16 = %.6f", once, sixteen, truth);
     return decide(fabs(once - 0.2) < 1e-12 && fabs(sixteen - truth) < 1e-12, 0);
 }
 
 static Verdict check_pass_rises(Text* f) {
     int falls = 0, rises = 0, level = 0;
     for (int n = 2; n <= 16; n++)
-        for (int i = 0; i < (n + 1) * (n - 1); i++) {
-            double step = pass_at_k(n, i / (n - 1), i % (n - 1) + 2) - pass_at_k(n, i / (n - 1), i % (n - 1) + 1);
-            rises += step > 0.0;
-            falls += step < 0.0;
-            level += step == 0.0;
-        }
+        for (int c = 0; c <= n; c++)
+            for (int k = 1; k < n; k++) {
+                double step = pass_at_k(n, c, k + 1) - pass_at_k(n, c, k);
+                rises += step > 0.0;
+                falls += step < 0.0;
+                level += step == 0.0;
+            }
     double rare = pass_at_k(16, 1, 1), always = pass_at_k(16, 16, 1), same = pass_at_k(16, 1, 16);
-    text_printf(f, "all cases up to 16 samples, from k to k+1: %d rises, %d falls, %d level, at 0 or at 1. 1 right of 16 and "
-                "16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", rises, falls, level, same, rare, always);
+    text_printf(f, "all cases up to 16 samples, from k to k+1: %d rises, %d falls, %d level, at 0 or at 1. "
+                "1 right of 16 and 16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", rises, falls,
+                level, same, rare, always);
     return decide(falls == 0 && rises > 0 && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
 }
 
@@ -376,9 +389,9 @@ static Verdict check_cost(Text* f) {
     double rl = o.num_samples * (1.0 + 3.0), questions = (double)o.num_epochs * p.count;
     double runs = rl * questions / (3.0 * t.batch_size * t.steps);
     problems_free(&p);
-    text_printf(f, "passes for one question (forward 1, backward 2): SFT 3, RL with %d rollouts %g. Our whole runs: %d "
-                "demonstrations against %g questions, RL %.2f times as much", o.num_samples, rl, t.steps * t.batch_size,
-                questions, runs);
+    text_printf(f, "passes for one question (forward 1, backward 2): SFT 3, RL with %d rollouts %g. Our "
+                "whole runs: %d demonstrations against %g questions, RL %.2f times as much", o.num_samples,
+                rl, t.steps * t.batch_size, questions, runs);
     return decide(rl > 15.0 && runs > 5.0, rl > 15.0);
 }
 
@@ -397,8 +410,8 @@ static Verdict check_two_values(Text* f) {
         float r = reward_gsm8k(texts[i], "#### 42");
         other += r != 0.0f && r != 1.0f;
     }
-    text_printf(f, "6 responses, %d rewards other than 0 and 1. Right 1 in 20, a reward carries %.3f bits, and %.3f of the "
-                "groups of 16 are zero-variance", other, bits, no_signal_odds(p, 16));
+    text_printf(f, "6 responses, %d rewards other than 0 and 1. Right 1 in 20, a reward carries %.3f bits, "
+                "and %.3f of the groups of 16 are zero-variance", other, bits, no_signal_odds(p, 16));
     return decide(other == 0 && no_signal_odds(p, 16) > 0.25, 0);
 }
 
@@ -426,9 +439,10 @@ static Verdict check_no_kl(Text* f) {
         ToyTraining o = {ADVANTAGE_CENTERED, 500, 1, 0.0f, i % 2 ? 0.5 : 0.0, 1.0};
         kl[i] = train_twenty(&least[i], &ref, i < 2 ? ref.reward : holed.reward, o);
     }
-    text_printf(f, "27 answers, 500 updates, 20 seeds, without KL and with beta 0.5: KL %.2f and %.2f nats, in the worst run "
-                "%.3f and %.3f right. With a reward that pays 2 for a wrong answer: KL %.2f and %.2f, right %.3f and %.3f",
-                kl[0], kl[1], least[0], least[1], kl[2], kl[3], least[2], least[3]);
+    text_printf(f, "27 answers, 500 updates, 20 seeds, without KL and with beta 0.5: KL %.2f and %.2f nats, "
+                "in the worst run %.3f and %.3f right. With a reward that pays 2 for a wrong answer: KL "
+                "%.2f and %.2f, right %.3f and %.3f", kl[0], kl[1], least[0], least[1], kl[2], kl[3],
+                least[2], least[3]);
     return decide(least[0] < 0.5 * least[1], least[2] < 0.5 * least[3] && kl[2] > kl[3]);
 }
 
@@ -439,8 +453,8 @@ static Verdict check_no_clipping(Text* f) {
         ToyTraining o = {ADVANTAGE_CENTERED, 1, i < 2 ? 1 : 20, i % 2 ? 0.2f : 0.0f, 0.0, 1.0};
         kl[i] = train_twenty(&least, &ref, ref.reward, o);
     }
-    text_printf(f, "how far one group of 8 carries the policy, in nats, plain and clipped: %.4f and %.4f in one step, %.4f "
-                "and %.4f in 20 steps on the same group", kl[0], kl[1], kl[2], kl[3]);
+    text_printf(f, "how far one group of 8 carries the policy, in nats, plain and clipped: %.4f and %.4f in "
+                "one step, %.4f and %.4f in 20 steps on the same group", kl[0], kl[1], kl[2], kl[3]);
     return decide(kl[0] > 1.1 * kl[1], fabs(kl[0] - kl[1]) < 1e-9 && kl[2] > 2.0 * kl[3]);
 }
 
@@ -468,8 +482,9 @@ static Verdict check_resume(Text* f) {
     train_stopped(kept, 0);
     train_stopped(lost, 1);
     for (int i = 0; i < 64; i++) gap = fmax(gap, fabs((double)lost[i] - kept[i]));
-    text_printf(f, "40 AdamW steps of 0.01: when the moments are lost after 20, weights end up to %.4f away from the unbroken "
-                "run. Ours are saved: a resumed run is the same to the bit (tests of the files)", gap);
+    text_printf(f, "40 AdamW steps of 0.01: when the moments are lost after 20, weights end up to %.4f away "
+                "from the unbroken run. Ours are saved: a resumed run is the same to the bit (tests of the "
+                "files)", gap);
     return decide(gap > 0.001, 0);
 }
 
@@ -486,8 +501,8 @@ static Verdict check_equation(Text* f) {
 
 static Verdict check_price(Text* f) {
     double start = 10.1 / 15.2, later = (862.6 - 10.1) / (52.0 - 15.2);
-    text_printf(f, "by D2's own two rows: %.3f minutes for each point at the start, %.1f for each further one on average; "
-                "nothing of ours is compared", start, later);
+    text_printf(f, "by D2's own two rows: %.3f minutes for each point at the start, %.1f for each further "
+                "one on average; nothing of ours is compared", start, later);
     return decide(later > start, 0);
 }
 
@@ -497,9 +512,11 @@ static Verdict check_comparison(Text* f) {
     advantages_grpo(adv, reward, 4, 1e-6f);
     advantages_grpo(same, shifted, 4, 1e-6f);
     double exact = expected_gradient(0.3, 8, RULE_RLOO) / (0.3 * 0.7);
-    text_printf(f, "advantages %+.4f and %+.4f, with 5 more for every answer %+.4f and %+.4f. Without a value model RLOO's "
-                "expected gradient is %.6f times the true one", adv[0], adv[3], same[0], same[3], exact);
-    return decide(fabs(adv[0] - same[0]) < 1e-6 && fabs(adv[3] - same[3]) < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
+    text_printf(f, "advantages %+.4f and %+.4f, with 5 more for every answer %+.4f and %+.4f. Without a "
+                "value model RLOO's expected gradient is %.6f times the true one", adv[0], adv[3], same[0],
+                same[3], exact);
+    double gap = fmax(fabs(adv[0] - same[0]), fabs(adv[3] - same[3]));
+    return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
 }
 
 // Two rewards (digit sum 3 or 4), two algorithms (centered, GRPO), one start.
@@ -508,7 +525,8 @@ static Verdict check_signal_and_algorithm(Text* f) {
     double logp[TOY_PARAMS], reward[2][TOY_PARAMS], got[2][2], other[2][2];
     memcpy(reward[0], ref.reward, sizeof reward[0]);
     toy_fill_reward(reward[1], 2);
-    text_printf(f, "27 answers, 150 updates, digit sum 3 and 4: start %.2f, %.2f", ref.J, toy_expected(ref.logp, reward[1]));
+    text_printf(f, "27 answers, 150 updates, digit sum 3 and 4: start %.2f, %.2f", ref.J,
+                toy_expected(ref.logp, reward[1]));
     for (int i = 0; i < 4; i++) {
         Rng rng = {5};
         ToyTraining o = {i % 2 ? ADVANTAGE_GRPO : ADVANTAGE_CENTERED, 150, 1, 0.0f, 0.0, 0.5};
@@ -551,8 +569,8 @@ static Verdict check_pairs(Text* f) {
     }
     fit_scores(score, truth, 4);
     for (int i = 1; i < 4; i++) worst = fmax(worst, fabs(score[0] - score[i] - (truth[0] - truth[i])));
-    text_printf(f, " four answers 1, 0.5, 1.5 apart: %.4f, %.4f, %.4f", score[0] - score[1], score[1] - score[2],
-                score[2] - score[3]);
+    text_printf(f, " four answers 1, 0.5, 1.5 apart: %.4f, %.4f, %.4f", score[0] - score[1],
+                score[1] - score[2], score[2] - score[3]);
     return decide(worst < 1e-3, 0);
 }
 
@@ -564,8 +582,9 @@ static Verdict check_reward_model_size(Text* f) {
         c[i].scalar = 1;
         scalar[i] = weight_count(&c[i], &undecayed);
     }
-    text_printf(f, "parameters of policy and reward model: ours %zu and %zu; with the sizes of Qwen3-0.6B %zu and %zu. PPO's "
-                "value model is as large again", policy[0], scalar[0], policy[1], scalar[1]);
+    text_printf(f, "parameters of policy and reward model: ours %zu and %zu; with the sizes of Qwen3-0.6B "
+                "%zu and %zu. PPO's value model is as large again", policy[0], scalar[0], policy[1],
+                scalar[1]);
     return decide(0, scalar[0] > policy[0] / 2 && scalar[1] > policy[1] / 2);
 }
 
@@ -582,18 +601,20 @@ static Verdict check_r3(Text* f) {
     int first = count_paid(reward_boxed, cases, 1, "83"), rest = count_paid(reward_boxed, cases + 1, 3, "83");
     float strict = reward_boxed(four_responses[2], "83");
     extract_lenient(four_responses[2], answer, sizeof answer);
-    text_printf(f, "r3 without a fallback: %g; with one (the last number, %s): %d. Right and boxed: %d; right only, boxed "
-                "only, neither: %d of 3", strict, answer, answers_equal(answer, "83"), first, rest);
+    text_printf(f, "r3 without a fallback: %g; with one (the last number, %s): %d. Right and boxed: %d; "
+                "right only, boxed only, neither: %d of 3", strict, answer, answers_equal(answer, "83"),
+                first, rest);
     return decide(strict == 0.0f && answers_equal(answer, "83") && first == 1 && rest == 0, 0);
 }
 
 static Verdict check_split(Text* f) {
-    Problem seen[] = {{"Tom has 3 pens.", ""}, {"How far is it?", ""}}, asked[] = {{"tom has 3 pens", ""}, {"Why?", ""}};
+    Problem seen[] = {{"Tom has 3 pens.", ""}, {"How far is it?", ""}};
+    Problem asked[] = {{"tom has 3 pens", ""}, {"Why?", ""}};
     Problems a = {.list = seen, .count = 2}, b = {.list = asked, .count = 2};
     Problems train = load_problems("data/train.jsonl"), exam = load_problems("data/test.jsonl");
     int leaked = count_overlap(&a, &b, SAME_WORDS), shared = count_overlap(&train, &exam, SAME_WORDS);
-    text_printf(f, "our %d training and %d exam questions have %d in common; of 2 questions with one leaked, respelled, "
-                "count_overlap finds %d", train.count, exam.count, shared, leaked);
+    text_printf(f, "our %d training and %d exam questions have %d in common; of 2 questions with one "
+                "leaked, respelled, count_overlap finds %d", train.count, exam.count, shared, leaked);
     problems_free(&train), problems_free(&exam);
     return decide(shared == 0 && leaked == 1, 0);
 }
@@ -607,7 +628,7 @@ static Verdict check_near_miss(Text* f) {
 // ---- D3, sections 1 to 4
 
 static Verdict check_no_dynamics(Text* f) {
-    const Trajectory tau = {4, {2, 3, 2, 3, 4}, {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0, 0, 0, 1}};
+    const Trajectory tau = {4, {2, 3, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 0, 1}}; // to the right, and once slipped
     const double slips[3] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
     double theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, score[CHAIN_STATES], logp[3], side[2], gap = 0.0, a, b;
     ChainPolicy pi = chain_policy_from(theta);
@@ -624,8 +645,9 @@ static Verdict check_no_dynamics(Text* f) {
             gap = fmax(gap, fabs((side[1] - side[0]) / (2 * h) - score[s]));
         }
     }
-    text_printf(f, "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient by differences is (%.4f, %.4f, %.4f) in all "
-                "three, the difference %s", logp[0], logp[1], logp[2], score[1], score[2], score[3], zero(gap, 1e-8));
+    text_printf(f, "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient by differences is (%.4f, "
+                "%.4f, %.4f) in all three, the difference %s", logp[0], logp[1], logp[2], score[1], score[2],
+                score[3], zero(gap, 1e-8));
     return decide(gap < 1e-8 && fabs(logp[0] - logp[2]) > 0.1, 0);
 }
 
@@ -634,25 +656,26 @@ static Verdict check_discount_converges(Text* f) {
     for (int t = 0; t < 10000; t++) one[t] = 1.0;
     double a = discounted_return(one, 1000, 0.99), b = discounted_return(one, 10000, 0.99),
            c = discounted_return(one, 1000, 1.0), d = discounted_return(one, 10000, 1.0);
-    text_printf(f, "1 on every step, 1000 and 10000 steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) = 100), %g and "
-                "%g with gamma 1", a, b, c, d);
+    text_printf(f, "1 on every step, 1000 and 10000 steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) "
+                "= 100), %g and %g with gamma 1", a, b, c, d);
     return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
 }
 
-// Two policies over the 27 answers; a jackpot of 3 on one of them, which the first finds now and then. The best of 16
-// is 3 with a jackpot, 0 with nothing, and otherwise 1.
+// Two policies over the 27 answers, and a jackpot of 3 on one answer, which the first finds now and then. The
+// best of 16 is 3 with a jackpot, 0 with nothing, and otherwise 1.
 static Verdict check_expectation(Text* f) {
     Toy start = toy_new(2, 1.0);
     double logp[TOY_PARAMS], J[2], best[2];
     toy_ascent(logp, &start, start.reward);
     for (int i = 0; i < 2; i++) {
         const double* policy = i ? logp : start.logp;
-        double lucky = exp(toy_sum_along(policy, TOY_ANSWERS - 1)), right = toy_expected(policy, start.reward);
+        double right = toy_expected(policy, start.reward), lucky = exp(toy_sum_along(policy, TOY_ANSWERS - 1));
         J[i] = 3.0 * lucky + right;
         best[i] = 3.0 - 2.0 * pow(1.0 - lucky, 16) - pow(1.0 - lucky - right, 16);
     }
-    text_printf(f, "reward 1 for a right answer, 3 for one by luck. Policy A: best of 16 trajectories %.2f on average, "
-                "expectation %.3f; policy B: %.2f and %.3f. J prefers B", best[0], J[0], best[1], J[1]);
+    text_printf(f, "reward 1 for a right answer, 3 for one by luck. Policy A: best of 16 trajectories %.2f "
+                "on average, expectation %.3f; policy B: %.2f and %.3f. J prefers B", best[0], J[0], best[1],
+                J[1]);
     return decide(best[0] > best[1] && J[1] > J[0], 0);
 }
 
@@ -665,8 +688,9 @@ static Verdict check_relative(Text* f) {
         A[i] = Q[i][2][1] - V[i][2];
         worst = fmax(worst, fabs((1.0 - right) * Q[i][2][0] + right * Q[i][2][1] - V[i][2]));
     }
-    text_printf(f, "middle of the chain, pi(right) 0.5 and 0.75: V %.4f and %.4f, Q(right) %.4f and %.4f, A(right) %+.4f and "
-                "%+.4f; the mean of A under pi is %s", V[0][2], V[1][2], Q[0][2][1], Q[1][2][1], A[0], A[1], zero(worst, 1e-12));
+    text_printf(f, "middle of the chain, pi(right) 0.5 and 0.75: V %.4f and %.4f, Q(right) %.4f and %.4f, "
+                "A(right) %+.4f and %+.4f; the mean of A under pi is %s", V[0][2], V[1][2], Q[0][2][1],
+                Q[1][2][1], A[0], A[1], zero(worst, 1e-12));
     return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(A[0] - A[1]) > 0.05, 0);
 }
 
@@ -681,15 +705,17 @@ static double share_by_hand(double threshold, double heat) {
 }
 
 static Verdict check_thermostat(Text* f) {
-    const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // a weight so large that the sigmoid is a step
-    double w[2], curve[CURVE_COLUMNS], day[THERMOSTAT_STEPS], same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
+    const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // so large that the sigmoid is a step
+    double w[2], curve[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
+    double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
     Rng rng = {1};
     train_thermostat(w, curve, 1, &thermostat_defaults);
     double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
            written = test_thermostat(day, step, 100, &rng);
-    text_printf(f, "within 2 F of 70 F: %.0f%% of the time at random, %.1f%% after %d updates, %.1f%% with \"on below 70 F\". "
-                "In a room with a heater of 4.5 F a step that rule keeps it %.0f%%, \"on below 68.25 F\" %.0f%%", 100.0 * before,
-                100.0 * learned, thermostat_defaults.updates, 100.0 * written, 100.0 * same, 100.0 * best);
+    text_printf(f, "within 2 F of 70 F: %.0f%% of the time at random, %.1f%% after %d updates, %.1f%% with "
+                "\"on below 70 F\". In a room with a heater of 4.5 F a step that rule keeps it %.0f%%, \"on "
+                "below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, thermostat_defaults.updates,
+                100.0 * written, 100.0 * same, 100.0 * best);
     return decide(before < 0.2 && learned > 0.95 && w[1] < 0.0 && best > same + 0.05, 0);
 }
 
@@ -697,8 +723,9 @@ static Verdict check_product(Text* f) {
     Toy toy = toy_new(1, 1.0);
     double every[TOY_PARAMS], right = toy_expected(toy.logp, toy.reward);
     for (int e = 0; e < TOY_PARAMS; e++) every[e] = 1.0;
-    text_printf(f, "products of token probabilities over all 27 answers of the small model add up to %.12f, over the right "
-                "ones to %.12f; Bellman, step by step, says %.12f", toy_expected(toy.logp, every), right, toy.J);
+    text_printf(f, "products of token probabilities over all 27 answers of the small model add up to %.12f, "
+                "over the right ones to %.12f; Bellman, step by step, says %.12f",
+                toy_expected(toy.logp, every), right, toy.J);
     return decide(fabs(toy_expected(toy.logp, every) - 1.0) < 1e-12 && fabs(right - toy.J) < 1e-12, 0);
 }
 
@@ -713,8 +740,8 @@ static Verdict check_underflow(Text* f) {
     ones(mask, T1);
     for (int t = 0; t < T1; t++) left += (product *= 0.5) > 0.0;
     sequence_logprobs(&sum, logp, mask, 1, T1);
-    text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the sum of logs is "
-                "%.1f nats", T1, left + 1, sum);
+    text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the "
+                "sum of logs is %.1f nats", T1, left + 1, sum);
     return decide(product == 0.0 && fabs(sum - T1 * log(0.5)) < 0.01, 0);
 }
 
@@ -737,9 +764,10 @@ static Verdict check_shift(Text* f) {
     float right, no_shift, everything, late_mask;
     example_sums(&right, &no_shift, &everything, &late_mask);
     double hand = (3.0 - log(exp(1.0) + exp(3.0) + 3.0)) + (2.0 - log(4.0 + exp(2.0)));
-    text_printf(f, "\"4 <end>\" after \"2 + 2 =\": %.4f nats (by hand %.4f); ids not shifted %.4f, mask not shifted %.4f", right,
-                hand, no_shift, late_mask);
-    return decide(fabs(right - hand) < 1e-5 && fabs(no_shift - right) > 0.1 && fabs(late_mask - right) > 0.1, 0);
+    text_printf(f, "\"4 <end>\" after \"2 + 2 =\": %.4f nats (by hand %.4f); ids not shifted %.4f, mask not "
+                "shifted %.4f", right, hand, no_shift, late_mask);
+    int slips_show = fabs(no_shift - right) > 0.1 && fabs(late_mask - right) > 0.1;
+    return decide(fabs(right - hand) < 1e-5 && slips_show, 0);
 }
 
 // log pi of 4 tokens behind a prompt of 3, in a row of T: `before` paddings in front, the rest behind.
@@ -757,11 +785,12 @@ static float padded_logprob(Model* m, int before, int T) {
 static Verdict check_padding(Text* f) {
     Model m = model_new((Config){8, 16, 2, 16, 2, 1, 8, 16, 1, 10000.0f, 1e-6f, 0});
     model_init(&m, 3);
-    for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f; // far from the start's even odds
-    float alone = padded_logprob(&m, 0, 7), behind = padded_logprob(&m, 0, 12), before = padded_logprob(&m, 5, 12);
+    for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f; // no even odds
+    float alone = padded_logprob(&m, 0, 7), behind = padded_logprob(&m, 0, 12);
+    float before = padded_logprob(&m, 5, 12);
     model_free(&m);
-    text_printf(f, "log pi of 4 answer tokens behind 3 of prompt: %.4f alone, %.4f in a row with 5 paddings behind, %.4f with "
-                "them before and no attention mask that hides them", alone, behind, before);
+    text_printf(f, "log pi of 4 answer tokens behind 3 of prompt: %.4f alone, %.4f in a row with 5 paddings "
+                "behind, %.4f with them before and no attention mask that hides them", alone, behind, before);
     return decide(fabs(before - alone) > 0.01 && behind != alone, fabs(before - alone) > 0.01);
 }
 
@@ -779,8 +808,8 @@ static Verdict check_bandit(Text* f) {
     toy_rollout_gradient(by_token, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
     double gap = fmax(toy_largest_difference(by_answer, toy.grad, TOY_PARAMS),
                       toy_largest_difference(by_token, toy.grad, TOY_PARAMS));
-    text_printf(f, "27 answers, gamma 1, gradient by Bellman, as a sum over whole answers and as a sum over tokens: the "
-                "difference is %s (their variances may differ)", zero(gap, 1e-12));
+    text_printf(f, "27 answers, gamma 1, gradient by Bellman, as a sum over whole answers and as a sum over "
+                "tokens: the difference is %s (their variances may differ)", zero(gap, 1e-12));
     return decide(gap < 1e-12, 0);
 }
 
@@ -788,8 +817,8 @@ static Verdict check_point_six_percent(Text* f) {
     double late[501] = {0};
     late[500] = 1.0;
     double credit = 100.0 * discounted_return(late, 501, 0.99);
-    text_printf(f, "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%); rounded %.1f%%", credit, credit / 0.99,
-                credit);
+    text_printf(f, "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%); rounded %.1f%%",
+                credit, credit / 0.99, credit);
     return decide(fabs(credit - 0.6) <= 0.05, credit >= 0.6 && credit < 0.7);
 }
 
@@ -800,8 +829,8 @@ static Verdict check_discount_bias(Text* f) {
         toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, gammas[i], CREDIT_TO_GO);
         angle[i] = toy_angle(grad, toy.grad, TOY_PARAMS);
     }
-    text_printf(f, "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f and %.3f degrees "
-                "for gamma 1, 0.99, 0.9", angle[0], angle[1], angle[2]);
+    text_printf(f, "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f "
+                "and %.3f degrees for gamma 1, 0.99, 0.9", angle[0], angle[1], angle[2]);
     return decide(angle[0] < 1e-9 && angle[1] > 1e-3 && angle[2] > angle[1], 0);
 }
 
@@ -811,8 +840,8 @@ static Verdict check_grpo_std(Text* f) {
     double square = 0.0;
     advantages_grpo(adv, reward, 4, 1e-8f);
     for (int k = 0; k < 4; k++) square += (double)adv[k] * adv[k];
-    text_printf(f, "[1,1,0,0] becomes %+.4f, %+.4f: their std is %.4f with K-1, as torch.std has it (with K it would be %.4f)",
-                adv[0], adv[3], sqrt(square / 3), sqrt(square / 4));
+    text_printf(f, "[1,1,0,0] becomes %+.4f, %+.4f: their std is %.4f with K-1, as torch.std has it (with K "
+                "it would be %.4f)", adv[0], adv[3], sqrt(square / 3), sqrt(square / 4));
     return decide(fabs(sqrt(square / 3) - 1.0) < 1e-6, 0);
 }
 
@@ -821,11 +850,13 @@ static Verdict check_rloo(Text* f) {
     float centered[4], rloo[4];
     advantages_centered(centered, reward, 4);
     advantages_rloo(rloo, reward, 4);
-    double exact = expected_gradient(0.3, 8, RULE_RLOO) / 0.21, shrunk = expected_gradient(0.3, 8, RULE_CENTERED) / 0.21;
-    text_printf(f, "[1,1,1,0]: RLOO %+.4f and %+.4f (the others' means are 2/3 and 1), 4/3 of centered, %+.4f and %+.4f. Expected "
-                "gradient over the true one, K = 8: RLOO %.4f, centered %.4f", rloo[0], rloo[3], centered[0], centered[3], exact,
-                shrunk);
-    int left_out = fabs(rloo[0] - 1.0 / 3.0) < 1e-6 && rloo[3] == -1.0f && fabs(rloo[3] - 4.0 / 3.0 * centered[3]) < 1e-6;
+    double exact = expected_gradient(0.3, 8, RULE_RLOO) / 0.21;
+    double shrunk = expected_gradient(0.3, 8, RULE_CENTERED) / 0.21;
+    text_printf(f, "[1,1,1,0]: RLOO %+.4f and %+.4f (the others' means are 2/3 and 1), 4/3 of centered, "
+                "%+.4f and %+.4f. Expected gradient over the true one, K = 8: RLOO %.4f, centered %.4f",
+                rloo[0], rloo[3], centered[0], centered[3], exact, shrunk);
+    int left_out = fabs(rloo[0] - 1.0 / 3.0) < 1e-6 && rloo[3] == -1.0f; // 1 - 2/3 and 0 - 1
+    left_out &= fabs(rloo[3] - 4.0 / 3.0 * centered[3]) < 1e-6;
     return decide(left_out && fabs(exact - 1.0) < 1e-6 && fabs(shrunk - 7.0 / 8.0) < 1e-6, 0);
 }
 
@@ -844,8 +875,9 @@ static Verdict check_value_function(Text* f) {
             high[j] = fmax(high[j], left[j]);
         }
     }
-    text_printf(f, "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's variance; V of the "
-                "prefix instead, exact here, %.2f to %.2f times that", low[0], high[0], low[1], high[1]);
+    text_printf(f, "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's "
+                "variance; V of the prefix instead, exact here, %.2f to %.2f times that", low[0], high[0],
+                low[1], high[1]);
     return decide(high[0] < 0.9 && low[1] > 0.9, 0);
 }
 
@@ -854,19 +886,21 @@ static Verdict check_cartpole(Text* f) {
     mean.baseline = BASELINE_GROUP_MEAN;
     value.baseline = BASELINE_VALUE;
     SeedSummary a = summarize_seeds(1, &mean), b = summarize_seeds(1, &value);
-    text_printf(f, "of %d seeds with %d steps each, the group mean solves %d, a value function %d, half of them within %d and %d "
-                "steps of REINFORCE", CARTPOLE_SEEDS, mean.budget, a.solved, b.solved, a.median_steps, b.median_steps);
+    text_printf(f, "of %d seeds with %d steps each, the group mean solves %d, a value function %d, half of "
+                "them within %d and %d steps of REINFORCE", CARTPOLE_SEEDS, mean.budget, a.solved, b.solved,
+                a.median_steps, b.median_steps);
     return decide(2 * a.solved < CARTPOLE_SEEDS, 0);
 }
 
 // ---- D3, section 5: KL
 
-// At the optimum of a reward model that pays 2 for the wrong answer "222": its score and the share of right answers.
+// A reward model that pays 2 for the wrong answer "222".
 static Verdict check_hole(Text* f) {
     double betas[4] = {4.0, 0.5, 0.25, 0.1}, p[TOY_ANSWERS], score[4] = {0}, right[4] = {0};
     Toy ref = toy_new(2, 1.0);
     ref.reward[TOY_PARAMS - 1] = 2.0;
-    text_printf(f, "a reward model pays 2 for one wrong answer. At the optimum, its score and the share of right answers:");
+    text_printf(f, "a reward model pays 2 for one wrong answer. At the optimum, its score and the share of "
+                "right answers:");
     for (int i = 0; i < 4; i++) {
         toy_optimum(p, ref.logp, ref.reward, betas[i]);
         for (int y = 0; y < TOY_ANSWERS; y++) score[i] += p[y] * ref.reward[TOY_LAST + y];
@@ -886,14 +920,16 @@ static double kl_between_drifts(double from, double to) { // KL of the five-way 
 static Verdict check_kl_properties(Text* f) {
     double there = kl_between_drifts(1, 0), back = kl_between_drifts(0, 1), far = kl_between_drifts(2, 0);
     double detour = kl_between_drifts(2, 1) + there, least = INFINITY, same = kl_between_drifts(1, 1);
-    for (int i = 1; i <= 6; i++) least = fmin(least, fmin(kl_between_drifts(0.5 * i, 0), kl_between_drifts(-0.5 * i, 0)));
-    text_printf(f, "KL(P||Q) %.4f, KL(Q||P) %.4f; of a distribution with itself %.2g, least of 12 others %.4f; direct %.4f, by "
-                "way of a third %.4f: longer than its detour", there, back, same, least, far, detour);
+    for (int i = -6; i <= 6; i++)
+        if (i != 0) least = fmin(least, kl_between_drifts(0.5 * i, 0));
+    text_printf(f, "KL(P||Q) %.4f, KL(Q||P) %.4f; of a distribution with itself %.2g, least of 12 others "
+                "%.4f; direct %.4f, by way of a third %.4f: longer than its detour", there, back, same, least,
+                far, detour);
     return decide(fabs(there - back) > 0.01 && same == 0.0 && least > 0.0 && far > detour, 0);
 }
 
-// A policy and a reference over n tokens. The estimators of chapter 8 take (policy, reference); D3's printed lines,
-// -log_ratio and exp(log_ratio) - 1 - log_ratio, are the same functions with the two exchanged.
+// A policy and a reference over n tokens. The estimators of chapter 8 take (policy, reference); D3's printed
+// lines, -log_ratio and exp(log_ratio) - 1 - log_ratio, are the same functions with the two exchanged.
 typedef struct { int n; double pi[VOCAB_SIZE], ref[VOCAB_SIZE]; } TwoPolicies;
 typedef struct { double mean, variance, negative; } Moments;
 enum { FROM_PI, FROM_REF };
@@ -942,14 +978,17 @@ static Moments moments(const TwoPolicies* t, int estimator, int form, int sample
 static Verdict check_k1_k3(Text* f) {
     const double drifts[3] = {0.5, 1.0, 3.0};
     int right = 1, calmer[3];
-    text_printf(f, "samples from pi, the sign that fits them. KL; mean, variance and share below 0 of k1, of k3:");
+    text_printf(f, "samples from pi, the sign that fits them. KL; mean, variance and share below 0 of k1, "
+                "of k3:");
     for (int i = 0; i < 3; i++) {
         TwoPolicies t = five_tokens(drifts[i]);
         Moments k1 = moments(&t, 1, AS_TAUGHT, FROM_PI), k3 = moments(&t, 3, AS_TAUGHT, FROM_PI);
         double exact = exact_kl(t.pi, t.ref, 5);
-        text_printf(f, "%s drift %g: %.4f; %.4f, %.3g, %.0f%%; %.4f, %.3g, %.0f%%", i ? "." : "", drifts[i], exact, k1.mean,
-                    k1.variance, 100.0 * k1.negative, k3.mean, k3.variance, 100.0 * k3.negative);
-        right &= fabs(k1.mean - exact) < 1e-5 && fabs(k3.mean - exact) < 1e-5 && k1.negative > 0.0 && k3.negative == 0.0;
+        text_printf(f, "%s drift %g: %.4f; %.4f, %.3g, %.0f%%; %.4f, %.3g, %.0f%%", i ? "." : "", drifts[i],
+                    exact, k1.mean, k1.variance, 100.0 * k1.negative, k3.mean, k3.variance,
+                    100.0 * k3.negative);
+        right &= fabs(k1.mean - exact) < 1e-5 && fabs(k3.mean - exact) < 1e-5;
+        right &= k1.negative > 0.0 && k3.negative == 0.0;
         calmer[i] = k3.variance < k1.variance;
     }
     return decide(right && calmer[0] && calmer[1] && calmer[2], right && calmer[0] && calmer[1]);
@@ -959,17 +998,19 @@ static Verdict check_k1_k3(Text* f) {
 static Verdict check_printed(Text* f, int estimator) {
     TwoPolicies t = five_tokens(1.0);
     double exact = exact_kl(t.pi, t.ref, 5), other = exact_kl(t.ref, t.pi, 5);
-    double turned = moments(&t, estimator, AS_TAUGHT, FROM_PI).mean, pi = moments(&t, estimator, AS_PRINTED, FROM_PI).mean,
-           ref = moments(&t, estimator, AS_PRINTED, FROM_REF).mean;
-    text_printf(f, "samples from pi, KL(pi||ref) %.4f: as printed it averages %.4f, with the sign turned %.4f. Samples from "
-                "pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi, turned, other, ref);
+    double turned = moments(&t, estimator, AS_TAUGHT, FROM_PI).mean;
+    double pi = moments(&t, estimator, AS_PRINTED, FROM_PI).mean;
+    double ref = moments(&t, estimator, AS_PRINTED, FROM_REF).mean;
+    text_printf(f, "samples from pi, KL(pi||ref) %.4f: as printed it averages %.4f, with the sign turned "
+                "%.4f. Samples from pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi, turned, other,
+                ref);
     return decide(fabs(pi - exact) < 1e-6, fabs(ref - other) < 1e-6);
 }
 
 static Verdict check_printed_k1(Text* f) { return check_printed(f, 1); }
 static Verdict check_printed_k3(Text* f) { return check_printed(f, 3); }
 
-// |expected gradient - gradient of KL(pi||ref)| / |gradient of KL| when an estimate is subtracted from the reward.
+// |expected gradient - gradient of KL| / |gradient of KL| when an estimate is subtracted from the reward.
 static double reward_error(int estimator, double drift) {
     TwoPolicies t = five_tokens(drift);
     double exact[5], other[5], weight[5], grad[5];
@@ -982,9 +1023,10 @@ static double reward_error(int estimator, double drift) {
 }
 
 static Verdict check_kl_in_reward(Text* f) {
-    double k1 = fmax(reward_error(1, 1.0), reward_error(1, 0.1)), near = reward_error(3, 0.1), far = reward_error(3, 1.0);
-    text_printf(f, "relative error of the expected gradient: k1 in the reward %s; k3 in the reward %.2f at drift 0.1 and %.2f at "
-                "1", zero(k1, 1e-5), near, far);
+    double k1 = fmax(reward_error(1, 1.0), reward_error(1, 0.1));
+    double near = reward_error(3, 0.1), far = reward_error(3, 1.0);
+    text_printf(f, "relative error of the expected gradient: k1 in the reward %s; k3 in the reward %.2f at "
+                "drift 0.1 and %.2f at 1", zero(k1, 1e-5), near, far);
     return decide(k1 < 1e-5 && near < 1e-5 && far < 1e-5, k1 < 1e-5);
 }
 
@@ -1000,8 +1042,9 @@ static Verdict check_sum_or_mean(Text* f) {
         token_rewards(mean, &reward, kl, mask, 1, lengths[i], 1.0f, 1);
         ratio[i] = sum[0] / mean[0];
     }
-    text_printf(f, "the formula has the answer's log-ratio, the sum over its tokens; the line has the mean. For answers of 1, 10, "
-                "100 tokens the sum is %.4g, %.4g, %.4g times the mean", ratio[0], ratio[1], ratio[2]);
+    text_printf(f, "the formula has the answer's log-ratio, the sum over its tokens; the line has the mean. "
+                "For answers of 1, 10, 100 tokens the sum is %.4g, %.4g, %.4g times the mean", ratio[0],
+                ratio[1], ratio[2]);
     return decide(fabs(ratio[2] - ratio[0]) < 1e-5, ratio[1] == ratio[3]);
 }
 
@@ -1015,8 +1058,8 @@ static Verdict check_no_negative(Text* f) {
     loss_policy_gradient(policy, logp, adv, w, 4);
     for (int t = 0; t < 4; t++) down += sft[t] > 0.0f;
     for (int t = 0; t < 4; t++) blamed += policy[t] > 0.0f;
-    text_printf(f, "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a negative advantage %d of 3",
-                down, blamed);
+    text_printf(f, "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a "
+                "negative advantage %d of 3", down, blamed);
     return decide(down == 0 && blamed == 3, 0);
 }
 
@@ -1028,8 +1071,8 @@ static Verdict check_same_form(Text* f) {
         double model = loss_reward_model(&c, &d, beta * chosen, beta * rejected);
         gap = fmax(gap, fmax(fabs(dpo - model), fabs((double)a - beta * c)));
     }
-    text_printf(f, "81 pairs: the difference of the DPO loss and the reward model's loss on beta log(pi/pi_ref), and of their "
-                "gradients, is %s", zero(gap, 1e-7));
+    text_printf(f, "81 pairs: the difference of the DPO loss and the reward model's loss on beta "
+                "log(pi/pi_ref), and of their gradients, is %s", zero(gap, 1e-7));
     return decide(gap < 1e-7, 0);
 }
 
@@ -1048,14 +1091,15 @@ static double dpo_distance(const double* logp_ref, const double* theta, double b
 static Verdict check_dpo_optimum(Text* f) {
     Toy ref = toy_new(2, 1.0);
     double one = dpo_distance(ref.logp, ref.theta, 1.0), tenth = dpo_distance(ref.logp, ref.theta, 0.1);
-    text_printf(f, "trained on preferences between 27 answers, largest distance from pi_ref exp(r/beta)/Z: %s at beta 1, %s at 0.1",
-                zero(one, 1e-6), zero(tenth, 1e-6));
+    text_printf(f, "trained on preferences between 27 answers, largest distance from pi_ref exp(r/beta)/Z: "
+                "%s at beta 1, %s at 0.1", zero(one, 1e-6), zero(tenth, 1e-6));
     return decide(one < 1e-6 && tenth < 1e-6, 0);
 }
 
 // The distance of best-of-N from the nearest KL-regularized optimum, over all beta (a fine grid).
 static double best_of_n_distance(const double* logp_ref, const double* reward, int N) {
-    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS], least = 1.0, at = 0.0, low = log(0.02), high = log(20.0);
+    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
+    double least = 1.0, at = 0.0, low = log(0.02), high = log(20.0);
     toy_probabilities(p_ref, logp_ref);
     toy_best_of_n(p, p_ref, reward + TOY_LAST, N);
     for (double step = 0.1; step > 1e-12; step *= 0.1) {
@@ -1073,7 +1117,8 @@ static double best_of_n_distance(const double* logp_ref, const double* reward, i
 
 static Verdict check_three_routes(Text* f) {
     Toy ref = toy_new(2, 1.0);
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = 0.5;
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], beta = 0.5;
+    double p[TOY_ANSWERS], best[TOY_ANSWERS];
     memcpy(theta, ref.theta, sizeof theta);
     toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
     toy_log_policy(logp, theta);
@@ -1082,27 +1127,30 @@ static Verdict check_three_routes(Text* f) {
     toy_fill_reward(graded, 0);
     double rl = toy_largest_difference(p, best, TOY_ANSWERS), dpo = dpo_distance(ref.logp, ref.theta, beta);
     double two = best_of_n_distance(ref.logp, ref.reward, 4), more = best_of_n_distance(ref.logp, graded, 4);
-    text_printf(f, "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any beta: %s for a 0/1 reward, "
-                "%.4f for a graded one", zero(rl, 1e-6), zero(dpo, 1e-6), zero(two, 1e-6), more);
+    text_printf(f, "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any "
+                "beta: %s for a 0/1 reward, %.4f for a graded one", zero(rl, 1e-6), zero(dpo, 1e-6),
+                zero(two, 1e-6), more);
     int meet = rl < 1e-6 && dpo < 1e-6 && two < 1e-6;
     return decide(meet && more < 1e-6, meet);
 }
 
 static Verdict check_cheating(Text* f) {
-    const char* const cheats[] = {"\\boxed{}", "\\boxed{38}", "\\boxed{38, 83}", "\\boxed{83", "\\boxed{the answer}"};
-    int strict = count_paid(reward_boxed, cheats, 5, "83"), format = count_paid(reward_format, cheats, 5, "83");
+    const char* const cheats[] = {"\\boxed{}", "\\boxed{38}", "\\boxed{38, 83}", "\\boxed{83", "\\boxed{it}"};
+    int strict = count_paid(reward_boxed, cheats, 5, "83");
+    int format = count_paid(reward_format, cheats, 5, "83");
     float guess = reward_boxed("Perhaps 9*9 = 83? \\boxed{83}", "83");
-    text_printf(f, "of 5 empty or wrong answers the verifier pays %d, one that only looks for a box %d; a lucky guess gets %g",
-                strict, format, guess);
+    text_printf(f, "of 5 empty or wrong answers the verifier pays %d, one that only looks for a box %d; a "
+                "lucky guess gets %g", strict, format, guess);
     return decide(strict == 0 && format == 0 && guess == 0.0f, strict == 0);
 }
 
-// Equal gains per doubling of the number of samples? Twelve questions with p = 1/2, 1/4, 1/8 ..., or one with p = 1/4.
+// Equal gains per doubling of the samples? Twelve questions with p = 1/2, 1/4, 1/8 ..., or one with p = 1/4.
 static double doubling_spread(Text* f, int questions) {
     double last = 0.0, low = 1.0, high = 0.0;
     for (int k = 4; k <= 64; k *= 2) {
         double score = 0.0;
-        for (int j = 1; j <= questions; j++) score += pass_at_k(4096, questions > 1 ? 4096 >> j : 1024, k) / questions;
+        for (int j = 1; j <= questions; j++)
+            score += pass_at_k(4096, questions > 1 ? 4096 >> j : 1024, k) / questions;
         if (k > 4) {
             text_printf(f, " %.3f", score - last);
             low = fmin(low, score - last);
@@ -1127,19 +1175,22 @@ static Verdict check_log_linear(Text* f) {
 static Verdict check_prompt_in_sum(Text* f) {
     float right, no_shift, everything, late_mask;
     example_sums(&right, &no_shift, &everything, &late_mask);
-    text_printf(f, "\"4 <end>\" after \"2 + 2 =\": %.4f nats; with the prompt's tokens in the sum %.4f", right, everything);
+    text_printf(f, "\"4 <end>\" after \"2 + 2 =\": %.4f nats; with the prompt's tokens in the sum %.4f",
+                right, everything);
     return decide(everything < right - 1.0, 0);
 }
 
 // DPO without a reference is DPO with a uniform one: a constant log pi_ref cancels in the pair.
 static Verdict check_why_ratio(Text* f) {
     Toy ref = toy_new(2, 1.0), uniform = toy_new(1, 0.0);
-    double p[TOY_ANSWERS], q[TOY_ANSWERS], trained = dpo_distance(uniform.logp, ref.theta, 0.5), sum = 100.0 * log(0.5);
+    double p[TOY_ANSWERS], q[TOY_ANSWERS], sum = 100.0 * log(0.5);
+    double trained = dpo_distance(uniform.logp, ref.theta, 0.5);
     toy_optimum(p, ref.logp, ref.reward, 0.5);
     toy_optimum(q, uniform.logp, ref.reward, 0.5);
     double missed = toy_largest_difference(p, q, TOY_ANSWERS);
-    text_printf(f, "large, yes: %.1f nats for 100 tokens of probability 1/2. But DPO trains without ratios too: its distance from "
-                "exp(r/beta)/Z is %s, and that differs by up to %.3f from pi_ref exp(r/beta)/Z", sum, zero(trained, 1e-6), missed);
+    text_printf(f, "large, yes: %.1f nats for 100 tokens of probability 1/2. But DPO trains without ratios "
+                "too: its distance from exp(r/beta)/Z is %s, and that differs by up to %.3f from pi_ref "
+                "exp(r/beta)/Z", sum, zero(trained, 1e-6), missed);
     return decide(sum < -50.0 && !(trained < 1e-6), sum < -50.0 && missed > 0.01);
 }
 
@@ -1151,18 +1202,20 @@ static Verdict check_mean_per_token(Text* f) {
     sequence_logprobs(&sum[0], logp, mask, 1, 10);
     sequence_logprobs(&sum[1], logp, mask, 1, 100);
     double brief = masked_mean(logp, mask, 10), lengthy = masked_mean(logp, mask, 100);
-    text_printf(f, "answers of 10 and 100 tokens, each of probability 1/2: sums %.1f and %.1f, means %.4f and %.4f nats", sum[0],
-                sum[1], brief, lengthy);
+    text_printf(f, "answers of 10 and 100 tokens, each of probability 1/2: sums %.1f and %.1f, means %.4f "
+                "and %.4f nats", sum[0], sum[1], brief, lengthy);
     return decide(fabs(brief - lengthy) < 1e-6 && sum[1] < 5.0f * sum[0], 0);
 }
 
 // Experiment 2's printed lines, averaged exactly over what pi_ref and what pi would have written.
 static Verdict check_small_drift(Text* f) {
     TwoPolicies t = noisy_policy(0.1);
-    double ref_k1 = moments(&t, 1, AS_PRINTED, FROM_REF).mean, ref_k3 = moments(&t, 3, AS_PRINTED, FROM_REF).mean;
-    double pi_k1 = moments(&t, 1, AS_PRINTED, FROM_PI).mean, pi_k3 = moments(&t, 3, AS_PRINTED, FROM_PI).mean;
-    text_printf(f, "%d tokens, noise 0.1 on the logits, printed k1 and k3: %+.5f and %+.5f on average over text from pi_ref, %+.5f "
-                "and %+.5f over text from pi", t.n, ref_k1, ref_k3, pi_k1, pi_k3);
+    double ref_k1 = moments(&t, 1, AS_PRINTED, FROM_REF).mean;
+    double ref_k3 = moments(&t, 3, AS_PRINTED, FROM_REF).mean;
+    double pi_k1 = moments(&t, 1, AS_PRINTED, FROM_PI).mean;
+    double pi_k3 = moments(&t, 3, AS_PRINTED, FROM_PI).mean;
+    text_printf(f, "%d tokens, noise 0.1 on the logits, printed k1 and k3: %+.5f and %+.5f on average over "
+                "text from pi_ref, %+.5f and %+.5f over text from pi", t.n, ref_k1, ref_k3, pi_k1, pi_k3);
     int ref_agrees = fabs(ref_k1 - ref_k3) < 0.1 * ref_k3, pi_agrees = fabs(pi_k1 - pi_k3) < 0.1 * pi_k3;
     return decide(ref_agrees && pi_agrees, ref_agrees);
 }
@@ -1190,8 +1243,8 @@ static Verdict check_six_of_eight(Text* f) {
     float a[8], b[8];
     advantages_grpo(a, binary, 8, 1e-8f);
     advantages_grpo(b, graded, 8, 1e-8f);
-    text_printf(f, "six of eight equal. Rewards 0 and 1: %+.2f for the six, %+.2f for the two. Scores of 5, and 6 and 4 for the two: "
-                "%+.2f for the six, %+.2f and %+.2f", a[0], a[7], b[0], b[6], b[7]);
+    text_printf(f, "six of eight equal. Rewards 0 and 1: %+.2f for the six, %+.2f for the two. Scores of 5, "
+                "and 6 and 4 for the two: %+.2f for the six, %+.2f and %+.2f", a[0], a[7], b[0], b[6], b[7]);
     return decide(fabs(a[0]) < 0.1, fabs(b[0]) < 0.1);
 }
 
@@ -1282,7 +1335,7 @@ static const Claim claims[] = {
      "奖励 = [1, 1, 0, 0]。这就是这一章的产出。", NULL},
     {2, "section 4", check_r3, HOLDS,
      "r3 is right and gets 0: the fallback is off, and only right in the box pays.",
-     "他在算奖励的时候特意关掉了「抠不出框就退而求其次找个数」这条兜底规则 … 只有又对、又按规定格式写出来,才给 1.0 分",
+     "特意关掉了「抠不出框就退而求其次找个数」这条兜底规则 … 只有又对、又按规定格式写出来,才给 1.0 分",
      NULL},
     {2, "section 6", check_split, HOLDS, "Training and exam questions do not overlap.",
      "和上面那 500 道完全不重叠", NULL},
@@ -1395,32 +1448,34 @@ static void append_cell(Text* out, const char* text) {
 // Computes everything. Returns how many verdicts are not the expected ones.
 static int write_ledger(Text* out) {
     int count[VERDICTS] = {0}, wrong = 0;
-    text_printf(out, "# The claims ledger\n\nWhat the three documents say, in their own words, and what the functions of the "
-                     "chapters compute (`tests/ledger.c`; written by `make golden`, checked by `make test`). The verdict follows "
-                     "from the numbers; where a statement holds under a condition only, the condition is named.\n\n"
-                     "| No. | Where | The document says | Computed | Verdict |\n|---:|---|---|---|---|\n");
+    text_printf(f, "# The claims ledger\n\nWhat the three documents say, in their own words, and what the "
+                "functions of the chapters compute (`tests/ledger.c`; written by `make golden`, checked by "
+                "`make test`). The verdict follows from the numbers; where a statement holds under a "
+                "condition only, the condition is named.\n\n| No. | Where | The document says | Computed | "
+                "Verdict |\n|---:|---|---|---|---|\n");
     for (int i = 0; i < CLAIMS; i++) {
         const Claim* c = &claims[i];
         Text found = {0};
         Verdict verdict = c->check(&found);
         if (verdict != c->expected) {
-            printf("  claim %d (%s): verdict %d, expected %d: %s\n", i + 1, c->says, verdict, c->expected, found.data);
+            printf("  claim %d: verdict %d, expected %d: %s\n", i + 1, verdict, c->expected, found.data);
             wrong++;
         }
         count[verdict]++;
-        text_printf(out, "| %d | D%d, %s | ", i + 1, c->document, c->place);
+        text_printf(f, "| %d | D%d, %s | ", i + 1, c->document, c->place);
         append_cell(out, c->quote);
-        text_printf(out, "<br>");
+        text_printf(f, "<br>");
         append_cell(out, c->says);
-        text_printf(out, " | ");
+        text_printf(f, " | ");
         append_cell(out, found.data);
-        text_printf(out, " | %s", verdict == HOLDS ? "holds" : verdict == HOLDS_IF ? "holds if " : "does not hold: ");
+        text_printf(f, " | %s",
+                    verdict == HOLDS ? "holds" : verdict == HOLDS_IF ? "holds if " : "does not hold: ");
         if (c->condition) append_cell(out, c->condition);
-        text_printf(out, " |\n");
+        text_printf(f, " |\n");
         text_free(&found);
     }
-    text_printf(out, "\n%d statements: %d hold, %d hold under a condition, %d do not hold.\n", CLAIMS, count[HOLDS],
-                count[HOLDS_IF], count[DOES_NOT_HOLD]);
+    text_printf(f, "\n%d statements: %d hold, %d hold under a condition, %d do not hold.\n", CLAIMS,
+                count[HOLDS], count[HOLDS_IF], count[DOES_NOT_HOLD]);
     return wrong;
 }
 
@@ -1435,7 +1490,7 @@ static void rows_are_complete(void) {
     for (int i = 0; i < CLAIMS; i++) {
         CHECK(i == 0 || claims[i].document >= claims[i - 1].document);
         CHECK((claims[i].expected == HOLDS) == (claims[i].condition == NULL));
-        for (int j = 0; j < i; j++) CHECK(strcmp(claims[i].quote, claims[j].quote) && claims[i].check != claims[j].check);
+        for (int j = 0; j < i; j++) CHECK(claims[i].check != claims[j].check);
     }
 }
 
@@ -1454,7 +1509,8 @@ static int is_quoted(const char* document, const char* quote) {
     return document != NULL;
 }
 
-static const char* const documents[3] = {"../shared/seeds/000_be010637bf0859a6.txt", "../shared/seeds/001_79a6c3a910dd421e.txt",
+static const char* const documents[3] = {"../shared/seeds/000_be010637bf0859a6.txt",
+                                         "../shared/seeds/001_79a6c3a910dd421e.txt",
                                          "../shared/seeds/002_d21cc782d1a8885c.txt"};
 
 static void quotations_are_word_for_word(void) {
