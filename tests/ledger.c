@@ -1,4 +1,4 @@
-// The claims ledger: what the three documents say, sentence by sentence, and what the chapters' functions find.
+// The claims ledger: what the three documents say, sentence by sentence, and what the chapters find.
 // One table at the end: the document, the place, a check, the expected verdict, the document's own words.
 //
 //     build/ledger           computes all, compares with docs/claims.md, looks the quotations up
@@ -74,7 +74,7 @@ static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     toy_log_policy(logp, theta);
 }
 
-// Reinforcement learning on sampled groups of 8, with the functions of chapters 7 to 9: `passes` gradient steps
+// Reinforcement learning on sampled groups of 8, with the functions of chapters 7 to 9: `passes` steps
 // on each group, with a clipped ratio or without; log(pi/pi_ref) is taken off the reward, times beta.
 typedef struct {
     int advantage, updates, passes;
@@ -669,7 +669,8 @@ static Verdict check_expectation(Text* f) {
     toy_ascent(logp, &start, start.reward);
     for (int i = 0; i < 2; i++) {
         const double* policy = i ? logp : start.logp;
-        double right = toy_expected(policy, start.reward), lucky = exp(toy_sum_along(policy, TOY_ANSWERS - 1));
+        double right = toy_expected(policy, start.reward);
+        double lucky = exp(toy_sum_along(policy, TOY_ANSWERS - 1));
         J[i] = 3.0 * lucky + right;
         best[i] = 3.0 - 2.0 * pow(1.0 - lucky, 16) - pow(1.0 - lucky - right, 16);
     }
@@ -1448,7 +1449,7 @@ static void append_cell(Text* out, const char* text) {
 // Computes everything. Returns how many verdicts are not the expected ones.
 static int write_ledger(Text* out) {
     int count[VERDICTS] = {0}, wrong = 0;
-    text_printf(f, "# The claims ledger\n\nWhat the three documents say, in their own words, and what the "
+    text_printf(out, "# The claims ledger\n\nWhat the three documents say, in their own words, and what the "
                 "functions of the chapters compute (`tests/ledger.c`; written by `make golden`, checked by "
                 "`make test`). The verdict follows from the numbers; where a statement holds under a "
                 "condition only, the condition is named.\n\n| No. | Where | The document says | Computed | "
@@ -1462,19 +1463,19 @@ static int write_ledger(Text* out) {
             wrong++;
         }
         count[verdict]++;
-        text_printf(f, "| %d | D%d, %s | ", i + 1, c->document, c->place);
+        text_printf(out, "| %d | D%d, %s | ", i + 1, c->document, c->place);
         append_cell(out, c->quote);
-        text_printf(f, "<br>");
+        text_printf(out, "<br>");
         append_cell(out, c->says);
-        text_printf(f, " | ");
+        text_printf(out, " | ");
         append_cell(out, found.data);
-        text_printf(f, " | %s",
+        text_printf(out, " | %s",
                     verdict == HOLDS ? "holds" : verdict == HOLDS_IF ? "holds if " : "does not hold: ");
         if (c->condition) append_cell(out, c->condition);
-        text_printf(f, " |\n");
+        text_printf(out, " |\n");
         text_free(&found);
     }
-    text_printf(f, "\n%d statements: %d hold, %d hold under a condition, %d do not hold.\n", CLAIMS,
+    text_printf(out, "\n%d statements: %d hold, %d hold under a condition, %d do not hold.\n", CLAIMS,
                 count[HOLDS], count[HOLDS_IF], count[DOES_NOT_HOLD]);
     return wrong;
 }
