@@ -62,7 +62,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  * The mean is over trajectories that pi itself produces: change pi and the data changes too. That is what
  * "on-policy" means, and what supervised learning does not have.
  *
- * Three averages judge a single state or action. They belong to one policy and are wrong for the next one:
+ * Three averages rate a single state or action. They belong to one policy and are wrong for the next one:
  *
  *     V(s)    = E[ G | start in s, follow pi ]                     how good is it to be here
  *     Q(s, a) = E[ G | start in s, do a once, then follow pi ]     how good is it to do a here
@@ -73,7 +73,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * The lesson prints the last sum as pi.A. In a final state V = 0: nothing more is paid.
+ * In a final state V = 0: nothing more is paid.
  *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
@@ -171,7 +171,9 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
 static void sample_trajectory(Trajectory* tau, int start, const ChainPolicy* pi, double slip, Rng* rng) {
     int s = start;
-    for (tau->T = 0, tau->state[0] = s; !chain_is_final(s) && tau->T < CHAIN_MAX_STEPS; ) {
+    tau->T = 0;
+    tau->state[0] = s;
+    while (!chain_is_final(s) && tau->T < CHAIN_MAX_STEPS) {
         int a = random_uniform(rng) < pi->right[s] ? CHAIN_RIGHT : CHAIN_LEFT;
         int step = a == CHAIN_RIGHT ? 1 : -1;
         s += random_uniform(rng) < slip ? -step : step;
@@ -211,151 +213,157 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
 // The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
 // only.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip, x = (1.0 - u) / u;
+    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
+    double x = (1.0 - u) / u;
     return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
 }
 
 static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { SAMPLES = 10000 };
+    enum { WALKS = 10000 };
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    int sweeps = solve_chain(V, Q, &pi, slip, 1.0);
-    printf("Policy \"%s\", pi(right) = %g, gamma = 1. Bellman takes %d sweeps;\n", name, pi_right, sweeps);
-    printf("V sampled is the mean return of %d walks (standard error up to %.3f).\n", SAMPLES,
-           0.5 / sqrt(SAMPLES));
-    printf("   s   V hand V Bellman V sampled   Q left  Q right   A left  A right   pi.A\n");
+    solve_chain(V, Q, &pi, slip, 1.0);
+    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
+    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
     for (int s = 1; s < CHAIN_GOAL; s++) {
         double mean = 0.0;
-        for (int i = 0; i < SAMPLES; i++) {
+        for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / SAMPLES;
+            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        double a_left = Q[s][CHAIN_LEFT] - V[s], a_right = Q[s][CHAIN_RIGHT] - V[s];
-        double average = (1.0 - pi_right) * a_left + pi_right * a_right;
-        printf("%4d %8.4f %9.4f %9.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f %6.3f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], a_left, a_right,
-               fabs(average) < 1e-12 ? 0.0 : average);             // -1e-17 would be printed as -0.000
+        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
+        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
+               Q[s][CHAIN_RIGHT] - V[s]);
     }
     printf("\n");
 }
 
 static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
     double ones[1000];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("Discounting. Left: the coin flip's values; the same reward further away counts\n");
-    printf("less. Right: the return of a reward of 1 on every step. It stays below\n");
-    printf("1/(1-gamma); only for gamma = 1 does it grow with the length of the task.\n");
-    printf("   gamma    V(1)    V(2)    V(3)  | 10 steps  100 steps 1000 steps 1/(1-gamma)\n");
-    for (int i = 0; i < 4; i++) {
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
+    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    for (int i = 0; i < 3; i++) {
         double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8.2f %7.4f %7.4f %7.4f  | %8.3f %10.3f %10.3f", g, V[1], V[2], V[3],
-               discounted_return(ones, 10, g), discounted_return(ones, 100, g),
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
                discounted_return(ones, 1000, g));
-        if (g < 1.0) printf(" %11.3f\n", 1.0 / (1.0 - g));
-        else printf("        none\n");
+        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
+        else printf("         none\n");
     }
-    printf("\n");
+    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
+           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("One trajectory of \"mostly right\", from state 2 (rho_0 = 1). Step 1 slips.\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
     printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f         p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
            exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f     log p(tau) = %.4f\n", log_policy, log_dynamics,
-           total);
+    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
     printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double a, b;
-    printf("The gradient of log p(tau) in three worlds, by central differences (step %.0e).\n", h);
-    printf("The world changes log p(tau), and not its gradient:\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3    d/d slip\n");
-    for (int i = 0; i < 3; i++) {
-        ChainPolicy pi = chain_policy_from(theta);
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double up[CHAIN_STATES], down[CHAIN_STATES];
-            for (int j = 0; j < CHAIN_STATES; j++) up[j] = down[j] = theta[j];
-            up[s] += h;
-            down[s] -= h;
-            ChainPolicy pi_up = chain_policy_from(up), pi_down = chain_policy_from(down);
-            printf(" %13.6f", (trajectory_logprob(&a, &b, tau, &pi_up, slips[i])
-                               - trajectory_logprob(&a, &b, tau, &pi_down, slips[i])) / (2 * h));
-        }
-        printf(" %11.3f\n", (trajectory_logprob(&a, &b, tau, &pi, slips[i] + h)
-                             - trajectory_logprob(&a, &b, tau, &pi, slips[i] - h)) / (2 * h));
-    }
-    ChainPolicy pi = chain_policy_from(theta);
-    double score[CHAIN_STATES];
-    score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+// theta with h added to its entry s, as a policy.
+static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
+    double moved[CHAIN_STATES];
+    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
+    moved[s] += h;
+    return chain_policy_from(moved);
 }
 
+static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
+    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
+    ChainPolicy pi = chain_policy_from(theta);
+    double a, b, score[CHAIN_STATES];
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
+    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+    for (int i = 0; i < 2; i++) {
+        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
+            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            printf(" %13.6f", difference / (2 * h));
+        }
+        printf("\n");
+    }
+    score_trajectory(score, tau, &pi);
+    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n");
+}
+
+// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
 static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { SAMPLES = 40000 };
+    enum { WALKS = 40000 };
     const double h = 1e-5;
     ChainPolicy pi = chain_policy_from(theta);
     double sampled[CHAIN_STATES] = {0};
-    for (int i = 0; i < SAMPLES; i++) {
+    for (int i = 0; i < WALKS; i++) {
         Trajectory tau;
         double score[CHAIN_STATES];
         sample_trajectory(&tau, 2, &pi, slip, rng);
         score_trajectory(score, &tau, &pi);
         for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / SAMPLES;
+            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
     }
-    printf("What that buys: the slope of J = V(2) from %d walks alone, the mean of\n", SAMPLES);
-    printf("G * d log p(tau), against the slope of the solved Bellman equations.\n");
-    printf("                         d/d theta_1   d/d theta_2   d/d theta_3\n");
-    printf("   sampled, no dynamics %12.4f  %12.4f  %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   solved, dynamics     ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n");
+    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
+    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
+    printf("   Bellman, needs p(s'|s,a)    ");
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], moved[CHAIN_STATES], J[2];
-        for (int side = 0; side < 2; side++) {
-            for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-            moved[s] += side ? h : -h;
-            ChainPolicy pi_moved = chain_policy_from(moved);
-            solve_chain(V, Q, &pi_moved, slip, 1.0);
-            J[side] = V[2];
-        }
-        printf("%12.4f  ", (J[1] - J[0]) / (2 * h));
+        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
+        solve_chain(up, Q, &pi_up, slip, 1.0);
+        solve_chain(down, Q, &pi_down, slip, 1.0);
+        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
     }
-    printf("\n\n");
+    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
 
-static void lesson_1(void) {
+static void lesson_1(int more) {
     const double slip = 1.0 / 6.0, logit = log(3.0);               // sigmoid(ln 3) = 3/4
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
     ChainPolicy pi = chain_policy_from(theta);
     Rng rng = {1};
-    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n");
-    printf("   [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 are final, entering 4 pays 1.\n");
-    printf("   A step slips and goes the other way with probability %.4f (1/6).\n\n", slip);
+    (void)more;
+    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
+           "   Question  What exactly is optimized when something learns from reward?\n"
+           "   Formula   J(pi) = E[G],   G = r_0 + gamma r_1 + gamma^2 r_2 + ...\n"
+           "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
+           "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
+           "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
+           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
+           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
+           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
+           "             than what pi does on average?\n\n"
+           "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
+    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
-    printf("The better policy makes every state better (V). Its advantage of \"right\" is\n");
-    printf("smaller: the average it is measured against has risen. pi.A is always 0.\n\n");
+    printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
+           "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
+           "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
     print_gradient_without_dynamics(&tau, theta);
     print_reinforce_identity(theta, slip, &rng);
-    printf("Take away: the policy gradient needs returns and log pi. It never needs P.\n");
+    printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
+           "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
 
 /* ==========================================================================================================
@@ -417,13 +425,14 @@ static void lesson_1(void) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
  *       number.
  *
- * D3 says that (1) works for language models and does not work on CartPole. `cartpole` runs both and prints
- * what happens. The theory to read it with: the group mean is a constant as far as one step is concerned, and
- * a baseline (what is subtracted from the return) that does not look at the action leaves the mean of the
- * gradient as it is; chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the
- * gradient by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
- * function can change is the noise, and with it the number of episodes needed. (The comparison is of two
- * whole recipes: GAE also discounts, and gives a step no credit for what happened before it.)
+ * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
+ * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
+ * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
+ * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
+ * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
+ * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
+ * no credit for what happened before it.)
  *
  * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
  * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
@@ -524,8 +533,10 @@ static void train_thermostat(double* w, double* share, uint64_t seed, const Ther
             double G = 0.0;
             share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
                              / THERMOSTAT_GROUP;
-            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--)        // G_t = r_t + gamma G_{t+1}
-                advantage[first + t] = G = reward[first + t] + options->gamma * G;
+            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--) {
+                G = reward[first + t] + options->gamma * G;        // G_t = r_t + gamma G_{t+1}
+                advantage[first + t] = G;
+            }
         }
         for (int i = 0; i < N; i++) mean += advantage[i] / N;
         for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
@@ -781,193 +792,97 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// How noisy is one group's gradient? Freeze the policy w, let v settle on it, then look at many groups. Per
-// rule: mean (5) of the gradient, and noise, the mean squared distance of one group's gradient from it.
-static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const double* w, uint64_t seed) {
-    enum { GROUPS = 400 };
-    CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
-    double v[VALUE_SIZE] = {0}, square[BASELINES] = {0}, gradient[POLICY_SIZE];
-    Rng rng = {seed};
-    for (int b = 0; b < BASELINES; b++)
-        for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] = 0.0;
-    for (int i = -50; i < GROUPS; i++) {                          // the first 50 groups only teach v
-        collect_group(group, w, &rng);
-        for (int b = 0; b < BASELINES && i >= 0; b++) {
-            options.baseline = b;
-            fill_advantages(group, v, &options);
-            cartpole_gradient(gradient, group, w);
-            for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] += gradient[j] / GROUPS;
-            square[b] += inner_product(gradient, gradient, POLICY_SIZE) / GROUPS;
-        }
-        fit_value(v, group, &options);
-    }
-    for (int b = 0; b < BASELINES; b++) noise[b] = square[b] - inner_product(mean[b], mean[b], POLICY_SIZE);
-    free(group);
-}
-
 // ----------------------------------------------------------------------------------------------------------
 // What the commands `thermostat` and `cartpole` and lesson 2 print
 
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
            thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    printf("   room    rate, heater off    rate, heater on    reward\n");
-    for (int i = 0; i < 5; i++) {
-        double room = thermostat_target + (i - 2) * 2.5;
-        printf("%5.1f F  %11.3f F/step %12.3f F/step %8d\n", room, thermostat_rate(room, 0),
-               thermostat_rate(room, 1), thermostat_in_band(room));
+    printf("   room    off, F/step    on, F/step    reward\n");
+    for (int i = 0; i < 3; i++) {
+        double room = thermostat_target + (i - 1) * 5.0;
+        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
+               thermostat_in_band(room));
     }
-    printf("\n");
+    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+}
+
+// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
+static void print_thermostat_policies(const double* w, Rng* rng) {
+    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    double day[THERMOSTAT_STEPS];
+    printf("In the band, 200 fresh days:\n");
+    printf("   random switching, pi(on) = 1/2               %6.2f%%\n",
+           100 * test_thermostat(day, nothing, 200, rng));
+    printf("   written by hand (D3), on below 70 F          %6.2f%%\n",
+           100 * test_thermostat(day, rule, 200, rng));
+    printf("   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n", w[0], w[1],
+           100 * test_thermostat(day, w, 200, rng));
 }
 
 static void run_thermostat(uint64_t seed) {
     double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    double before = test_thermostat(temperature, nothing, 200, &rng);
+    test_thermostat(temperature, nothing, 1, &rng);
     printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
     draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
     train_thermostat(w, share, seed, &thermostat_defaults);
     printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
            thermostat_defaults.updates, THERMOSTAT_GROUP);
     draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
-    double after = test_thermostat(temperature, w, 200, &rng);
-    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2). A fresh day:\n", w[0], w[1]);
+    test_thermostat(temperature, w, 1, &rng);
+    printf("\nAfter. A fresh day:\n");
     draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
-    printf("\nIn the band over 200 fresh days, warming up or cooling down included:\n");
-    printf("   random switching     %6.2f%%\n   learned              %6.2f%%\n", 100 * before, 100 * after);
-    printf("   on below 70 F        %6.2f%%\n", 100 * test_thermostat(temperature, rule, 200, &rng));
+    printf("\n");
+    print_thermostat_policies(w, &rng);
 }
 
-static int compare_ints(const void* a, const void* b) {
-    int x = *(const int*)a, y = *(const int*)b;
-    return (x > y) - (x < y);
-}
-
-// What one rule does at one learning rate over several seeds.
-typedef struct { int solved, median_steps; double mean_end, worst_end; } SeedSummary;
-
-enum { CARTPOLE_SEEDS = 9 };
-
-static SeedSummary summarize_seeds(uint64_t seed, const CartPoleOptions* options) {
-    SeedSummary summary = {0, 0, 0.0, CARTPOLE_CAP};
-    int steps[CARTPOLE_SEEDS];
-    for (int s = 0; s < CARTPOLE_SEEDS; s++) {
-        CartPoleRun run;
-        uint64_t own = 1000 * seed + (uint64_t)s;                  // no two calls share a seed
-        Rng rng = {~own};
-        train_cartpole(&run, own, options);
-        double end = test_cartpole(run.w, 100, &rng);
-        steps[s] = run.solved < 0 ? INT_MAX : run.solved;         // never sorts behind every number
-        summary.solved += run.solved >= 0;
-        summary.mean_end += end / CARTPOLE_SEEDS;
-        summary.worst_end = fmin(summary.worst_end, end);
-    }
-    qsort(steps, CARTPOLE_SEEDS, sizeof steps[0], compare_ints);
-    summary.median_steps = steps[CARTPOLE_SEEDS / 2];
-    return summary;
-}
-
-// Both rules, several learning rates, several seeds, the same budget of environment steps.
-static void compare_baselines(uint64_t seed) {
-    enum { RATES = 4 };
-    const double rates[RATES] = {3.0, 10.0, 30.0, 100.0};
-    int solved[BASELINES] = {0}, fastest[BASELINES] = {INT_MAX, INT_MAX};
-    double low = INFINITY, high = 0.0;                     // steps of the group mean over those of value
-    printf("D3 says that a group mean does for language models and fails on CartPole. Both\n");
-    printf("rules, %d seeds each, %d environment steps. Solved: a group of %d episodes\n", CARTPOLE_SEEDS,
-           cartpole_defaults.budget, CARTPOLE_GROUP);
-    printf("averages 475 or more; steps: median over the seeds; end: length of 100 episodes.\n");
-    printf("    rate  A_t from       solved   steps to solve   end: mean   worst seed\n");
-    for (int r = 0; r < RATES; r++) {
-        int median[BASELINES];
-        for (int b = 0; b < BASELINES; b++) {
-            CartPoleOptions options = cartpole_defaults;
-            options.baseline = b;
-            options.learning_rate = rates[r];
-            SeedSummary summary = summarize_seeds(seed, &options);
-            solved[b] += summary.solved;
-            median[b] = summary.median_steps;
-            if (summary.median_steps < fastest[b]) fastest[b] = summary.median_steps;
-            printf("%8g  %-12s %5d of %d ", rates[r], baseline_names[b], summary.solved, CARTPOLE_SEEDS);
-            if (summary.median_steps < INT_MAX) printf("%16d", summary.median_steps);
-            else printf("           never");
-            printf(" %11.1f %12.1f\n", summary.mean_end, summary.worst_end);
-        }
-        if (median[0] == INT_MAX || median[1] == INT_MAX) continue;
-        low = fmin(low, (double)median[0] / median[1]);
-        high = fmax(high, (double)median[0] / median[1]);
-    }
-    printf("Solved in all: group mean %d of %d, value function %d of %d. At equal rates the\n", solved[0],
-           RATES * CARTPOLE_SEEDS, solved[1], RATES * CARTPOLE_SEEDS);
-    printf("group mean needs %.2f to %.2f times the steps; each at its fastest rate: %d\n", low, high,
-           fastest[0]);
-    printf("against %d. As a statement about what can be learned the claim %s;\n", fastest[1],
-           2 * solved[0] < RATES * CARTPOLE_SEEDS ? "holds here" : "does not hold");
-    printf("what the two rules differ in is the number of steps it takes.\n\n");
-}
-
-static void print_noise(uint64_t seed) {
-    double mean[BASELINES][POLICY_SIZE], noise[BASELINES];
-    CartPoleRun run;
-    CartPoleOptions options = cartpole_defaults;
-    options.budget = 3000;                                         // half-trained
-    train_cartpole(&run, seed, &options);
-    measure_noise(mean, noise, run.w, seed + 1);
-    printf("Why: the gradients of 400 groups at one half-trained policy (mean length %.0f).\n",
-           run.length[run.updates - 1]);
-    printf("   A_t from         |mean|   noise (sd)   groups until noise = signal\n");
+static void run_cartpole(uint64_t seed, float learning_rate) {
+    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        double signal = inner_product(mean[b], mean[b], POLICY_SIZE);
-        printf("   %-12s %10.4f %12.4f %14.2f\n", baseline_names[b], sqrt(signal), sqrt(noise[b]),
-               noise[b] / signal);
-    }
-    double cosine =
-        inner_product(mean[0], mean[1], POLICY_SIZE) /
-        sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
-    printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
-}
-
-static void run_cartpole(uint64_t seed) {
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleRun run;
         CartPoleOptions options = cartpole_defaults;
-        Rng rng = {seed + 1000};
         char label[80];
         options.baseline = b;
-        train_cartpole(&run, seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu: mean length of an episode\n", baseline_names[b],
-               (unsigned long long)seed);
-        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run.updates,
+        options.learning_rate = learning_rate;
+        train_cartpole(&run[b], seed, &options);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g: mean length of an episode\n",
+               baseline_names[b], (unsigned long long)seed, learning_rate);
+        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run[b].updates,
                  options.budget);
-        draw_curve(run.length, run.updates, 0.0, CARTPOLE_CAP, label);
-        if (run.solved >= 0) printf("   solved after %d environment steps", run.solved);
-        else printf("   not solved within %d environment steps", options.budget);
-        printf("; 100 new episodes: %.1f of %d steps\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run.w[0],
-               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        draw_curve(run[b].length, run[b].updates, 0.0, CARTPOLE_CAP, label);
+        const double* w = run[b].w;
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
+               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
     }
-    compare_baselines(seed);
-    print_noise(seed);
+    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
+           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
+    for (int b = 0; b < BASELINES; b++) {
+        Rng rng = {seed + 1000};
+        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
+        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+    }
+    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
 }
 
-static void print_cartpole_step(void) {
+static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    printf("CartPole, the first steps from rest, pushed to the right (F = +10 N).\n");
+    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
+           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n");
     printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
         printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
         printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
-    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41.\n");
-    printf("   x moves one step late: Euler adds the old velocity.\n\n");
+    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
+           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
 }
 
-static void print_cartpole_without_learning(void) {
+static void print_cartpole_lengths(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     const double nothing[POLICY_SIZE] = {0};
     Rng rng = {2};
@@ -986,25 +901,29 @@ static void print_cartpole_without_learning(void) {
     }
 }
 
-static void lesson_2(void) {
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
+static void lesson_2(int more) {
+    double w[2], share[CURVE_COLUMNS];
     Rng rng = {1};
-    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n");
+    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
+           "   Question  Does the gradient of lesson 1 really teach anything?\n"
+           "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
+           "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
+           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
+           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
+           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
     train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("Share of the day in the band: random switching     %6.2f%%\n",
-           100 * test_thermostat(temperature, nothing, 200, &rng));
-    printf("                              after %d updates      %6.2f%%\n\n", thermostat_defaults.updates,
-           100 * test_thermostat(temperature, w, 200, &rng));
-    print_cartpole_step();
-    print_cartpole_without_learning();
-    printf("\nTake away: nobody told the policies the rates and formulas above. The learning\n");
-    printf("curves are drawn by ./rl thermostat and ./rl cartpole.\n");
+    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_thermostat_policies(w, &rng);
+    printf("\n");
+    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_lengths();
+    printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
+           "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
 }
 
 /* ==========================================================================================================
- * CHAPTER 3. The language model as policy                                                      (D3 section 3)
+ * CHAPTER 3. The language model as policy                                        (D3 section 3, experiment 1)
  *
  * Question: where are the states, actions and probabilities of chapter 1 in a language model?
  *
@@ -1044,10 +963,10 @@ static void lesson_2(void) {
  * The mask is 1 on tokens the model itself sampled and 0 on the prompt, on padding and on what a tool
  * inserted. It is written per token, so it must move by one exactly as the tokens do.
  *
- * Traps, both silent, both shown in the lesson. (1) No shift: z_t looked up at id_t asks how likely the token
- * is that was just read. (2) Mask not shifted: the first token of the answer drops out, and if anything
- * stands behind the answer (padding, the next turn) its first token comes in. Shapes fit in both cases,
- * nothing crashes, the loss even falls.
+ * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
+ * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
+ * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
+ * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
 // The row function log_sum_exp(z, V) stands in train_gpt.c, section 4, since the model uses it too; so does shift_mask(), in
@@ -1097,7 +1016,11 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
     int count = 0;
-    for (int i = 0; i < n; i++) if (mask[i]) { sum += x[i]; count++; }
+    for (int i = 0; i < n; i++) {
+        if (!mask[i]) continue;
+        sum += x[i];
+        count++;
+    }
     return count ? sum / count : 0.0;
 }
 
@@ -1106,6 +1029,7 @@ double masked_mean(const float* x, const int* mask, int n) {
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
+// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
 enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
@@ -1120,66 +1044,77 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// The text of the first n tokens, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, int n) {
+// One step of chapter 1's MDP, read off a token sequence.
+typedef struct {
+    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
+    const char* action;          // a_t: the token that the mask marks as chosen
+    double pi;                   // pi(a_t | s_t)
+    double reward;               // 0 on the way; the verifier's verdict on the last step
+    int done;                    // <end>, or the longest length
+} MdpStep;
+
+// The text of tokens first ... last-1 of ids, separated by spaces.
+static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
-    for (int t = 0; t < n && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t ? " " : "",
-                                 example_tokens[example_ids[t]]);
+    for (int t = first; t < last && used < cap; t++)
+        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "",
+                                 example_tokens[ids[t]]);
 }
 
-static void print_example_as_mdp(const float* logp) {
-    int step = 0;                                                  // t counts the model's own actions, from 0
-    printf("The completion \"4 <end>\" of the prompt \"2 + 2 =\" as an MDP:\n");
-    printf("   t  state s_t        action a_t  pi(a|s)  next state s_t+1     p   r  done\n");
-    for (int t = 0; t < EXAMPLE_T; t++) {
-        char state[64], next[64];
-        int done = example_ids[t] == EXAMPLE_END;
-        if (!example_mask[t]) continue;
-        join_example_tokens(state, sizeof state, t);
-        join_example_tokens(next, sizeof next, t + 1);
-        printf("%4d  %-16s %-10s %8.4f  %-19s %2d %3d  %s\n", step++, state, example_tokens[example_ids[t]],
-               exp(logp[t - 1]), next, 1, done, done ? "yes" : "no");
+int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
+
+// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
+// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
+static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
+    int n = 0, first = 0;
+    while (!example_mask[first]) first++;                          // the prompt is the first state
+    for (int t = first; t < EXAMPLE_T; t++) {
+        MdpStep* step = &steps[n++];
+        char answer[32];
+        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
+        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
+        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        step->action = example_tokens[ids[t]];
+        step->pi = exp((double)logp[t - 1]);
+        step->done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        step->reward = step->done ? answers_equal(answer, truth) : 0.0;
+        if (step->done) break;
     }
-    printf("The transition appends the token: p is always 1. The reward is one number at the\n");
-    printf("end (here 1, the answer is right). <end> terminates; so would a length limit.\n\n");
+    return n;
+}
+
+static void print_example_as_mdp(const int* ids) {
+    float logp[EXAMPLE_T - 1];
+    MdpStep steps[EXAMPLE_T];
+    token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
+    int n = example_as_mdp(steps, ids, logp, "4");
+    for (int i = 0; i < n; i++)
+        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, steps[i].state, steps[i].action, steps[i].pi,
+               steps[i].next, steps[i].reward, steps[i].done ? "yes" : "no");
 }
 
 static void print_example_as_table(const float* logp, const int* shifted) {
-    printf("From logits to token log-probs. Row t is about token t+1; [ ] is the entry that\n");
-    printf("the shifted gather picks. log-softmax = logit - log-sum-exp (LSE), in nats.\n");
-    printf("        | logits             |       | log-softmax                       |\n");
-    printf(" t reads|");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("|  LSE  |");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%5s  ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("| next\n");
+    printf("          logits: one row per token read, [ ] the one looked up\n");
+    printf(" t reads ");
+    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
+    printf("   LSE   about     logp  mask of it\n");
     for (int t = 0; t < EXAMPLE_T; t++) {
         const float* z = example_logits + t * EXAMPLE_V;
-        printf("%2d %-5s|", t, example_tokens[example_ids[t]]);
-        for (int v = 0; v < EXAMPLE_V; v++) printf("%4.0f", z[v]);
-        printf("| %5.3f |", log_sum_exp(z, EXAMPLE_V));
+        int last = t == EXAMPLE_T - 1;
+        printf("%2d %-6s", t, example_tokens[example_ids[t]]);
         for (int v = 0; v < EXAMPLE_V; v++) {
-            int picked = t + 1 < EXAMPLE_T && v == example_ids[t + 1];
-            printf("%c%5.2f%c", picked ? '[' : ' ', z[v] - log_sum_exp(z, EXAMPLE_V), picked ? ']' : ' ');
+            int picked = !last && v == example_ids[t + 1];
+            printf(picked ? "  [%.0f]" : "   %.0f ", z[v]);
         }
-        printf("| %s\n", t + 1 < EXAMPLE_T ? example_tokens[example_ids[t + 1]] : "-");
+        if (last) printf("%7.4f   a token that does not exist yet\n", log_sum_exp(z, EXAMPLE_V));
+        else
+            printf("%7.4f   %-5s %8.4f %6d\n", log_sum_exp(z, EXAMPLE_V), example_tokens[example_ids[t + 1]],
+                   (double)logp[t], shifted[t]);
     }
-    printf("\nThe same by position. logp and the shifted mask have T-1 = %d entries:\n", EXAMPLE_T - 1);
-    printf("   position t        ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", t);
-    printf("\n   token             ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t]]);
-    printf("\n   mask of the token ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", example_mask[t]);
-    printf("\n   token predicted   ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t + 1]]);
-    printf("\n   logp (nats)       ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8.4f", logp[t]);
-    printf("\n   shifted mask      ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8d", shifted[t]);
-    printf("\n\n");
+    printf("\n   By hand, row 3: LSE = log(e + e^3 + 3) = log 25.804 = 3.2505, and\n"
+           "   log pi(\"4\" | 2 + 2 =) = 3 - 3.2505 = -0.2505. %d tokens, %d log-probs.\n\n", EXAMPLE_T,
+           EXAMPLE_T - 1);
 }
 
 static void print_mask_line(const char* name, const float* logp, const int* mask, int n) {
@@ -1192,13 +1127,19 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
-    float *logp = allocate((size_t)T, sizeof(float)), *late = allocate((size_t)T, sizeof(float));
-    int *shifted = allocate((size_t)T, sizeof(int)), *every = allocate((size_t)T, sizeof(int)),
-        *answer = allocate((size_t)T, sizeof(int)), *late_ids = allocate((size_t)T + 1, sizeof(int));
-    for (int t = 0; t < T; t++) every[t] = 1, answer[t] = t >= prompt, late_ids[t + 1] = ids[t];
+    size_t room = (size_t)T + 1;
+    float *logp = allocate(room, sizeof(float)), *late = allocate(room, sizeof(float));
+    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
+    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    for (int t = 0; t < T; t++) {
+        every[t] = 1;
+        answer[t] = t >= prompt;
+        late_ids[t + 1] = ids[t];                                  // one place later: that undoes the shift
+    }
     token_logprobs(logp, logits, ids, 1, T, V);
-    token_logprobs(late, logits, late_ids, 1, T + 1, V); // ids one place later: that undoes the shift
-    shift_mask(shifted, mask, 1, T), shift_mask(answer, answer, 1, T);
+    token_logprobs(late, logits, late_ids, 1, T + 1, V);
+    shift_mask(shifted, mask, 1, T);
+    shift_mask(answer, answer, 1, T);
     printf("   %-35s %6s %11s %10s %10s\n", "", "tokens", "sum, nats", "per token", "exp(sum)");
     print_mask_line("right: ids and mask shifted", logp, shifted, T - 1);
     print_mask_line("without the mask: prompt counted", logp, every, T - 1);
@@ -1212,47 +1153,125 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
 static void print_underflow(void) {
     float product_float = 1.0f;
     double product_double = 1.0;
-    int tokens_float = 0, tokens_double = 0, length = 4000;
+    int tokens_float = 0, tokens_double = 0;
     for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
     for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
-    printf("Why logs: tokens of probability 1/2, multiplied.\n");
-    printf("   the product is exactly 0 from token %d on in float, %d in double\n", tokens_float,
-           tokens_double);
-    printf("   the sum of logs after %d tokens is an ordinary number: %.4f nats\n\n", length,
-           length * log(0.5));
+    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
+           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
+           4000 * log(0.5));
 }
 
 static void print_size_of_space(void) {
     const double vocabulary = 128000.0, length = 4000.0;
-    double digits = length * log10(vocabulary), cartpole = 500.0 * log10(2.0);
-    printf("How big is this MDP?                  language model            CartPole\n");
-    printf("   actions per step               %18.0f %19d\n", vocabulary, 2);
-    printf("   steps                          %18.0f %19d\n", length, 500);
-    printf("   action sequences, power of 10  %18.1f %19.1f\n", digits, cartpole);
-    printf("   the same in bits               %18.0f %19.0f\n", length * log2(vocabulary), 500.0);
-    printf("   rewards per episode            %18s %19s\n", "1, at the end", "1 per step");
-    printf("128000^4000 = 10^%.1f, a number of %.0f digits. That it works at all is due\n", digits,
-           floor(digits) + 1);
-    printf("to pretraining: nearly all probability lies on a tiny part of the sequences.\n\n");
+    printf("4. How big is this MDP?             language model        CartPole\n\n");
+    printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
+    printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
+    printf("   action sequences               %6s10^%.1f %7s10^%.1f\n", "", length * log10(vocabulary), "",
+           CARTPOLE_CAP * log10(2.0));
+    printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
+    printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
+           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n");
 }
 
-static void lesson_3(void) {
+static void lesson_3(int more) {
+    const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
     float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
     int shifted[EXAMPLE_T - 1];
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
     token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
-    printf("LESSON 3. The language model as policy (D3 section 3)\n\n");
-    print_example_as_mdp(logp);
+    printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
+           "   Question  Where are state, action and policy in a language model?\n"
+           "   Formula   log pi(y|x) = sum over t of log pi(y_t | x, y_<t)\n"
+           "             log pi(i) = z_i - LSE,   LSE = log(sum over j of e^(z_j))\n"
+           "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
+           "             z_i the logit of token i; log is natural, its unit the nat\n\n");
+    printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
+    printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+    print_example_as_mdp(example_ids);
+    printf("\n");
+    print_example_as_mdp(wrong_ids);
+    printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
+           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
+    printf("2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
-    printf("Log-prob of the completion: right, and with the usual slips:\n\n");
+    printf("3. The answer's log-prob, and the usual slips\n\n");
     print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
-    printf("\n   The first line is the one worked by hand in the chapter.\n\n");
-    printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-           entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    print_underflow();
+    printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
+           "   Every line has a number, nothing crashes, and one line is right.\n\n");
     print_size_of_space();
+    if (more) {
+        print_underflow();
+        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
+               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
+    }
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
+}
+
+// ---- experiment 1 of D3: the decomposition and the mask, on a real model (`./rl experiment 1`)
+
+// The logits of every position, (T,V), as D3's first lines compute them. free() them.
+static float* all_logits(Model* m, const int* ids, int T) {
+    Batch b = {0};
+    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
+    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    batch_add(&b, ids, targets, T, -1);
+    model_forward(m, &b);
+    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    batch_free(&b), free(targets);
+    return logits;
+}
+
+// The terms of log pi(y|x) in two ways: from the logits of one pass over the whole text, and from a pass of
+// its own for each token, which sees nothing of what comes later. Tokens first .. T-1; (T - first) each, 0
+// where the mask is 0. Returns the largest difference.
+static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
+                        int first) {
+    double largest = 0.0;
+    int V = m->config.vocab_size;
+    float* logp = allocate((size_t)text->length, sizeof(float));
+    token_logprobs(logp, logits, text->ids, 1, text->length, V);
+    for (int t = first; t < text->length; t++) {
+        int i = t - first;
+        at_once[i] = one_by_one[i] = 0.0f;
+        if (!text->mask[t]) continue;
+        float* prefix = all_logits(m, text->ids, t);
+        const float* z = prefix + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
+        at_once[i] = logp[t - 1];
+        one_by_one[i] = (float)(z[text->ids[t]] - log_sum_exp(z, V));
+        largest = fmax(largest, fabs((double)at_once[i] - one_by_one[i]));
+        free(prefix);
+    }
+    free(logp);
+    return largest;
+}
+
+// text is a question and an answer to it, the first `prompt` tokens are the question's.
+static void experiment_1(Model* m, const Tokens* text, int prompt) {
+    int T = text->length, length = T - prompt, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, T);
+    float* at_once = allocate((size_t)length, sizeof(float));
+    float* one_by_one = allocate((size_t)length, sizeof(float));
+    double difference = decompose(at_once, one_by_one, m, logits, text, prompt), sum[2] = {0.0, 0.0};
+    for (int t = 0; t < length; t++) {
+        sum[0] += at_once[t];
+        sum[1] += one_by_one[t];
+    }
+    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
+           "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
+           "   a pass for each token, over what came before it           %12.4f nats\n"
+           "   largest difference of a term                              %12.1e nats\n\n"
+           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n",
+           sum[0], sum[1], difference);
+    printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
+           count_masked(text->mask, T));
+    print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
+    printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
+           "   tokens. A sum grows with the length: answers of different lengths compare by\n"
+           "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
+           "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
+           "Neither the question nor what a tool wrote belongs to it.\n");
+    free(logits), free(at_once), free(one_by_one);
 }
 
 /* ==========================================================================================================
@@ -1262,8 +1281,8 @@ static void lesson_3(void) {
  * whole answer is one action. Who is right, and does it matter for the gradient?
  *
  * The idea. Three things that make reinforcement learning hard are missing here.
- *   1. The reward is a function that we bring along: a learned judge r_phi(x, y) in RLHF, a checking
- *      program in RLVR (chapter 5). It is no longer a fixed property of the world.
+ *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
+ *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
  *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
  *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
@@ -1298,7 +1317,7 @@ static void lesson_3(void) {
  *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
  *
  * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling, no noise, no opinion. This
+ * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
  * "toy" is the measuring instrument of chapters 8 and 9 too.
  *
  * Where D3 needs care.
@@ -1314,7 +1333,7 @@ static void lesson_3(void) {
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
-// The tokens are the digits 0, 1, 2. The task, judged by a program: "write three digits whose sum is 3".
+// The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
 // The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
 // so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
 // every distribution over the 27 answers.
@@ -1464,7 +1483,10 @@ static double toy_largest_difference(const double* a, const double* b, int n) {
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double difference = 0.0, length = 0.0;
-    for (int i = 0; i < n; i++) { difference += (a[i] - b[i]) * (a[i] - b[i]); length += b[i] * b[i]; }
+    for (int i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        length += b[i] * b[i];
+    }
     return sqrt(difference / length);
 }
 
@@ -1493,41 +1515,37 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
 // ---- lesson 4 ------------------------------------------------------------------------------------------
 
 static void lesson_4_discount(void) {
-    const int steps[] = {1, 10, 100, 499, 500};
+    const int steps[] = {1, 100, 499};
     printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
-    printf("   steps to the end      0.99^steps    = exp(steps * ln 0.99)\n");
-    for (int i = 0; i < 5; i++)
+    printf("   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
+    for (int i = 0; i < 3; i++)
         printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   In a 500-token answer the first token would get %.2f%% of the last token's\n"
-           "   credit, although both belong to one answer with one reward. So gamma = 1.\n\n",
+    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
            100.0 * pow(0.99, 499));
 }
 
 static void lesson_4_toy(const double* logp, const double* reward) {
-    double total = 0.0, passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+    double passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
     char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
-           "   if they add up to 3\n\n");
-    printf("   answer   pi(1st)  pi(2nd)  pi(3rd)   product  reward\n");
+           "   if they add up to 3. These do; the other 20 have reward 0:\n\n");
+    printf("   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int path[TOY_T];
         double p = exp(toy_sum_along(logp, y));
         toy_path(path, y);
-        total += p;
         passed += p * toy_verify(y);
         if (toy_verify(y) > 0.0)
-            printf("   %4s     %7.4f  %7.4f  %7.4f   %7.4f  %6.0f\n", toy_text(text, y), exp(logp[path[0]]),
-                   exp(logp[path[1]]), exp(logp[path[2]]), p, toy_sum_along(reward, y));
+            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[path[0]]),
+                   exp(logp[path[1]]), exp(logp[path[2]]), p);
     }
-    printf("   (the other 20 answers: product %.4f together, reward 0)\n\n", total - passed);
     double J = toy_solve(value, grad, logp, reward);
-    printf("   all 27 products add up to    %.12f\n", total);
-    printf("   expected reward, 27 answers  %.12f   (answer view)\n", passed);
-    printf("   V(empty prefix), Bellman     %.12f   (token view)\n\n", J);
-    printf("   V of a prefix is the chance that the answer ends well, and nothing else.\n"
-           "   While \"021\" is being written:\n\n"
-           "   prefix     \"\"      \"0\"     \"02\"    then the reward of \"021\"\n"
-           "   V      %6.4f   %6.4f   %6.4f    %6.4f\n\n", value[0], value[1], value[6], toy_verify(7));
+    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n", passed);
+    printf("   V of the empty prefix, Bellman               %.6f   (token view)\n\n", J);
+    printf("   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", value[0],
+           value[1], value[6]);
 }
 
 static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
@@ -1541,10 +1559,8 @@ static void lesson_4_line(const char* name, const double* grad, const double* ex
 static void lesson_4_views(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
     toy_solve(value, exact, logp, reward);
-    printf("3. One gradient, written in several ways, each by exact summation\n\n");
-    printf("   39 numbers each; \"off by\" is the largest difference from the first line;\n"
-           "   \"variance\" is that of the gradient from one rollout, summed over the 39.\n\n");
-    printf("   %-49s %10s  %9s\n", "", "off by", "variance");
+    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n");
+    printf("   %-49s %10s  %9s\n", "39 derivatives each", "off by", "variance");
     lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, logp, weight);
@@ -1553,19 +1569,21 @@ static void lesson_4_views(const double* logp, const double* reward) {
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, reward, value, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go minus V(prefix)", grad, exact, variance);
+    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
+           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
+           "   the whole return.\n\n");
+}
 
-    double paid[TOY_PARAMS];   // another reward, for which the reward-to-go differs from the whole return
+static void lesson_4_paid_early(const double* logp) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], paid[TOY_PARAMS];
     for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
     toy_solve(value, exact, logp, paid);
-    printf("\n   Another reward, paid token by token (1/3 at once for each digit 1):\n");
-    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
+    printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
+    double variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    printf("\n   With one reward at the end, the reward-to-go IS the whole return: no line\n"
-           "   changes. Where rewards come earlier, only the variance changes.\n\n");
+    printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
 }
 
 static void lesson_4_baseline(const double* logp, const double* reward) {
@@ -1593,39 +1611,51 @@ static void lesson_4_baseline(const double* logp, const double* reward) {
 
 static void lesson_4_bias(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.99, 0.9};
+    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
     char text[16];
     toy_solve(value, exact, logp, reward);
-    printf("5. What discounting does to the expected gradient\n\n");
+    printf("6. What discounting does to the expected gradient\n\n");
     printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
     printf("            at each token                  token of the answer\n");
     printf("   gamma    relative error     angle       relative error     angle\n");
-    for (int i = 0; i < 4; i++) {
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_TO_GO);
-        printf("   %-5g    %14s  %6.3f deg", gammas[i],
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_WHOLE);
-        printf("   %14s  %6.3f deg\n",
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
+    for (int i = 0; i < 3; i++) {
+        printf("   %-5g ", gammas[i]);
+        for (int c = 0; c < 2; c++) {
+            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
+            printf("   %14s  %6.3f deg",
+                   toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
+                   toy_angle(grad, exact, TOY_PARAMS));
+        }
+        printf("\n");
     }
     printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
            "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n");
+           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
 }
 
-static void lesson_4(void) {
+static void lesson_4(int more) {
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
-    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n");
+    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
+           "   Question  Is every token an action, or is the whole answer one?\n"
+           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
+           "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)]   tokens\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
+           "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
+           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
     lesson_4_discount();
     lesson_4_toy(logp, reward);
     lesson_4_views(logp, reward);
     lesson_4_baseline(logp, reward);
-    lesson_4_bias(logp, reward);
+    if (more) {
+        lesson_4_paid_early(logp);
+        lesson_4_bias(logp, reward);
+    }
+    printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
+           "a bandit, for which a mean over answers is a good baseline.\n");
 }
 
 /* ==========================================================================================================
@@ -1634,9 +1664,9 @@ static void lesson_4(void) {
  * The question. A policy has answered. Who says how good the answer is?
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
- *                        climbs r. Works for anything that people can compare. But the judge is a
- *                        second network, often as big as the first, and only a proxy: a policy that
- *                        is pushed hard finds its holes.
+ *                        climbs r. Works for anything that people can compare. But the reward model is
+ *                        a second network, often as big as the first, and only a proxy: a policy
+ *                        that is pushed hard finds its holes.
  *   RLVR (D2 section 3)  A program compares the final answer with the known one:
  *                            r(x, y) = 1 if they are the same mathematics, else 0.
  *                        No second network, no annotators, the same verdict every time. The price:
@@ -1648,7 +1678,7 @@ static void lesson_4(void) {
  *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
  *      for two things at once, be right and write it where I look, and no second rule is needed for
  *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
- *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A judge that
+ *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
@@ -1673,7 +1703,7 @@ static void lesson_4(void) {
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
  * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the judge will be found and widened, while a right answer that is missed costs one sample. When
+ * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
  * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
  * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
  * every time", and a lucky guess (D1) is paid like an insight.
@@ -1698,7 +1728,7 @@ static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
-// half an answer might be judged right, so nothing is ever cut off.
+// half an answer might be accepted, so nothing is ever cut off.
 static int copy_trimmed(char* out, int cap, const char* start, const char* end) {
     while (start < end && is_space(*start)) start++;
     while (end > start && is_space(end[-1])) end--;
@@ -1856,35 +1886,29 @@ static void print_four_rollouts(const char* truth) {
     static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
                                                                  reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    float r[5][3];
-    printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
     printf("                                                           partial   format\n");
     printf("     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
-        for (int k = 0; k < 3; k++) r[i][k] = rewards[k](responses[i], truth);
-        printf("  %s %-32s %-10s %7.4g %10.4g %8.4g\n", names[i], responses[i],
-               !found ? "(no box)" : answer[0] ? answer : "(empty)", r[i][0], r[i][1], r[i][2]);
+        printf("  %s %-32s %-10s", names[i], responses[i],
+               !found ? "(no box)" : answer[0] ? answer : "(empty)");
+        for (int k = 0; k < 3; k++) printf(" %*.4g", k ? 9 : 7, rewards[k](responses[i], truth));
+        printf("\n");
     }
-    printf("\nThe rewards of r1 to r4 are [%g, %g, %g, %g].\n", r[0][0], r[1][0], r[2][0], r[3][0]);
-    char fallback[64];
-    int how = extract_lenient(responses[2], fallback, sizeof fallback);
-    printf("r3 is right and gets %g: the strict reward reads the box and nothing else. A\n", r[2][0]);
-    printf("fallback (no box: the %s) would read \"%s\" and pay %d. Then no rollout\n",
-           how == 2 ? "last number" : "whole text", fallback, answers_equal(fallback, truth));
-    printf("gains anything by using the box. Partial credit pays %g to r3, and %g to the\n", r[2][1],
-           r[4][1]);
-    printf("empty box for nothing. Format only pays %g to the empty box and %g to the right\n", r[4][2],
-           r[2][2]);
-    printf("r3: RL makes what is paid more likely, so it would train empty boxes.\n\n");
+    printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
+           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
+           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
+           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
+           "   what is paid more likely: it would train empty boxes.\n\n");
 }
 
 static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("GSM8K's format (D1): the number behind the last ####, compared as a number.\n\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
     printf("  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
@@ -1895,21 +1919,27 @@ static void print_hash_answers(void) {
     printf("\n");
 }
 
-static void lesson_5(void) {
+static void lesson_5(int more) {
     const char *left = "(3x-9)/2", *right = "x+37";
     char truth[32];
+    (void)more;
     snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
-    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n");
-    printf("  RLHF  people rank answers, a reward model learns to rank, RL climbs the model\n");
-    printf("  RLVR  a program checks the answer,                        RL climbs the check\n\n");
-    printf("The check needs no second network, gives the same verdict every time, and judges\n");
-    printf("any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n\n", left, right, truth);
+    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n"
+           "   Question  An answer has been written. Who says how good it is?\n"
+           "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
+           "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
+           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
+           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
+           "   The verifier needs no second network, gives the same verdict every time, and\n"
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
+    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
+    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
     print_four_rollouts(truth);
+    printf("2. ");
     print_comparisons();
     print_hash_answers();
-    printf("To take away: the reward is the only thing you design. Right AND in the format\n");
-    printf("is one rule, and a reward can be trusted as far as its verifier is right.\n\n");
+    printf("Take away: the reward is the only thing you design. It can be trusted as far as\n"
+           "its verifier is right.\n");
 }
 
 /* ==========================================================================================================
@@ -1946,7 +1976,7 @@ static void lesson_5(void) {
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
  * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to live with the silence, as in nanochat. (3)
+ * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
  * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
@@ -1963,7 +1993,8 @@ typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 // Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
 // <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
-    int last = length - 1, i = last - (length > 0 && ids[last] == PYTHON_END);
+    int last = length - 1;
+    int i = last - (length > 0 && ids[last] == PYTHON_END);
     while (i >= 0 && ids[i] != PYTHON_START && ids[i] != PYTHON_END) i--;
     *from = i + 1;
     if (i < 0 || ids[i] != PYTHON_START) return TOOL_IDLE;
@@ -2123,44 +2154,70 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
-static void lesson_6(void) {
-    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
+// The tokens above their mask. A line ends where the mask changes, or where it is full.
+static void print_mask_rows(const Rollout* r) {
+    char text[24];
+    int end = r->prompt + r->length;
+    for (int first = r->prompt, last = first; first < end; first = last) {
+        size_t width = 0;
+        while (last < end && r->mask[last] == r->mask[first]) {
+            width += strlen(token_text(text, r->ids[last])) + 1;
+            if (width > 62) break;
+            last++;
+        }
+        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
+        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
+        printf("\n   mask    ");
+        for (int t = first; t < last; t++)
+            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
+        printf("\n");
+    }
+}
+
+static void lesson_6(int more) {
+    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     Tokens prompt = {0}, script = {0};
-    render_prompt(&prompt, question);
-    tokens_add_text(&script, "He has ", 7, 1);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "17+26", 5, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, ".\n#### 43", 9, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
     Config small = train_defaults().config;
     small.layers = 1;
-    Model m = model_new(small);
-    model_init(&m, 6);
-    score_rollouts(r->logp, &m, r, 1);
-
-    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
-    printf(
-        "Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ",
-        question);
-    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
-           "real one.\n\n",
-           VOCAB_SIZE, -log(VOCAB_SIZE));
-    print_tokens(r, r->logp, NULL, NULL, NULL);
+    Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
+    render_prompt(&prompt, question);
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "12*3", 4, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, "\n#### 36", 8, 1);
+    tokens_add(&script, ASSISTANT_END, 1);
+    Rollout* r = play_script(&prompt, script.ids, script.length);
     int sampled = count_masked(r->mask, r->T);
-    printf("\nThis sum over the %d sampled tokens is log pi(y|x). The %d forced ones are\n", sampled,
-           r->length - sampled);
-    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
-           "get no gradient.\n");
-    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
-    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3",
-                                       "2**3",  "1/0",  "seven",  "7*"};
+    double sum = 0.0;
+    score_rollouts(r->logp, &m, r, 1);
+    for (int t = 0; t + 1 < r->T; t++) sum += r->logp[t];
+
+    printf("LESSON 6. Rollouts and the tool (D1)\n\n"
+           "   Question  What exactly did the model do, and what was done to it?\n"
+           "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
+    printf("1. %s\n\n", question);
+    print_mask_rows(r);
+    printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
+    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
+    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
+           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
+    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
+           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+    if (more) {
+        print_tokens(r, r->logp, NULL, NULL, NULL);
+        printf("\n");
+    }
+    printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
-        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
+        printf("   %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
     }
-    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
+    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
+           "They are no part of log pi(y|x) and get no gradient.\n");
     rollouts_free(r);
     tokens_free(&prompt), tokens_free(&script), model_free(&m);
 }
@@ -2445,7 +2502,8 @@ static void print_eight(void) {
     printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
 }
 
-static void lesson_7(void) {
+static void lesson_7(int more) {
+    (void)more;
     const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
     const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
@@ -2949,7 +3007,8 @@ static void lesson_8_digits(void) {
            "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
 }
 
-static void lesson_8(void) {
+static void lesson_8(int more) {
+    (void)more;
     double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
@@ -3466,7 +3525,8 @@ static void lesson_9_limits(void) {
            "   Watch the KL, and clip the gradient's norm.\n");
 }
 
-static void lesson_9(void) {
+static void lesson_9(int more) {
+    (void)more;
     double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
@@ -3494,30 +3554,33 @@ static void lesson_9(void) {
  *     2  sample 16 rollouts of each                              num_samples, chapter 6
  *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
  *     4  advantage = reward - mean reward of the question        chapter 7
- *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; questions averaged
+ *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; then the mean over
+ *                                                                the questions
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
- * What it leaves out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered,
- * so there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled
- * it, so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE
- * with a baseline, averaged over tokens as in DAPO.
+ * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program,
+ * and where it errs (chapter 5) a KL term would not mend it. No ratio and no clipping: each batch is used
+ * once, by the policy that sampled it, so the ratio is exactly 1. No division by the standard deviation. What
+ * is left is close to REINFORCE with a baseline, averaged over tokens as in DAPO.
  *
- * The other methods make each of these choices in their own way, and nothing else. So there is one loop, and
- * a method is a row of a table further down: `./rl algos` prints it, ./rl train --algo NAME runs a row, and
- * ./rl compare runs all of them from the same model.
+ * The other methods make each of these choices in their own way, and nothing else. So there is one loop,
+ * rl_step(), and a method is a row of a table: `./rl algos` prints it, `./rl train --algo NAME` runs a row,
+ * docs/recipes/compare.sh runs all of them from the same model.
  *
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
- * A group whose rewards are all equal has, with a baseline from the group, advantages of exactly 0 and
- * therefore a gradient of exactly 0 (but for a KL term in the loss). It is not even computed.
+ * Where things are. rl_step() works on an array of Group: a question, its K rollouts and, in arrays (K,T1),
+ * all that is known about each of their tokens. Whoever owns the groups can look at them afterwards: lesson
+ * 10 and ./rl trace print what the loop's own update left there.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
  * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
- * nanochat does: a small bias. (2) The entropy that is logged is the mean of -log pi over the sampled tokens:
- * an estimate, unbiased at temperature 1 without top-k. (3) A reward that rises is no proof that the task is
- * learned; chapter 11 looks at questions that were never trained on.
+ * nanochat does: a small bias. (2) A zero-variance group, whose rewards are all equal, has advantages of
+ * exactly 0 and a gradient of exactly 0 (but for a KL term in the loss). It costs its sampling and teaches
+ * nothing. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
+ * were never trained on.
  * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
@@ -3613,20 +3676,27 @@ typedef struct {
 //                 constant  1 / (K * longest possible answer)
 //
 //     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
-//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work.
-//                 The value's clip has work from the second epoch on only: see value_backward().
-//     resample    how often a group without signal is replaced by another question (DAPO)
-//     overlong    in the last so many tokens before the limit the reward falls by up to 1 (DAPO)
+//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work. (The
+//                 value's clip has work from the second epoch on only.)
+//     resample    dynamic sampling: how often a zero-variance group is replaced by another question; one that
+//                 is left after that is not trained on
+//     overlong    in the last so many tokens before the limit the reward falls by up to 1
 //
 // So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
-// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do).
+// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do). In every
+// row each question is normalized by itself, then the mean over the questions is taken.
 //
-// Two rows differ from their papers: RLOO's KL penalty is left out, and GSPO's bounds, 3e-4 and 4e-4 in the
-// paper, are a hundred times wider. Its log-ratio is a mean over the answer, which is the calmer the longer
-// the answer is, and ours are short. CISPO's lower bound, 1 - 1 = 0, is no bound.
+// The same knobs elsewhere, as they come:
+//
+//                  here                 TRL (GRPOConfig)           verl
+//     beta         0; grpo 0.04         beta 0.0                   kl_loss_coef 0.001, off
+//     clip         0.2, 0.2             epsilon 0.2                clip_ratio 0.2
+//     norm         token, by question   loss_type dapo: the batch  loss_agg_mode token-mean: the minibatch
+//     grpo's std   sample, eps 1e-6     scale_rewards group, 1e-4  norm_adv_by_std_in_grpo, 1e-6
+//     epochs       1                    num_iterations 1           ppo_epochs 1
 
 typedef struct {
-    const char *name, *paper;
+    const char *name, *paper, *differs;             // differs: where the row leaves its paper
     const char *advantage, *ratio, *norm;
     float clip_low, clip_high, beta;
     const char *kl_estimator, *kl_in;
@@ -3634,15 +3704,28 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"rloo", "Ahmadian et al. 2024", "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"grpo", "Shao et al. 2024", "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
-    {"drgrpo", "Liu et al. 2025", "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
+     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
+     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
+     "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
+     "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
+    {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
+     "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
+    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+                               "           averaged per question, there over the batch",
+     "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
+    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
+                                  "           calm; 2 gradient steps, there 4",
+     "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
+    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
+                              "           1 - 1 = 0, is none, as there",
+     "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
+    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
+                                  "           there as the reward model; no mix with pretraining",
+     "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -3659,7 +3742,10 @@ static const char* const kl_per_names[] = {"sequence", "token", NULL};
 static int choose(const char* text, const char* const* names, const char* option) {
     Text list = {0};
     for (int i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) { text_free(&list); return i; }
+        if (!strcmp(text, names[i])) {
+            text_free(&list);
+            return i;
+        }
         text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
     }
     fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
@@ -3670,10 +3756,18 @@ static void set_method(RlOptions* o, const char* name) {
     const char* names[METHODS + 1] = {NULL};
     for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
     const Method* m = &methods[choose(name, names, "algo")];
-    o->algo = m->name, o->advantage = m->advantage, o->ratio = m->ratio, o->norm = m->norm;
-    o->clip_low = m->clip_low, o->clip_high = m->clip_high;
-    o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
-    o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+    o->algo = m->name;
+    o->advantage = m->advantage;
+    o->ratio = m->ratio;
+    o->norm = m->norm;
+    o->clip_low = m->clip_low;
+    o->clip_high = m->clip_high;
+    o->beta = m->beta;
+    o->kl_estimator = m->kl_estimator;
+    o->kl_in = m->kl_in;
+    o->minibatch = m->minibatch;
+    o->resample = m->resample;
+    o->overlong = m->overlong;
 }
 
 // The table, as far as its rows differ.
@@ -3691,12 +3785,12 @@ static void print_methods(void) {
         printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
                minibatch);
     }
-    printf("\n");
+    printf("\nThe paper of each row, and where the row leaves it:\n\n");
     for (int i = 0; i < METHODS; i++) {
         const Method* m = &methods[i];
         printf("%-10s %s", m->name, m->paper);
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n");
+        printf("\n           %s\n", m->differs);
     }
     printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
@@ -4115,7 +4209,8 @@ static float reward_ascii(const char* response, const char* truth) {
 
 // The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
 // simpler one.
-static void lesson_10(void) {
+static void lesson_10(int more) {
+    (void)more;
     enum { K = 4, NEW = 3 };
     static const char* const names[] = {"before", "after", "change"};
     RewardKind ascii = {"ascii", reward_ascii, reward_ascii, extract_boxed};
@@ -4645,7 +4740,8 @@ static double binomial(int n, int c, double p) {
     return x * pow(p, c) * pow(1 - p, n - c);
 }
 
-static void lesson_11(void) {
+static void lesson_11(int more) {
+    (void)more;
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
     printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
@@ -5330,7 +5426,8 @@ static const Miniature miniatures[] = {
 };
 enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
 
-static void lesson_12(void) {
+static void lesson_12(int more) {
+    (void)more;
     printf("LESSON 12. Recipes (D3 section 8)\n\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
@@ -8443,7 +8540,7 @@ static int command_trace(int argc, char** argv) {
 
 // ---- lessons and warm-ups
 
-static const struct { const char* title; void (*run)(void); } lessons[] = {
+static const struct { const char* title; void (*run)(int more); } lessons[] = {
     {"The language of reinforcement learning", lesson_1},
     {"Two warm-ups: thermostat and CartPole", lesson_2},
     {"The language model as policy", lesson_3},
@@ -8462,43 +8559,49 @@ enum { LESSONS = sizeof lessons / sizeof *lessons };
 static int command_lesson(int argc, char** argv) {
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
-        printf("\n./rl lesson N prints one, ./rl lesson all prints all.\n");
+        printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
+               "reading can do without: ./rl lesson 7 --more\n");
         return 0;
     }
-    if (argc > 1) fail(2, "one lesson at a time: ./rl lesson 7, or ./rl lesson all");
+    int more = argc == 2 && !strcmp(argv[1], "--more");
+    if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, lesson 7 --more, or lesson all");
     char* end;
     long n = strtol(argv[0], &end, 10);
     if (!strcmp(argv[0], "all")) {
         for (int i = 0; i < LESSONS; i++) {
             if (i) printf("\n\n");
-            lessons[i].run();
+            lessons[i].run(more);
         }
         return 0;
     }
     if (*end || end == argv[0] || n < 1 || n > LESSONS)
         fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
-    lessons[n - 1].run();
+    lessons[n - 1].run(more);
     return 0;
 }
 
-static uint64_t seed_argument(int argc, char** argv, const char* name, const char* what) {
+static int command_thermostat(int argc, char** argv) {
     uint64_t seed = 1;
     Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
-    char usage[64];
-    snprintf(usage, sizeof usage, "./rl %s [--seed N]", name);
-    if (asked_for_help(argc, argv, what, usage, options)) exit(end_of_output(0));
+    if (asked_for_help(argc, argv, "thermostat - REINFORCE keeps a room at 70 F",
+                       "./rl thermostat [--seed=N]", options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
-    return seed;
-}
-
-static int command_thermostat(int argc, char** argv) {
-    run_thermostat(seed_argument(argc, argv, "thermostat", "thermostat - REINFORCE keeps a room at 70 F"));
+    run_thermostat(seed);
     return 0;
 }
 
 static int command_cartpole(int argc, char** argv) {
-    run_cartpole(
-        seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
+    uint64_t seed = 1;
+    float lr = (float)cartpole_defaults.learning_rate;
+    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
+                        {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "cartpole - group mean against value function on CartPole",
+                       "./rl cartpole [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    run_cartpole(seed, lr);
     return 0;
 }
 
