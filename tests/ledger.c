@@ -288,8 +288,8 @@ static double sampler_gap(float temperature, int top_k) {
 
 static Verdict check_on_policy(Text* f) {
     double plain = sampler_gap(1.0f, 0), top_k = sampler_gap(1.0f, 50), cool = sampler_gap(0.8f, 0);
-    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with "
-                "top-k 50 %.3f; temperature 0.8 %.3f", VOCAB_SIZE, zero(plain, 1e-4), top_k, cool);
+    text_printf(f, "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1: %s, with "
+                "top-k 50 %.3f; temperature 0.8: %.3f", VOCAB_SIZE, zero(plain, 1e-4), top_k, cool);
     return decide(plain < 1e-4 && top_k < 1e-4, plain < 1e-4);
 }
 
@@ -1353,7 +1353,7 @@ static const Claim claims[] = {
      "连乘变连加，避免数千个小于 1 的数相乘导致的下溢", NULL},
     {3, "section 3", check_shift, HOLDS, "Without the shift by one, one trains on nonsense.",
      "忘了对齐就等于在训一个乱套的目标", NULL},
-    {3, "section 3", check_padding, HOLDS_IF, "Padding has to be hidden by an attention mask.",
+    {3, "section 3", check_padding, HOLDS_IF, "A padded batch needs its attention mask.",
      "out = model(input_ids=sequence_ids, attention_mask=attention_mask, use_cache=False)",
      "the padding stands before the text; behind it, causal attention and the completion mask are enough"},
     {3, "section 3", check_size, HOLDS, "128,000 tokens and 4,000 steps: astronomically many trajectories.",
@@ -1467,7 +1467,7 @@ static int write_ledger(Text* out) {
         text_printf(out, " |\n");
         text_free(&found);
     }
-    text_printf(out, "\n%d statements: %d hold, %d hold under a condition, %d do not hold.\n", CLAIMS,
+    text_printf(out, "\n%d statements. Holds: %d. Holds under a condition: %d. Does not hold: %d.\n", CLAIMS,
                 count[HOLDS], count[HOLDS_IF], count[DOES_NOT_HOLD]);
     return wrong;
 }
