@@ -17,7 +17,7 @@ and run it again.
      4  Why it is a bandit                        10  The training loop
      5  Rewards: the verifier                     11  Evaluation
      6  Rollouts and the tool                     12  Recipes
-     Appendix: when are two answers the same?         The claims ledger; the command line
+     Appendix: when are two answers the same?         The command line
 
 The model, its gradients, sampling and files are in train_gpt.c, which is included here as a whole. Sizes:
 B sequences, T tokens, T1 = T - 1, V vocabulary, K rollouts of one question. Arrays are row-major. A mask is 1
