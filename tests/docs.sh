@@ -59,11 +59,16 @@ for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do [ -
     grep -oE '<\|[a-z_]+\|>' train_gpt.c | sed 's/^/token /'
 } | sort -u > "$dir/known"
 
-# ---- what is said: each pair of backticks outside of blocks of code, as file:line:text
+# ---- what is said, as file:line:text: each pair of backticks, and each command that begins a line of a block of code
 for f in README.md docs/*.md; do
     awk -v name="$f" '
         /^ *```/ { block = !block; next }
-        !block && !/^    / {
+        block || /^    / {
+            t = $0; sub(/^ *(\$ )?/, "", t); sub(/(  +| \\| #).*/, "", t)
+            if (t ~ /^(\.\/rl|\.\/train_gpt|make|sh) /) { sub(/^sh /, "", t); print name ":" NR "\t" t }
+            next
+        }
+        {
             n = split($0, part, "`")
             for (i = 2; i < n; i += 2) { t = part[i]; gsub(/\\\|/, "|", t); print name ":" NR "\t" t }
         }' "$f"
