@@ -3756,16 +3756,16 @@ static const Method methods[] = {
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
     {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "           averaged per question, there over the batch",
+                               "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
     {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "           calm; 2 gradient steps, there 4",
+                                  "  calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
     {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "           1 - 1 = 0, is none, as there",
+                              "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
     {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "           there as the reward model; no mix with pretraining",
+                                  "  there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
