@@ -430,27 +430,137 @@ static void lesson_1(void) {
  * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
  * little about the next: learning curves in reinforcement learning need several.
  * ======================================================================================================== */
-enum { CURVE_COLUMNS = 64, CURVE_ROWS = 11 };
+// ---- the one plot of this book: letters, for any terminal -------------------------------------------------
+//
+// Each series is drawn with the first letter of its name (A to F when that is taken), '*' where two meet. A
+// column shows the mean of the points that fall into it; an empty one lies between its neighbours.
+enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_HEIGHT = 3 * PLOT_PARTS + 1 };
 
-// Draw the n values of y between low and high as stars, at most 80 columns wide; the label names the x axis.
-// When n is not CURVE_COLUMNS, every column shows the value that lies at its place.
-static void draw_curve(const double* y, int n, double low, double high, const char* label) {
-    for (int row = CURVE_ROWS - 1; row >= 0; row--) {
-        printf("%8.4g |", low + (high - low) * row / (CURVE_ROWS - 1));
-        int last = -1;
-        char line[CURVE_COLUMNS + 1];
-        for (int i = 0; i < CURVE_COLUMNS; i++) {
-            double value = y[(size_t)i * (size_t)n / CURVE_COLUMNS];
-            int at = (int)floor((value - low) / (high - low) * (CURVE_ROWS - 1) + 0.5);
-            line[i] = at == row ? '*' : ' ';
-            if (at == row) last = i;
-        }
-        line[last + 1] = '\0';
-        printf("%s\n", line);
+typedef struct {
+    const char *title, *x_name;
+    const double* x;                      // (points); NULL: 1, 2, 3, ...
+    const double* y[PLOT_SERIES];         // (points) each; what is not a finite number is left out
+    const char* names[PLOT_SERIES];
+    int series, points;
+    int scaled;                           // 1 = each from its own min to its own max: for different units
+    int log_x;
+} Plot;
+
+typedef struct { double low, high; } Range;
+
+static void widen(Range* r, double v) {
+    r->low = fmin(r->low, v);
+    r->high = fmax(r->high, v);
+}
+
+// The tightest range around r that has PLOT_PARTS steps of 1, 2, 2.5 or 5 times a power of ten.
+static Range round_range(Range r) {
+    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0};
+    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
+    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        double step = steps[i] * unit;
+        double first = floor(r.low / step + 1e-9);
+        if ((first + PLOT_PARTS) * step >= r.high - 1e-9 * step)
+            return (Range){first * step, (first + PLOT_PARTS) * step};
     }
-    printf("         +");
-    for (int i = 0; i < CURVE_COLUMNS; i++) putchar('-');
-    printf("\n          %s\n", label);
+    return r;
+}
+
+static double plot_x(const Plot* p, int i) {
+    double x = p->x ? p->x[i] : i + 1;
+    return p->log_x ? log(x) : x;
+}
+
+static int plot_has(const Plot* p, int s, int i) {   // beyond 1e300 a difference might not be finite
+    return fabs(plot_x(p, i)) < 1e300 && fabs(p->y[s][i]) < 1e300;
+}
+
+static char plot_letter(const Plot* p, int s) {
+    int taken = !isalpha((unsigned char)p->names[s][0]);
+    for (int i = 0; i < s; i++) taken |= plot_letter(p, i) == p->names[s][0];
+    return taken ? (char)('A' + s) : p->names[s][0];
+}
+
+// Series s, between the heights of r.
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+    double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    int last = -1;
+    for (int i = 0; i < p->points; i++) {
+        if (!plot_has(p, s, i)) continue;
+        double part = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) : 0.0;
+        double up = r.high > r.low ? (p->y[s][i] - r.low) / (r.high - r.low) : 0.5;
+        int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
+        height[column] += up;
+        count[column]++;
+    }
+    for (int c = 0; c < PLOT_WIDTH; c++) {
+        if (!count[c]) continue;
+        double here = height[c] / count[c];
+        double before = last < 0 ? here : height[last] / count[last];
+        for (int i = last < 0 ? c : last + 1; i <= c; i++) {
+            double up = i == c ? here : before + (here - before) * (i - last) / (c - last);
+            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        }
+        last = c;
+    }
+}
+
+// The axis below the plot: a number at each end of the PLOT_PARTS parts, and the name.
+static void print_plot_axis(const Plot* p, Range x) {
+    int used = 0;
+    printf("%9s+", "");
+    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
+    printf("\n%9s", "");
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        char number[32];
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
+        int length = snprintf(number, sizeof number, "%.4g", p->log_x ? exp(v) : v);
+        int from = 15 * i - (i ? length / 2 : 0);
+        used += printf("%*s%s", from - used, "", number);
+    }
+    printf("\n%*s%s\n", 9 + max_int(0, PLOT_WIDTH - (int)strlen(p->x_name)) / 2, "", p->x_name);
+}
+
+static void print_plot(const Plot* p) {
+    char grid[PLOT_HEIGHT][PLOT_WIDTH];
+    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES];
+    memset(grid, ' ', sizeof grid);
+    for (int s = 0; s < p->series; s++) {
+        own[s] = (Range){INFINITY, -INFINITY};
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            widen(&x, plot_x(p, i));
+            widen(&own[s], p->y[s][i]);
+            widen(&all, p->y[s][i]);
+        }
+    }
+    printf("%s\n\n", p->title);
+    if (x.low > x.high) {
+        printf("  (there is nothing to draw)\n");
+        return;
+    }
+    all = round_range(all);
+    for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
+    for (int row = 0; row < PLOT_HEIGHT; row++) {
+        double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
+        if (fabs(v) < 1e-9 * (all.high - all.low)) v = 0.0;                  // a rounding error of 0
+        int end = PLOT_WIDTH;
+        while (end && grid[row][end - 1] == ' ') end--;
+        if (p->scaled) printf("%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
+        else if (row % 3) printf("%7s", "");
+        else printf("%7.4g", v);
+        printf(" |%.*s\n", end, grid[row]);
+    }
+    print_plot_axis(p, x);
+    for (int s = 0; s < p->series; s++) {
+        printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
+        if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
+        else printf(": no numbers");
+    }
+    printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
 // Euclidean scalar product of two short vectors.
@@ -467,7 +577,7 @@ static const double thermostat_target = 70.0, thermostat_band = 2.0;            
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
-enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8 };
+enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
 
 typedef struct {
     int updates;             // gradient steps
@@ -475,7 +585,7 @@ typedef struct {
     double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
 } ThermostatOptions;
 
-static const ThermostatOptions thermostat_defaults = {CURVE_COLUMNS, 3.0, 0.8};
+static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
@@ -822,20 +932,22 @@ static void print_thermostat_rates(void) {
 }
 
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
     Rng rng = {seed + 1000};
     print_thermostat_rates();
     double before = test_thermostat(temperature, nothing, 200, &rng);
-    printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes:",
+                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
+                       .points = THERMOSTAT_STEPS});
     train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
-           thermostat_defaults.updates, THERMOSTAT_GROUP);
-    draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
+    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
+                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
     double after = test_thermostat(temperature, w, 200, &rng);
-    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2). A fresh day:\n", w[0], w[1]);
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2).\n", w[0], w[1]);
+    print_plot(&(Plot){.title = "A fresh day", .x_name = "step", .y = {temperature},
+                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
     printf("\nIn the band over 200 fresh days, warming up or cooling down included:\n");
     printf("   random switching     %6.2f%%\n   learned              %6.2f%%\n", 100 * before, 100 * after);
     printf("   on below 70 F        %6.2f%%\n", 100 * test_thermostat(temperature, rule, 200, &rng));
@@ -935,14 +1047,12 @@ static void run_cartpole(uint64_t seed) {
         CartPoleRun run;
         CartPoleOptions options = cartpole_defaults;
         Rng rng = {seed + 1000};
-        char label[80];
         options.baseline = b;
         train_cartpole(&run, seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu: mean length of an episode\n", baseline_names[b],
-               (unsigned long long)seed);
-        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run.updates,
-                 options.budget);
-        draw_curve(run.length, run.updates, 0.0, CARTPOLE_CAP, label);
+        printf("CartPole, REINFORCE with %s, seed %llu, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, options.budget);
+        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run.length},
+                           .names = {"length"}, .series = 1, .points = run.updates});
         if (run.solved >= 0) printf("   solved after %d environment steps", run.solved);
         else printf("   not solved within %d environment steps", options.budget);
         printf("; 100 new episodes: %.1f of %d steps\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
@@ -987,7 +1097,7 @@ static void print_cartpole_without_learning(void) {
 }
 
 static void lesson_2(void) {
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {1};
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n");
@@ -2479,6 +2589,59 @@ static void print_eight(void) {
     printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
 }
 
+// ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
+//
+// `./rl experiment 3` samples K answers to each of `groups` questions and calls this. reward[i] (groups,K):
+// the same answers under reward i; right (groups,K): 1 = the answer is right, in whatever format.
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, const int* right,
+                         int groups, int K) {
+    float* adv = allocate((size_t)rewards * K, sizeof(float));
+    printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
+    for (int i = 0; i < rewards; i++) {
+        printf("%10s %7s", names[i], "A");
+        advantages_grpo(adv + i * K, reward[i], K, 1e-8f);
+    }
+    for (int k = 0; k < K; k++) {
+        printf("\n%5d", k + 1);
+        for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
+    }
+    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n", groups, K);
+    printf("                mean  answers with           p^%-2d +  groups of 16  A > 0 for a\n", K);
+    printf("   reward     reward     |A| < 0.1       z (1-p)^%-2d    that teach wrong answer\n", K);
+    for (int i = 0; i < rewards; i++) {
+        double mean = 0.0;
+        int zero_variance = 0, small = 0, wrong = 0;
+        int binary = 1;
+        for (int g = 0; g < groups; g++) {
+            const float* r = reward[i] + (size_t)g * K;
+            int varies = 0;
+            advantages_grpo(adv, r, K, 1e-8f);
+            for (int k = 0; k < K; k++) {
+                mean += r[k] / ((double)groups * K);
+                binary &= r[k] == 0.0f || r[k] == 1.0f;
+                varies |= r[k] != r[0];
+                small += fabsf(adv[k]) < 0.1f;
+                wrong += adv[k] > 0.0f && !right[(size_t)g * K + k];
+            }
+            zero_variance += !varies;
+        }
+        double n = (double)groups * K;
+        double z = (double)zero_variance / groups;
+        printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
+        if (binary) printf("%8.3f", no_signal_odds(mean, K));
+        else printf("%8s", "-");
+        printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
+    }
+    printf("\n   (+-: the standard deviation from update to update, were the questions drawn at\n"
+           "   random. One p for all questions, easy and hard, is not their z: the curve\n"
+           "   p^K + (1-p)^K bends.)\n\n"
+           "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
+           "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
+           "\"the finer the reward, the steadier\". The last column can be its price: what is\n"
+           "paid is learned, right or wrong.\n");
+    free(adv);
+}
+
 static void lesson_7(void) {
     const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
     const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
@@ -3042,6 +3205,101 @@ static void lesson_8_digits(void) {
     }
     printf("\n   After a small step all log-ratios are small. exp(-x) - 1 + x done plainly in\n"
            "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
+}
+
+// ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
+
+enum { NOISES = 6, KL_DRAWS = 500 };
+enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE };   // where the tokens come from
+static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
+
+static int draw_token(const double* logp, int V, Rng* rng) {
+    double left = random_uniform(rng);
+    for (int v = 0; v < V - 1; v++) {
+        left -= exp(logp[v]);
+        if (left < 0.0) return v;
+    }
+    return V - 1;
+}
+
+// One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
+// normal number added to each, the same normals for every noise. Returns the exact KL per token.
+static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int source,
+                           uint64_t seed) {
+    double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
+    double exact = 0.0, sum[4] = {0}, square[4] = {0};
+    int draws = source == FROM_TEXT ? 1 : KL_DRAWS;
+    for (int i = 0; i < n; i++) {
+        Rng noise_rng = random_stream(seed, 4, (uint64_t)i), rng = random_stream(seed, 5, (uint64_t)i);
+        for (int v = 0; v < V; v++) {
+            ref[v] = logits[(size_t)i * V + v];
+            pi[v] = ref[v] + noise * random_normal(&noise_rng);
+        }
+        toy_log_softmax(ref, ref, V);
+        toy_log_softmax(pi, pi, V);
+        exact += (source == FROM_POLICY ? exact_kl(pi, ref, V) : exact_kl(ref, pi, V)) / n;
+        for (int d = 0; d < draws; d++) {
+            int v = source == FROM_TEXT ? ids[i] : draw_token(source == FROM_POLICY ? pi : ref, V, &rng);
+            float k[4], logp = (float)pi[v], logp_ref = (float)ref[v];
+            kl_k1(&k[0], &logp, &logp_ref, 1);
+            kl_k3(&k[1], &logp, &logp_ref, 1);
+            kl_k1(&k[2], &logp_ref, &logp, 1);     // D3's signs: the two models exchanged
+            kl_k3(&k[3], &logp_ref, &logp, 1);
+            for (int e = 0; e < 4; e++) {
+                sum[e] += k[e];
+                square[e] += (double)k[e] * k[e];
+            }
+        }
+    }
+    printf("   %5.1f%12.4g", noise, exact);
+    for (int e = 0; e < 4; e++) printf("%11.3g", sum[e] / ((double)n * draws));
+    for (int pair = 0; pair < 2; pair++) {         // deviations: of k1 and k3 with the samples' signs
+        int e = source == FROM_POLICY ? pair : 2 + pair;
+        double mean = sum[e] / ((double)n * draws);
+        printf("%8.2g", sqrt(fmax(0.0, square[e] / ((double)n * draws) - mean * mean)));
+    }
+    printf("\n");
+    free(ref), free(pi);
+    return exact;
+}
+
+// `./rl experiment 2` calls this; sampled = 1 when the reference wrote the text.
+static void experiment_2(const float* logits, const int* ids, int n, int V, int sampled, uint64_t seed) {
+    static const double betas[] = {0.001, 0.01, 0.1};
+    double kl[NOISES];
+    printf("The reference is the model, the policy the model with noise on its logits, as if\n"
+           "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
+           "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
+           "   D3's code has -L and exp(L) - 1 - L: the same with pi and pi_ref exchanged.\n\n", n);
+    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++) {
+        if (source == FROM_TEXT)
+            printf("1. The text's own tokens, as in D3. %s\n\n",
+                   sampled ? "The reference wrote them: D3's signs are\n   unbiased, for KL(ref||pi)."
+                           : "Nobody sampled them: no column promises\n   anything.");
+        else printf("%d. %d tokens drawn at each place FROM %s:\n\n", source + 1, KL_DRAWS,
+                    source == FROM_POLICY ? "PI: k1 and k3 meet KL(pi||ref)"
+                                          : "PI_REF: D3's k1 and k3 meet KL(ref||pi)");
+        printf("   noise %s         k1         k3      D3 k1      D3 k3  dev k1  dev k3\n",
+               source == FROM_POLICY ? "KL(pi||ref)" : "KL(ref||pi)");
+        for (int i = 0; i < NOISES; i++) {
+            double exact = print_kl_row(logits, ids, n, V, noises[i], source, seed);
+            if (source == FROM_POLICY) kl[i] = exact;
+        }
+        printf("\n");
+    }
+    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. A k3\n"
+           "   is never below 0; a k1 often is.\n\n"
+           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum over\n"
+           "   its %d tokens (the formula) or their mean (D3's code). Below 0 the KL has taken\n"
+           "   all.\n\n   noise          ",
+           n);
+    for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
+    for (int b = 0; b < 6; b++) {
+        printf("\n   %s  beta %-5g", b < 3 ? "sum " : "mean", betas[b % 3]);
+        for (int i = 0; i < NOISES; i++) printf("%9.4f", 1.0 - betas[b % 3] * kl[i] * (b < 3 ? n : 1));
+    }
+    printf("\n\nTake away: an estimator belongs to the distribution that drew the samples. And\n"
+           "beta means nothing before one has said sum or mean: here they differ %d-fold.\n", n);
 }
 
 static void lesson_8(void) {
@@ -5003,11 +5261,12 @@ static void lesson_11(void) {
  * Tulu 3 reinforcement learning is the last polish, in DeepSeek R1 it is the main course, and supervised
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
- * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
- * crowd's demonstrations, then RLVR.
+ * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
+ * scripts of the commands that a reader would type.
  *
- * The other stages are here in miniature too, on the same model and the same questions, in the order in which
- * they need each other: pairs of answers and the judges that make them; one trainer that turns pairs into a
+ * Their other stages are here, in the order in which they need each other: pairs of answers and the
+ * annotators that make them; one trainer that turns pairs into a
  * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
  * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
  * it sees, and how to find out whether the result can be trusted.
@@ -5635,65 +5894,28 @@ static const Stage recipe_stages[] = {
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
 };
 
-// The same recipes on the tiny model, each stage one command (./rl recipe NAME runs them); @ is the directory
-// of the recipe. `model` is the stage's checkpoint, NULL where it is no policy. A base model is one that has
-// not seen a single demonstration of the rewarded format: what pre-training is to R1.
-typedef struct { const char *recipe, *stage, *model, *line; } Miniature;
-
-static const Miniature miniatures[] = {
-    {"instructgpt", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"instructgpt", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
-    {"instructgpt", "RLHF (PPO)", "ppo",
-     "./rl train --algo ppo --reward model:@/reward --model-tag @/sft --out @/ppo"},
-    {"tulu3", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"tulu3", "preference tuning (DPO)", "dpo", "./rl dpo --model-tag @/sft --out @/dpo"},
-    {"tulu3", "RLVR", "rlvr", "./rl train --algo ppo --model-tag @/dpo --out @/rlvr"},
-    {"r1", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/base.jsonl"},
-    {"r1", "base model", "base", "./train_gpt --data @/base.jsonl --steps 800 --out @/base"},
-    {"r1", "(64 demonstrations with ####)", NULL, "grep -m 64 '####' data/demos.jsonl > @/cold.jsonl"},
-    {"r1", "1 cold start (SFT)", "cold",
-     "./train_gpt --data @/cold.jsonl --model @/base --steps 60 --lr 0.001 --out @/cold"},
-    {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
-    {"r1", "3 rejection sampling + SFT", "sft",
-     "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
-    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/cold --out @/reward"},
-    {"r1", "4 mixed RL", "mixed",
-     "./rl train --reward gsm8k+model:@/reward --beta 0.3 --kl-in reward --kl-estimator k1 --model-tag @/sft "
-     "--out @/mixed"},
-    {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
-    {"r1-zero", "base that never saw ####", "never",
-     "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
-    {"r1-zero", "RL on it", "never-rl", "./rl train --algo grpo --model-tag @/never --out @/never-rl"},
-    {"r1-zero", "(and 12 with ####)", NULL,
-     "(cat @/never.jsonl; grep -m 12 '####' data/demos.jsonl) > @/rarely.jsonl"},
-    {"r1-zero", "base that saw 12 of them", "rarely",
-     "./train_gpt --data @/rarely.jsonl --steps 800 --out @/rarely"},
-    {"r1-zero", "RL on it", "rarely-rl", "./rl train --algo grpo --model-tag @/rarely --out @/rarely-rl"},
-};
-enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
-
 static void lesson_12(void) {
-    printf("LESSON 12. Recipes (D3 section 8)\n\n");
+    printf("LESSON 12. Recipes (D3 section 8)\n\n"
+           "Question  In which order are the tools of chapters 9 and 10 used, on how much data?\n"
+           "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
+           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
-        if (*s->recipe) printf("%s%s\n", i ? "\n" : "", s->recipe);
+        if (*s->recipe) printf("%s\n", s->recipe);
         printf("  %s  %-26s %-38s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
     }
-    printf("\nThe miniature (make run)\n");
     TrainOptions t = train_defaults();
     RlOptions o = rl_defaults();
-    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n",
-           "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
-    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR",
-           o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
-    printf("\nThe recipes in miniature, each stage one command: ./rl recipe NAME\n");
-    for (int i = 0; i < MINIATURES; i++) {
-        const Miniature* m = &miniatures[i];
-        if (!i || strcmp(m->recipe, m[-1].recipe)) printf("\n  %s\n", m->recipe);
-        printf("    %s\n", m->stage);
-    }
-    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto "
-           "reinforcement learning against a verifier.\n");
+    printf("This project (make run)\n  1  %-26s %d examples (%d updates of %d)\n", "instruction tuning (SFT)",
+           t.steps * t.batch_size, t.steps, t.batch_size);
+    printf("  2  %-26s %d rollouts per update (%d x %d)\n\n", "RLVR", o.examples_per_step * o.num_samples,
+           o.examples_per_step, o.num_samples);
+    printf("On the tiny model each is a short script of commands, to be run and changed:\n\n"
+           "   docs/recipes/instructgpt.sh   tulu3.sh   r1.sh   r1-zero.sh\n"
+           "   docs/recipes/compare.sh       all nine methods from one model\n"
+           "   docs/recipes/overoptimize.sh  a reward model that can be fooled; what KL does\n\n"
+           "Take away: from 2022 to 2025 the supervised stages grow a hundredfold, and the\n"
+           "weight moves to reinforcement learning against a verifier.\n");
 }
 
 /* ==========================================================================================================
@@ -7422,7 +7644,7 @@ static Verdict claim_relative(Text* found) {
 }
 
 static Verdict claim_thermostat(Text* found) {
-    double w[2], share[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {1};
     double before = test_thermostat(day, nothing, 100, &rng);
@@ -8292,142 +8514,6 @@ static void print_beginning(const char* label, const char* text, int lines) {
 }
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
-
-// A plot of letters, for any terminal. Each series is drawn with the first letter of its name (or A to D, if
-// an earlier name begins alike), '*' where two meet. A column shows the mean of the points that fall into it,
-// and between points a straight line. 12 rows and 60 columns lie between the ends of the axes, because 2, 3
-// and 4 divide them: so many parts a scale can have.
-enum { PLOT_SERIES = 4, PLOT_WIDTH = 61, PLOT_HEIGHT = 13, PLOT_PARTS = 4 };
-
-typedef struct {
-    const char *title, *x_name;
-    const double* x;                      // (points) ascending
-    const double* y[PLOT_SERIES];         // (points) each; what is not finite is left out
-    const char* names[PLOT_SERIES];
-    int series, points;
-    int scaled;                           // each series from its own min to its own max: for different units
-    int log_x;
-} Plot;
-
-typedef struct { double low, high; } Range;
-
-static void widen(Range* r, double v) { r->low = fmin(r->low, v), r->high = fmax(r->high, v); }
-
-typedef struct { double low, step; int parts; } Scale;   // numbers at low, low + step, ... low + parts step
-
-// The tightest scale around r, of 2 to PLOT_PARTS steps, each 1, 2, 2.5 or 5 times a power of ten.
-static Scale round_scale(Range r) {
-    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0};
-    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0), best = INFINITY;
-    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
-    Scale scale = {r.low, width / 2, 2};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        for (int parts = 2; parts <= PLOT_PARTS; parts++) {
-            double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
-            if ((first + parts) * step < r.high - 1e-9 * step || parts * step >= best) continue;
-            best = parts * step, scale = (Scale){first * step, step, parts};
-        }
-    return scale;
-}
-
-static double plot_x(const Plot* p, int i) { return p->log_x ? log(p->x[i]) : p->x[i]; }
-static int plot_has(const Plot* p, int s, int i) { return isfinite(plot_x(p, i)) && isfinite(p->y[s][i]); }
-
-// Value of series s in column c, or NaN.
-static double plot_value(const Plot* p, int s, int c, Range x) {
-    double sum = 0.0, at[2] = {-INFINITY, INFINITY}, y[2] = {0.0, 0.0};   // the neighbours left and right
-    int count = 0;
-    for (int i = 0; i < p->points; i++) {
-        if (!plot_has(p, s, i)) continue;
-        double exact = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) * (PLOT_WIDTH - 1) : 0.0;
-        int column = (int)(exact + 0.5);
-        if (column == c) sum += p->y[s][i], count++;
-        if (column < c) at[0] = exact, y[0] = p->y[s][i];
-        if (column > c && isinf(at[1])) at[1] = exact, y[1] = p->y[s][i];
-    }
-    if (count) return sum / count;
-    if (isinf(at[0]) || isinf(at[1])) return NAN;
-    return y[0] + (y[1] - y[0]) * (c - at[0]) / (at[1] - at[0]);
-}
-
-static char plot_letter(const Plot* p, int s) {
-    for (int i = 0; i < s; i++) if (p->names[i][0] == p->names[s][0]) return "ABCD"[s];
-    return p->names[s][0];
-}
-
-// The axis below the plot: a number at each of the PLOT_PARTS + 1 ticks, and the name.
-static void append_plot_axis(Text* out, const Plot* p, Range x) {
-    char line[PLOT_WIDTH + 16];
-    int part = (PLOT_WIDTH - 1) / PLOT_PARTS;
-    memset(line, ' ', sizeof line);
-    text_printf(out, "%9s", "");
-    for (int c = 0; c < PLOT_WIDTH; c++) text_append(out, c % part ? "-" : "+", 1);
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        char number[16];
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (p->log_x) v = exp(v);
-        else if (x.high - x.low >= 20.0) v = floor(v + 0.5);
-        int length = snprintf(number, sizeof number, "%.4g", v);
-        memcpy(line + 9 + i * part - (i ? length / 2 : 0), number, (size_t)length);
-    }
-    int end = (int)sizeof line;
-    while (line[end - 1] == ' ') end--;
-    int indent = 9 + (PLOT_WIDTH - (int)strlen(p->x_name)) / 2;
-    text_printf(out, "\n%.*s\n%*s%s\n", end, line, indent, "", p->x_name);
-}
-
-static void append_plot_legend(Text* out, const Plot* p, const Range* own, int met) {
-    for (int s = 0; s < p->series; s++) {
-        text_printf(out, "\n  %c  %s", plot_letter(p, s), p->names[s]);
-        if (own[s].low <= own[s].high) text_printf(out, ": %.4g to %.4g", own[s].low, own[s].high);
-        else text_printf(out, ": no numbers");
-    }
-    text_printf(out, met ? "\n  *  more than one of them\n" : "\n");
-}
-
-static void append_plot(Text* out, const Plot* p) {
-    char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    const Range nothing = {INFINITY, -INFINITY};
-    Range x = nothing, all = nothing, own[PLOT_SERIES] = {nothing, nothing, nothing, nothing};
-    int met = 0;
-    text_printf(out, "%s\n\n", p->title);
-    for (int s = 0; s < p->series; s++)
-        for (int i = 0; i < p->points; i++) {
-            if (!plot_has(p, s, i)) continue;
-            widen(&x, plot_x(p, i)), widen(&own[s], p->y[s][i]), widen(&all, p->y[s][i]);
-        }
-    if (x.low > x.high) { text_printf(out, "  (there is nothing to draw)\n"); return; }
-    Scale scale = round_scale(all);
-    all = (Range){scale.low, scale.low + scale.parts * scale.step};
-    memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++)
-        for (int c = 0; c < PLOT_WIDTH; c++) {
-            double v = plot_value(p, s, c, x);
-            Range r = p->scaled ? own[s] : all;
-            if (isnan(v)) continue;
-            double height = r.high > r.low ? (v - r.low) / (r.high - r.low) : 0.5;
-            char* cell = &grid[(int)((1.0 - height) * (PLOT_HEIGHT - 1) + 0.5)][c];
-            met |= *cell != ' ', *cell = *cell == ' ' ? plot_letter(p, s) : '*';
-        }
-    for (int row = 0; row < PLOT_HEIGHT; row++) {
-        int part = (PLOT_HEIGHT - 1) / scale.parts, end = PLOT_WIDTH;
-        double steps = floor(scale.low / scale.step + 0.5) + scale.parts - row / part;   // 0 is exactly 0
-        while (end && grid[row][end - 1] == ' ') end--;
-        if (p->scaled) text_printf(out, "%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
-        else if (row % part) text_printf(out, "%7s", "");
-        else text_printf(out, "%7.4g", steps * scale.step);
-        text_printf(out, " |%.*s\n", end, grid[row]);
-    }
-    append_plot_axis(out, p, x);
-    append_plot_legend(out, p, own, met);
-}
-
-static void print_plot(const Plot* p) {
-    Text text = {0};
-    append_plot(&text, p);
-    fputs(text.data, stdout);
-    text_free(&text);
-}
 
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
@@ -10403,336 +10489,75 @@ static void experiment_1(Model* m, const ExperimentOptions* e) {
     tokens_free(&text);
 }
 
-// ---- experiment 2: KL by hand
+// ---- experiments 2 and 3: what chapters 8 and 7 need, from a model
 
-// The n positions of an answer where the model chose a token. The reference is the model; the policy is the
-// model with drift * noise added to its logits, the same noise for every drift.
-typedef struct {
-    int n;
-    float *logits, *noise; // (n,V)
-    int* id;               // (n) the token that the text has there
-} States;
-
-static States states_new(const float* logits, const Tokens* text, int prompt, uint64_t seed) {
-    States s = {0};
-    int V = VOCAB_SIZE, most = text->length - prompt;
-    s.logits = allocate((size_t)most * V, sizeof(float)), s.noise = allocate((size_t)most * V, sizeof(float));
-    s.id = allocate((size_t)most, sizeof(int));
-    for (int t = prompt; t < text->length; t++) {
-        if (!text->mask[t]) continue;
-        Rng rng = random_stream(seed, 4, (uint64_t)t);
-        memcpy(s.logits + (size_t)s.n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
-        for (int v = 0; v < V; v++) s.noise[(size_t)s.n * V + v] = (float)random_normal(&rng);
-        s.id[s.n++] = text->ids[t];
-    }
-    return s;
-}
-
-static void states_free(States* s) {
-    free(s->logits), free(s->noise), free(s->id);
-    *s = (States){0};
-}
-
-static void policy_at(double* logp, const States* s, int i, double drift) { // drift 0: the reference
-    double z[VOCAB_SIZE];
-    for (int v = 0; v < VOCAB_SIZE; v++)
-        z[v] = s->logits[(size_t)i * VOCAB_SIZE + v] + drift * s->noise[(size_t)i * VOCAB_SIZE + v];
-    toy_log_softmax(logp, z, VOCAB_SIZE);
-}
-
-static int draw_token(const double* logp, Rng* rng) {
-    double u = random_uniform(rng), below = 0.0;
-    int last = 0;
-    for (int v = 0; v < VOCAB_SIZE; v++) {
-        double p = exp(logp[v]);
-        below += p;
-        if (u < below) return v;
-        if (p > 0.0) last = v;
-    }
-    return last; // rounding: the probabilities added up to a little less than 1
-}
-
-enum { ESTIMATES = 5 };
-static const struct {
-    const char* name;
-    int estimator;
-    double sign;
-} kl_estimators[ESTIMATES] = {
-    {"k1", 1, 1.0}, {"k2", 2, 1.0}, {"k3", 3, 1.0}, {"D3 k1", 1, -1.0}, {"D3 k3", 3, -1.0}};
-
-enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE }; // where the tokens come from
-
-typedef struct {                // means per token over the states
-    double exact, reverse;      // KL(pi||ref) and KL(ref||pi), by the sum over the vocabulary
-    double mean[ESTIMATES];     // the estimators on the tokens of the source
-    double expected[ESTIMATES]; // the same with every token of the vocabulary, weighted by the policy
-    double spread[ESTIMATES], below[ESTIMATES]; // of one draw from the policy: deviation, chance of < 0
-} KlMeasure;
-
-static KlMeasure measure_kl(const States* s, double drift, int source, int draws, Rng* rng) {
-    KlMeasure k = {0};
-    double logp[VOCAB_SIZE], logp_ref[VOCAB_SIZE], variance, below, slope, n = s->n;
-    if (source == FROM_TEXT) draws = 1;
-    for (int i = 0; i < s->n; i++) {
-        policy_at(logp, s, i, drift), policy_at(logp_ref, s, i, 0.0);
-        k.exact += exact_kl(logp, logp_ref, VOCAB_SIZE) / n,
-            k.reverse += exact_kl(logp_ref, logp, VOCAB_SIZE) / n;
-        for (int e = 0; e < ESTIMATES; e++) {
-            k.expected[e] += kl_moments(&variance, &below, logp, logp_ref, VOCAB_SIZE, kl_estimators[e].sign,
-                                        kl_estimators[e].estimator) /
-                             n;
-            k.spread[e] += variance / n, k.below[e] += below / n;
-        }
-        for (int d = 0; d < draws; d++) {
-            int v = source == FROM_TEXT ? s->id[i] : draw_token(source == FROM_POLICY ? logp : logp_ref, rng);
-            for (int e = 0; e < ESTIMATES; e++)
-                k.mean[e] += kl_estimate(&slope, kl_estimators[e].sign * (logp[v] - logp_ref[v]),
-                                         kl_estimators[e].estimator) /
-                             (n * draws);
-        }
-    }
-    for (int e = 0; e < ESTIMATES; e++) k.spread[e] = sqrt(fmax(0.0, k.spread[e]));
-    return k;
-}
-
-enum { DRIFTS = 6, KL_DRAWS = 2000 };
-static const double drifts[DRIFTS] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
-
-static void print_kl_table(const States* s, int source, uint64_t seed) {
-    Rng rng = random_stream(seed, 5, (uint64_t)source);
-    printf("   noise  %s", source == FROM_REFERENCE ? "KL(ref||pi)" : "KL(pi||ref)");
-    for (int e = 0; e < ESTIMATES; e++) printf("%11s", kl_estimators[e].name);
-    printf("\n");
-    for (int i = 0; i < DRIFTS; i++) {
-        KlMeasure k = measure_kl(s, drifts[i], source, KL_DRAWS, &rng);
-        printf("   %5.1f %12.4g", drifts[i], source == FROM_REFERENCE ? k.reverse : k.exact);
-        for (int e = 0; e < ESTIMATES; e++) printf("%11.4g", k.mean[e]);
-        printf("\n");
-    }
-    printf("\n");
-}
-
-static void print_kl_spread(const States* s) {
-    int calmer = 0;
-    printf("4. Without sampling: means over all %d tokens of the vocabulary, weighted by\n"
-           "   the policy, and the standard deviation (dev) of one draw.\n\n",
-           VOCAB_SIZE);
-    printf("   noise  KL(pi||ref)   mean k2   mean k3 mean D3 k3    dev k1    dev k3  k1 < 0\n");
-    for (int i = 0; i < DRIFTS; i++) {
-        KlMeasure k = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL);
-        printf("   %5.1f %12.4g%10.4g%10.4g%11.4g%10.4g%10.4g%7.1f%%\n", drifts[i], k.exact, k.expected[1],
-               k.expected[2], k.expected[4], k.spread[0], k.spread[2], 100.0 * k.below[0]);
-        calmer += k.spread[2] < k.spread[0];
-    }
-    printf("\n   k3 is never below 0. It is calmer than k1 in %d of %d rows; far from the\n"
-           "   reference it can be the wilder one (chapter 8). The mean of N draws is off by\n"
-           "   about dev / sqrt(N); above N = %d.\n\n",
-           calmer, DRIFTS, KL_DRAWS * s->n);
-}
-
-// r - beta KL for a right answer, r = 1, with the KL of the whole answer or its mean per token.
-static void print_kl_budget(const States* s) {
-    static const double betas[] = {0.001, 0.003, 0.01, 0.03, 0.1};
-    double kl[DRIFTS];
-    for (int i = 0; i < DRIFTS; i++) kl[i] = measure_kl(s, drifts[i], FROM_TEXT, 1, NULL).exact;
-    for (int whole = 1; whole >= 0; whole--) {
-        int dominated = 0;
-        printf("   %s\n   beta  noise",
-               whole ? "with the sum over the tokens" : "with the mean per token, as D3's code has it");
-        for (int i = 0; i < DRIFTS; i++) printf(i ? "%10.1f" : "%9.1f", drifts[i]);
-        printf("\n   KL, nats  ");
-        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", (whole ? s->n : 1) * kl[i]);
-        printf("\n");
-        for (size_t b = 0; b < sizeof betas / sizeof *betas; b++) {
-            printf("   %-10.3g", betas[b]);
-            for (int i = 0; i < DRIFTS; i++) {
-                double cost = betas[b] * (whole ? s->n : 1) * kl[i];
-                printf(" %c%8.4f", cost > 1.0 ? '*' : ' ', 1.0 - cost);
-                dominated += cost > 1.0;
-            }
-            printf("\n");
-        }
-        printf("   1/KL      ");
-        for (int i = 0; i < DRIFTS; i++) printf("%10.4g", 1.0 / ((whole ? s->n : 1) * kl[i]));
-        printf("\n");
-        printf("   The KL term is larger than the reward in %d of %d cells (marked *).\n\n", dominated,
-               (int)(sizeof betas / sizeof *betas) * DRIFTS);
-    }
-}
-
-static void experiment_2(Model* m, const ExperimentOptions* e) {
-    int prompt;
+static void run_experiment_2(Model* m, const ExperimentOptions* e) {
+    int prompt, n = 0, V = m->config.vocab_size;
     Tokens text = experiment_text(&prompt, "EXPERIMENT 2. KL by hand", m, e);
     float* logits = all_logits(m, text.ids, text.length);
-    States s = states_new(logits, &text, prompt, e->rl.seed);
-    printf("The reference is the model. The policy is the model with noise on its logits:\n"
-           "normal numbers times the size in the first column, as if it had been trained\n"
-           "away. L = log pi - log pi_ref of a token, in nats; means over %d positions.\n\n"
-           "   k1 = L      k2 = L^2/2      k3 = exp(-L) - 1 + L         (chapter 8)\n"
-           "   D3 k1 = -L                  D3 k3 = exp(L) - 1 - L       (as D3 prints them)\n\n",
-           s.n);
-    printf("1. On the fixed text above, as in D3's experiment:\n\n");
-    print_kl_table(&s, FROM_TEXT, e->rl.seed);
-    printf("   No column promises anything here: the policy did not write this text. That k3\n"
-           "   and D3's k3 are never negative does not make them KL(pi||ref).\n\n");
-    printf("2. %d tokens drawn FROM THE POLICY at each of these positions:\n\n", KL_DRAWS);
-    print_kl_table(&s, FROM_POLICY, e->rl.seed);
-    printf("   Here the promise holds: k1 and k3 meet KL(pi||ref), and near the reference so\n"
-           "   does k2. D3's k1 is the negative of it, and D3's k3 goes its own way.\n\n");
-    printf("3. %d tokens drawn FROM THE REFERENCE at each of these positions:\n\n", KL_DRAWS);
-    print_kl_table(&s, FROM_REFERENCE, e->rl.seed);
-    printf("   These are the samples that D3's signs belong to: D3's k1 and k3 estimate the\n"
-           "   other KL, KL(ref||pi), from them.\n\n");
-    print_kl_spread(&s);
-    printf("5. The KL budget: total reward r - beta KL of a right answer, r = 1. At a beta\n"
-           "   of 1/KL nothing is left of it.\n\n");
-    print_kl_budget(&s);
-    printf("   (KL at the positions of this one text; for the policy's own answers it would\n"
-           "   be averaged over the texts that the policy writes.)\n\n"
-           "Take away: an estimator belongs to the distribution that drew the samples. And\n"
-           "beta means nothing before one has said sum or mean: the two differ %d-fold here.\n",
-           s.n);
-    states_free(&s), free(logits), tokens_free(&text);
+    for (int t = prompt; t < text.length; t++) {
+        if (!text.mask[t]) continue;
+        memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
+        text.ids[n] = text.ids[t];
+        n++;
+    }
+    experiment_2(logits, text.ids, n, V, !e->completion, e->rl.seed);
+    free(logits);
+    tokens_free(&text);
 }
 
-// ---- experiment 3: how sparse a 0/1 reward is
-
-// Characters of a reply, for D3's rule: 1 when it has between --shortest and --longest of them.
-static int count_characters(const Rollout* r) {
+// D3's rule: 1 for a reply of --shortest to --longest characters.
+static float reward_length(const Rollout* r, const ExperimentOptions* e) {
     Text reply = {0};
     int characters = 0;
     decode_tokens(&reply, r->ids, r->length, 0);
     for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
     text_free(&reply);
-    return characters;
+    return characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
 }
 
-typedef struct {           // groups of K rewards of 0 or 1, counted
-    int K, groups, silent; // silent: no advantage differs from 0
-    int* with;             // (K+1) groups in which c rollouts were rewarded
-    double rate, own;      // sums over the groups of c/K, and of the formula at p = c/K
-} GroupCounts;
-
-static void count_group(GroupCounts* g, const float* reward) {
-    float* advantage = allocate((size_t)g->K, sizeof(float));
-    int c = 0;
-    for (int k = 0; k < g->K; k++) c += reward[k] > 0.5f;
-    advantages_grpo(advantage, reward, g->K, 1e-8f);
-    g->groups++, g->with[c]++, g->silent += !has_signal(advantage, g->K);
-    g->rate += (double)c / g->K, g->own += no_signal_odds((double)c / g->K, g->K);
-    free(advantage);
-}
-
-// Rewards of the K rollouts of one question under both rules, (K) each.
-static void reward_both(float* verified, float* by_length, const Rollout* r, int K, const char* truth,
-                        const ExperimentOptions* e) {
-    float* unused = allocate((size_t)K, sizeof(float));
-    judge_group(verified, r, K, truth, find_reward(e->rl.reward));
-    for (int k = 0; k < K; k++) {
-        int characters = count_characters(&r[k]);
-        by_length[k] = characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
-    }
-    free(unused);
-}
-
-static void print_one_group(const Rollout* r, const float* reward[2], int K) {
-    static const char* const names[2] = {"verifier", "length rule"};
-    float* advantage[2] = {allocate((size_t)K, sizeof(float)), allocate((size_t)K, sizeof(float))};
-    for (int rule = 0; rule < 2; rule++) advantages_grpo(advantage[rule], reward[rule], K, 1e-8f);
-    printf("        verifier           length rule\n   k  reward       A  characters  reward       A  answer "
-           "ends\n");
-    for (int k = 0; k < K; k++) {
-        printf("%4d %7g %7.4f %11d", k, (double)reward[0][k], (double)advantage[0][k],
-               count_characters(&r[k]));
-        printf(" %7g %7.4f  ", (double)reward[1][k], (double)advantage[1][k]);
-        print_rollout_ending(&r[k], 30);
-        printf("\n");
-    }
-    printf("\n");
-    for (int rule = 0; rule < 2; rule++) {
-        int right = 0, small = 0;
-        for (int k = 0; k < K; k++) right += reward[rule][k] > 0.5f, small += fabs(advantage[rule][k]) < 0.1f;
-        printf("   %-12s %d of %d have the same score; %d of %d advantages are below 0.1\n", names[rule],
-               max_int(right, K - right), K, small, K);
-    }
-    free(advantage[0]), free(advantage[1]);
-}
-
-static void print_group_counts(const GroupCounts* g) { // g[0] verifier, g[1] length rule
-    int K = g->K;
-    float *reward = allocate((size_t)K, sizeof(float)), *advantage = allocate((size_t)K, sizeof(float));
-    printf("   rewarded   same    verifier         length rule      advantage (GRPO) of\n"
-           "   of %-5d  score    groups  share    groups  share    rewarded  the others\n",
-           K);
-    for (int c = 0; c <= K; c++) {
-        if (K > 16 && !g[0].with[c] && !g[1].with[c]) continue;
-        for (int k = 0; k < K; k++) reward[k] = k < c ? 1.0f : 0.0f;
-        advantages_grpo(advantage, reward, K, 1e-8f);
-        printf("   %8d %6d", c, max_int(c, K - c));
-        for (int rule = 0; rule < 2; rule++)
-            printf("%10d %6.3f", g[rule].with[c], (double)g[rule].with[c] / g[rule].groups);
-        if (c) printf(" %11.4f", (double)advantage[0]);
-        else printf(" %11s", "-");
-        if (c < K) printf(" %11.4f\n", (double)advantage[K - 1]);
-        else printf(" %11s\n", "-");
-    }
-    free(reward), free(advantage);
-}
-
-static void print_signal(const GroupCounts* g) {
-    int K = g->K, n = g->groups;
-    const char* line = "   %-48s %12.4f %14.4f\n";
-    char formula[64];
-    snprintf(formula, sizeof formula, "p^%d + (1-p)^%d, one p for all questions", K, K);
-    printf("\n   %-48s %12s %14s\n", "", "verifier", "length rule");
-    printf(line, "p, the share of rewarded rollouts", g[0].rate / n, g[1].rate / n);
-    printf(line, formula, no_signal_odds(g[0].rate / n, K), no_signal_odds(g[1].rate / n, K));
-    printf(line, "groups without signal, counted", (double)g[0].silent / n, (double)g[1].silent / n);
-    printf(line, "the formula at each question's own c/K, averaged", g[0].own / n, g[1].own / n);
-}
-
-static void experiment_3(Model* m, const ExperimentOptions* e) {
+static void run_experiment_3(Model* m, const ExperimentOptions* e) {
+    enum { REWARDS = 4 };
     const RlOptions* o = &e->rl;
-    int K = o->num_samples;
+    const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
+    float* reward[REWARDS];
+    int K = o->num_samples, *right;
     if (e->question && !o->answer) fail(2, "--question needs --answer, which the verifier compares with");
-    Questions q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
-    int groups = min_int(e->groups, q.count);
-    const char *question = e->question ? e->question : q.list[0].question,
-               *truth = e->question ? o->answer : q.list[0].truth;
-    float *verified = allocate((size_t)K, sizeof(float)), *by_length = allocate((size_t)K, sizeof(float));
-    Tokens prompt = question_prompt(question, m);
-    Rollout* r = generate(m, &prompt, 1, K, o->sample, tool_calculator, o->seed + 2, 0);
-    reward_both(verified, by_length, r, K, truth, e);
+    Questions q = {0};
+    if (!e->question) q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
+    int groups = e->question ? 1 : min_int(e->groups, q.count);
+    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
+    right = allocate((size_t)groups * K, sizeof(int));
+    for (int g = 0; g < groups; g++) {
+        Tokens own = {0};
+        if (e->question) own = question_prompt(e->question, m);
+        const char* truth = e->question ? o->answer : q.list[g].truth;
+        Rollout* r = generate(m, e->question ? &own : &q.list[g].prompt, 1, K, o->sample, tool_calculator,
+                              o->seed + 2, (uint64_t)g);
+        for (int k = 0; k < K; k++) {
+            Text text = rollout_text(&r[k]);
+            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, truth);
+            reward[1][g * K + k] = reward_boxed(text.data, truth);
+            reward[2][g * K + k] = reward_partial_credit(text.data, truth);
+            reward[3][g * K + k] = reward_length(&r[k], e);
+            right[g * K + k] = reward[2][g * K + k] >= 0.5f;
+            text_free(&text);
+        }
+        rollouts_free(r, K);
+        tokens_free(&own);
+    }
     printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
     printf("Model     %s\n", o->model);
-    print_wrapped("Question", question);
-    print_beginning("Answer", truth, 1), printf("\n");
-    printf("1. %d samples at temperature %g, rewarded by the verifier (%s) and by D3's\n"
-           "   length rule: 1 for a reply of %d to %d characters. A is GRPO's advantage.\n\n",
-           K, (double)o->sample.temperature, o->reward, e->shortest, e->longest);
-    print_one_group(r, (const float*[]){verified, by_length}, K);
-    rollouts_free(r, K);
-
-    GroupCounts g[2] = {{.K = K}, {.K = K}};
-    for (int i = 0; i < 2; i++) g[i].with = allocate((size_t)K + 1, sizeof(int));
-    for (int i = 0; i < groups; i++) {
-        r = generate(m, &q.list[i].prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)i);
-        reward_both(verified, by_length, r, K, q.list[i].truth, e);
-        count_group(&g[0], verified), count_group(&g[1], by_length);
-        rollouts_free(r, K);
-    }
-    printf("\n2. The first %d questions of %s, %d samples each:\n\n", groups, o->eval_data, K);
-    print_group_counts(g);
-    print_signal(g);
-    printf("\n   The curve p^K + (1-p)^K bends upwards. So, on average over many runs, one p\n"
-           "   for all questions, easy and hard, says too little, and each question's own\n"
-           "   c/K, known from %d samples only, says too much.\n\n",
-           K);
-    printf("Take away: a group is lost when ALL its scores are equal, not when most are. An\n"
-           "update of 16 questions of this kind has about %.1f that teach something.\n",
-           16.0 * (groups - g[0].silent) / groups);
-    free(g[0].with), free(g[1].with), free(verified), free(by_length);
-    tokens_free(&prompt), questions_free(&q);
+    print_wrapped("Question", e->question ? e->question : q.list[0].question);
+    print_beginning("Answer", e->question ? o->answer : q.list[0].truth, 1);
+    printf("\nRewards   %s, the verifier; boxed, 1 for a right answer in a box; partial, 1 for\n"
+           "          that, 0.5 for a right one elsewhere, 0.1 for a box with something wrong;\n"
+           "          length, D3's rule: 1 for %d to %d characters\n\n",
+           o->reward, e->shortest, e->longest);
+    experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
+    for (int i = 0; i < REWARDS; i++) free(reward[i]);
+    free(right);
+    questions_free(&q);
 }
 
 static const struct {
@@ -10740,8 +10565,8 @@ static const struct {
     void (*run)(Model* m, const ExperimentOptions* e);
 } experiments[] = {
     {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", experiment_1},
-    {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", experiment_2},
-    {"eight samples of one question, and how many advantages are 0", experiment_3},
+    {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", run_experiment_2},
+    {"eight samples of one question, and how many advantages are 0", run_experiment_3},
 };
 enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
 
@@ -10843,180 +10668,122 @@ static int command_cartpole(int argc, char** argv) {
     return 0;
 }
 
-// ---- commands made of commands: compare, overoptimize, recipe
-//
-// A stage is an ordinary command line. It is printed before it runs, so that it can be repeated by hand, and
-// what it prints goes into a file. In a line of a recipe, @ stands for the directory of --out.
+// ---- ./rl plot: what a run wrote down while it trained
 
-static int run_words(int argc, char** argv);   // at the end of this file, behind the table of commands
-
-enum { STAGE_WORDS = 64 };
-
-// Runs one line; its output goes to `log`. Returns its exit status. A line that is neither ./rl nor
-// ./train_gpt goes to the shell.
-static int run_logged(const char* line, const char* log) {
-    char copy[PATH_SIZE], *words[STAGE_WORDS + 1];
-    int count = 0, status;
-    snprintf(copy, sizeof copy, "%s", line);
-    for (char* word = strtok(copy, " "); word && count < STAGE_WORDS; word = strtok(NULL, " "))
-        words[count++] = word;
-    words[count] = NULL;
-    fflush(stdout);
-    FILE* file = fopen(log, "w");
-    int screen = dup(1);
-    if (!file || screen < 0 || dup2(fileno(file), 1) < 0)
-        fail(1, "cannot write %s: %s", log, strerror(errno));
-    status = run_words(count, words);
-    if (status < 0) status = system(line) ? 1 : 0;
-    int whole = fflush(stdout) == 0;
-    dup2(screen, 1), close(screen);
-    if (fclose(file) != 0 || !whole) fail(1, "cannot write %s: %s", log, strerror(errno));
-    return status;
-}
-
-// Prints a command as a shell would take it, at most 78 columns wide.
-static void print_command(const char* line) {
-    int column = printf("  $");
-    for (const char* word = line; *word; word += strspn(word, " ")) {
-        int n = (int)strcspn(word, " ");
-        if (column + 1 + n > 76) printf(" \\\n"), column = printf("     ");
-        column += printf(" %.*s", n, word);
-        word += n;
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-// `format` with every @ replaced by `out`, printed and run; its output goes to OUT/stage-NUMBER.log. Returns
-// the seconds it took; a stage that fails or is stopped ends the program.
-static double run_stage(const char* out, int number, const char* format) {
-    char line[PATH_SIZE], log[PATH_SIZE], name[32];
-    size_t used = 0;
-    for (const char* s = format; *s && used + strlen(out) + 1 < sizeof line; s++) {
-        int n = *s == '@' ? (int)strlen(out) : 1;
-        used += (size_t)snprintf(line + used, sizeof line - used, "%.*s", n, *s == '@' ? out : s);
-    }
-    if (used + strlen(out) + 1 >= sizeof line) fail(2, "the path %s is too long for a command line", out);
-    snprintf(name, sizeof name, "stage-%d.log", number);
-    join_path(log, out, name);
-    print_command(line);
-    double begin = seconds_now();
-    int status = run_logged(line, log);
-    if (status == 130)
-        printf("  stopped in stage %d; how it goes on stands at the end of\n  %s. The command as a whole "
-               "begins again with stage 1.\n", number, log);
-    else if (status) printf("  stopped; %s has the stage's output\n", log);
-    if (status) exit(end_of_output(status));
-    return seconds_now() - begin;
-}
-
-// A path as run_stage() can put it into a line.
-static const char* plain_path(const char* path, const char* option) {
-    if (!*path || path[strcspn(path, " @\t\n'\"\\$`&|;<>()*?")])
-        fail(2, "--%s '%s': the stages are command lines, so the name of a directory must be plain here",
-             option, path);
-    return path;
-}
-
-// One column of a metrics.csv, as numbers; empty fields are NaN. *rows is how many there are; to be freed.
-static double* read_column(const char* folder, const char* name, int* rows) {
+// One column of a table of comma-separated values, found by its name in the first line; an empty field is
+// NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
+// column: NULL, or a complaint if it is `needed`.
+static double* read_column(int* rows, const char* file, const char* name, int needed) {
     char path[PATH_SIZE];
-    join_path(path, folder, "metrics.csv");
-    Text file = read_file(path);
-    size_t header = strcspn(file.data, "\n");
-    int column = 0, found = 0;
-    for (const char* s = file.data; !found && s < file.data + header; column += !found) {
-        size_t n = strcspn(s, ",\n");
-        found = n == strlen(name) && !strncmp(s, name, n);
-        s += n + 1;
+    struct stat info;
+    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
+    else snprintf(path, PATH_SIZE, "%s", file);
+    Text text = read_file(path);
+    const char* s = text.data;
+    size_t length = strlen(name);
+    int column = 0;
+    while (strncmp(s, name, length) || !strchr(",\r\n", s[length])) {
+        s += strcspn(s, ",\n");
+        column++;
+        if (*s++ == ',') continue;
+        if (needed)
+            fail(2, "%s has no column '%s'; its columns are %.*s", path, name,
+                 (int)strcspn(text.data, "\r\n"), text.data);
+        text_free(&text);
+        return NULL;
     }
-    if (!found) fail(2, "%s has no column '%s'", path, name);
-    double* values = allocate(file.length, sizeof(double));
+    double* values = allocate(text.length, sizeof(double));
     *rows = 0;
-    for (const char* line = file.data + header; *line && *++line; line += strcspn(line, "\n")) {
-        const char *field = line, *end = line + strcspn(line, "\n");
-        for (int i = 0; i < column; i++) field += strcspn(field, ",\n") + (field < end);
-        values[(*rows)++] = *field == ',' || *field == '\n' || !*field ? NAN : strtod(field, NULL);
+    for (s += strcspn(s, "\n"); s[0] && s[1]; s += strcspn(s, "\n")) {
+        s++;
+        for (int i = 0; i < column; i++) s += strcspn(s, ",\n") + (s[strcspn(s, ",\n")] == ',');
+        values[*rows] = strchr(",\r\n", *s) ? NAN : strtod(s, NULL);   // strtod would read the next line
+        ++*rows;
     }
-    text_free(&file);
+    text_free(&text);
     return values;
 }
 
-// ---- ./rl compare
+// Each value becomes the mean of the numbers among the `window` values around it.
+static void smooth(double* x, int n, int window) {
+    double* mean = allocate((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        int count = 0;
+        for (int j = max_int(0, i - (window - 1) / 2); j < n && j <= i + window / 2; j++) {
+            if (isnan(x[j])) continue;
+            count++;
+            mean[i] += (x[j] - mean[i]) / count;
+        }
+        if (isnan(x[i])) mean[i] = NAN;
+    }
+    memcpy(x, mean, (size_t)n * sizeof(double));
+    free(mean);
+}
 
-// What all stages have in common: where they begin, and on what they are measured.
-typedef struct {
-    RlOptions rl;
-    const char* out;
-    Model start;                          // also the reference of the KL
-    Questions test;
-    int stage;                            // number of the next one
-} Series;
+static const char* last_part(const char* path) {
+    const char* slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
 
-typedef struct {
-    char name[24];
-    Evaluation e;
-    double updates, seconds, each;        // to the goal, and seconds per update; NaN = there is none
-} SeriesRow;
+static int command_plot(int argc, char** argv) {
+    const char* words[2 * PLOT_SERIES];
+    int window = 1, together = 0, files = 1, rows[PLOT_SERIES];
+    double* y[PLOT_SERIES];
+    char names[PLOT_SERIES][64];
+    Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
+                        {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "plot - columns of a run's metrics.csv, or of any table, as curves",
+                       "./rl plot FILE... COLUMN... [--option=value ...]; FILE: also the directory of a run",
+                       options))
+        return 0;
+    int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
+    if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
+    while (files < count && file_exists(words[files])) files++;
+    int columns = count - files;
+    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
+    Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
+    if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
+    for (int s = 0; s < p.series; s++) {
+        const char *file = words[s / columns], *column = words[files + s % columns];
+        y[s] = read_column(&rows[s], file, column, 1);
+        smooth(y[s], rows[s], window);
+        p.points = max_int(p.points, rows[s]);
+        if (files == 1) snprintf(names[s], sizeof names[s], "%s", column);
+        else snprintf(names[s], sizeof names[s], columns > 1 ? "%s %s" : "%s", last_part(file), column);
+    }
+    for (int s = 0; s < p.series; s++) {
+        y[s] = enlarge(y[s], (size_t)p.points, sizeof(double));
+        for (int i = rows[s]; i < p.points; i++) y[s][i] = NAN;
+        p.y[s] = y[s];
+        p.names[s] = names[s];
+    }
+    p.scaled = columns > 1 && !together;
+    print_plot(&p);
+    for (int s = 0; s < p.series; s++) free(y[s]);
+    return 0;
+}
+
+// ---- ./rl compare: finished runs in one table
 
 static const double GOAL = 0.90;          // of held-out pass@1
 
-static int series_options(Option* t, Series* s) {
-    RlOptions* o = &s->rl;
-    Option table[] = {
-        {"out", OPTION_TEXT, &s->out, 0, 0, "directory for all that is made", 0, 0},
-        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
-        {"num-samples", OPTION_INT, &o->num_samples, 2, 4096, "answers to each of them", 0, 0},
-        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 0, 0},
-        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
-
-static void series_begin(Series* s, int has_start) {
-    RlOptions* o = &s->rl;
-    plain_path(s->out, "out");
-    set_threads(o->threads);
-    if (has_start) s->start = load_tagged_model(plain_path(o->model, "model-tag"));
-    int context = has_start ? s->start.config.context : train_defaults().config.context;
-    s->test = load_questions(o->eval_data, context, o->sample.max_new_tokens);
-    make_folder(s->out);
-}
-
-static void series_end(Series* s) {
-    if (s->start.weights.memory) model_free(&s->start);
-    questions_free(&s->test);
-}
-
-static SeriesRow measure_model(Series* s, const char* name, Model* m) {
-    const RlOptions* o = &s->rl;
-    SeriesRow row = {.updates = NAN, .seconds = NAN, .each = NAN};
-    snprintf(row.name, sizeof row.name, "%s", name);
-    row.e = evaluate_model(m, &s->test, o->eval_examples, o->num_samples, o->sample, find_reward(o->reward),
-                           s->start.weights.memory ? &s->start : NULL, o->seed + 2);
-    return row;
-}
-
-static SeriesRow measure_folder(Series* s, const char* name, const char* folder) {
-    Model m = load_fitting_model(folder);
-    SeriesRow row = measure_model(s, name, &m);
-    model_free(&m);
-    return row;
-}
-
-// When a run reached the goal, from its log: the seconds are those of the updates, without the evaluations.
-static void find_goal(SeriesRow* row, const char* folder) {
+// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
+// NaN: not logged, or not reached.
+static void read_times(double* all, double* updates, double* seconds, const char* folder) {
+    char path[PATH_SIZE];
     int rows;
-    double *test = read_column(folder, "test", &rows), *seconds = read_column(folder, "seconds", &rows),
-           sum = 0.0;
-    for (int i = 0; i < rows; i++) {
-        sum += seconds[i];
-        if (isnan(row->updates) && test[i] >= GOAL) row->updates = i + 1, row->seconds = sum;
+    *all = *updates = *seconds = NAN;
+    join_path(path, folder, "metrics.csv");
+    if (!file_exists(path)) return;
+    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "test", 0);
+    for (int i = 0; each && i < rows; i++) {
+        *all = (i ? *all : 0.0) + each[i];
+        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
+        *updates = i + 1;
+        *seconds = *all;
     }
-    row->each = sum / max_int(rows, 1);
-    free(test), free(seconds);
+    free(each), free(test);
 }
 
 // A number, or a dash for NaN, in `width` columns.
@@ -11025,300 +10792,57 @@ static void print_cell_number(int width, int digits, double x) {
     else printf("%*.*f", width, digits, x);
 }
 
-static void print_series_row(const SeriesRow* row) {
-    const Evaluation* e = &row->e;
-    int last = e->samples - 1;
-    printf("%-12s %6.3f %5.3f-%5.3f %7.3f %5.3f-%5.3f", row->name, e->pass[0], e->low[0], e->high[0],
-           e->pass[last], e->low[last], e->high[last]);
+static void print_run(const char* folder, const Evaluation* e) {
+    int k = e->samples - 1;
+    double all, updates, seconds;
+    read_times(&all, &updates, &seconds, folder);
+    printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
+           e->high[0], e->pass[k], e->low[k], e->high[k]);
     print_cell_number(6, 2, e->kl);
-    print_cell_number(7, 1, e->length);
-    print_cell_number(5, 0, row->updates);
-    print_cell_number(6, 1, row->seconds);
+    print_cell_number(6, 1, e->length);
+    print_cell_number(6, 1, all);
+    print_cell_number(5, 0, updates);
+    print_cell_number(6, 1, seconds);
     printf("\n");
-}
-
-static void print_series_head(const Series* s) {
-    char k[24], goal[24];
-    snprintf(k, sizeof k, "pass@%d", s->rl.num_samples), snprintf(goal, sizeof goal, "to %.2f", GOAL);
-    printf("\n%-12s %6s %11s %7s %11s %5s %6s %11s\n", "", "", "", "", "", "", "", goal);
-    printf("%-12s %6s %11s %7s %11s %5s %6s %4s %5s\n", "", "pass@1", "95% interv.", k, "95% interv.", "KL",
-           "length", "upd.", "s");
-}
-
-static void append_series_row(Text* csv, const SeriesRow* row) {
-    const Evaluation* e = &row->e;
-    int last = e->samples - 1;
-    if (!csv->length)
-        text_printf(csv,
-                    "name,pass_at_1,pass_at_1_low,pass_at_1_high,k,pass_at_k,pass_at_k_low,pass_at_k_high,"
-                    "kl_reference,entropy,mean_length,tool_rate,format_rate,updates_to_goal,"
-                    "seconds_to_goal,seconds_per_update\n");
-    text_printf(csv, "%s,%.6g,%.6g,%.6g,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n",
-                row->name, e->pass[0], e->low[0], e->high[0], e->samples, e->pass[last], e->low[last],
-                e->high[last], e->kl, e->entropy, e->length, e->tool_rate, e->format_rate, row->updates,
-                row->seconds, row->each);
-}
-
-// The majority of all samples, as a row: no training, and num-samples times the cost of an answer.
-static SeriesRow measure_votes(Series* s) {
-    Ladder l = climb_ladder(&s->start, &s->test, &s->rl);
-    const Rung* top = &l.rung[l.rungs - 1];
-    SeriesRow row = {.e = l.pass, .updates = NAN, .seconds = NAN, .each = NAN};
-    snprintf(row.name, sizeof row.name, "vote of %d", top->votes);
-    row.e.pass[0] = top->right, row.e.low[0] = top->low, row.e.high[0] = top->high;
-    row.e.kl = row.e.entropy = row.e.tool_rate = row.e.format_rate = NAN, row.e.length *= top->votes;
-    return row;
+    fflush(stdout);
 }
 
 static int command_compare(int argc, char** argv) {
-    static const struct { const char *name, *line; } others[] = {
-        {"dpo", "./rl dpo --model-tag %s --seed %llu --out @/dpo"},
-        {"best-of-n", "./rl best-of-n --model-tag %s --seed %llu --out @/best-of-n"},
-        {"best overall", "./rl best-of-n --keep overall --model-tag %s --seed %llu --out @/best-overall"},
-        {"random", "./rl best-of-n --keep random --model-tag %s --seed %llu --out @/random"},
-    };
-    enum { OTHERS = sizeof others / sizeof *others };
-    Series s = {.rl = rl_defaults(), .out = "out/compare"};
-    SeriesRow row[METHODS + OTHERS + 2];
+    enum { RUNS = 64 };
+    RlOptions o = rl_defaults();
+    const char *runs[RUNS], *tag = NULL;
+    char path[PATH_SIZE];
+    Model reference = {0};
     Option options[RL_OPTIONS] = {{0}};
-    char line[PATH_SIZE], folder[PATH_SIZE];
-    int rows = 0, steps = 100;
-    Text csv = {0};
-    s.rl.eval_examples = 256;
-    int n = series_options(options, &s);
-    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "model that all start from", 0, 0};
-    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 1, 1e6, "updates of each method", 0, 0};
-    if (asked_for_help(argc, argv, "compare - every method from the same model, in one table",
-                       "./rl compare [--option=value ...]", options))
+    o.eval_examples = 256;
+    evaluation_options(options + sampling_options(options, &o), &o);
+    options[0] = (Option){"reference", OPTION_TEXT, &tag, 0, 0, "model that the KL is measured to", 0, 0};
+    if (asked_for_help(argc, argv, "compare - finished runs in one table",
+                       "./rl compare DIR... [--option=value ...]", options))
         return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    series_begin(&s, 1);
-    double started = seconds_now();
-    row[rows++] = measure_model(&s, "supervised", &s.start);
-    row[rows++] = measure_votes(&s);
-    for (int i = 0; i < METHODS; i++) {
-        snprintf(line, sizeof line,
-                 "./rl train --algo %s --model-tag %s --seed %llu --num-steps %d --eval-every 5 "
-                 "--eval-examples 128 --eval-samples 2 --out @/%s",
-                 methods[i].name, s.rl.model, (unsigned long long)s.rl.seed, steps, methods[i].name);
-        run_stage(s.out, ++s.stage, line);
-        join_path(folder, s.out, methods[i].name);
-        row[rows] = measure_folder(&s, methods[i].name, folder);
-        find_goal(&row[rows++], folder);
-    }
-    for (int i = 0; i < OTHERS; i++) {
-        snprintf(line, sizeof line, others[i].line, s.rl.model, (unsigned long long)s.rl.seed);
-        double seconds = run_stage(s.out, ++s.stage, line);
-        join_path(folder, s.out, strrchr(others[i].line, '/') + 1);
-        row[rows] = measure_folder(&s, others[i].name, folder);
-        row[rows++].seconds = seconds;
-    }
-    print_series_head(&s);
-    for (int i = 0; i < rows; i++) print_series_row(&row[i]), append_series_row(&csv, &row[i]);
-    printf("\n%d held-out questions x %d answers. KL to the supervised model, in nats per answer;\nlength in "
-           "tokens, of all %d answers for the vote. To %.2f: updates and seconds until\nheld-out pass@1 was "
-           "first that high, looked at every 5 updates; without updates:\nseconds of the whole "
-           "method. %.0f s in all, %.0f MB, seed %llu.\n",
-           row[0].e.questions, s.rl.num_samples, s.rl.num_samples, GOAL, seconds_now() - started,
-           peak_memory_mb(), (unsigned long long)s.rl.seed);
-    write_file(s.out, "compare.csv", &csv);
-    printf("wrote %s/compare.csv\n", s.out);
-    for (int i = 0; i < rows; i++) evaluation_free(&row[i].e);
-    text_free(&csv), series_end(&s);
-    return 0;
-}
-
-// ---- ./rl overoptimize: a judge that can be fooled (D3 section 5)
-//
-// A reward model is a stand-in: it learned from pairs what people like, near the answers that it has seen.
-// The judge here learned from people with a weakness, who like right answers and take 20 tokens more for as
-// good as being right. A policy trained to please it first gets better, because being right does please it;
-// then it finds what pleases it more, the share of right answers falls, and the judge's score goes on rising.
-// (Gao et al. 2022 measure the same with language models as judges.) The KL penalty keeps the policy where
-// the judge's pairs came from, and where its score still means something. A verifier cannot be pleased in
-// another way than by being right, so with it there is nothing to prevent: nanochat and D2 need no KL term.
-//
-// One run charges the mean of the token penalties instead of their sum, as D3's code prints it: for an answer
-// of 45 tokens the same beta is then 45 times cheaper, and holds nothing.
-
-typedef struct {
-    double beta;
-    int mean, verifier;                   // 1 = the mean of the penalties; 1 = the verifier is the reward
-    char name[32], folder[PATH_SIZE];
-    int rows;
-    double *reward, *right, *kl;          // (rows) smoothed
-} Curve;
-
-// Each value becomes the mean of the up to 2 half + 1 values around it.
-static void smooth(double* x, int n, int half) {
-    double* y = allocate((size_t)n, sizeof(double));
-    for (int i = 0; i < n; i++) {
-        int from = max_int(0, i - half), to = min_int(n - 1, i + half);
-        for (int j = from; j <= to; j++) y[i] += x[j] / (to - from + 1);
-    }
-    memcpy(x, y, (size_t)n * sizeof(double));
-    free(y);
-}
-
-static void read_curve(Curve* c) {
-    c->reward = read_column(c->folder, "reward", &c->rows);
-    c->right = read_column(c->folder, "right", &c->rows);
-    c->kl = read_column(c->folder, "kl_reference", &c->rows);
-    smooth(c->reward, c->rows, 2), smooth(c->right, c->rows, 2), smooth(c->kl, c->rows, 2);
-}
-
-static int highest(const double* x, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++) if (x[i] > x[best]) best = i;
-    return best;
-}
-
-static void print_curves(const Curve* c, int count) {
-    printf("\n%-20s  %-15s  %-32s %s\n", "", "judge's score", "right answers", "KL, nats");
-    printf("%-20s  %7s %7s  %7s %7s %8s %7s %9s\n", "reward", "first", "last", "first", "best", "(update)",
-           "last", "last");
+    int count = parse_options(options, argc, argv, runs, RUNS);
+    if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
+    check_sampling(&o);
+    set_threads(o.threads);
+    for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
+    if (tag) reference = load_tagged_model(tag);
+    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%6s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
+           "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
     for (int i = 0; i < count; i++) {
-        int last = c[i].rows - 1, best = highest(c[i].right, c[i].rows);
-        printf("%-20s  %7.3f %7.3f  %7.3f %7.3f %8d %7.3f %9.2f\n", c[i].name, c[i].reward[0],
-               c[i].reward[last], c[i].right[0], c[i].right[best], best + 1, c[i].right[last], c[i].kl[last]);
+        tagged_path(path, runs[i]);
+        Model m = load_fitting_model(path);
+        Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+                                      tag ? &reference : NULL, o.seed + 2);
+        if (!tag) e.kl = NAN;
+        print_run(path, &e);
+        evaluation_free(&e), questions_free(&q), model_free(&m);
     }
-}
-
-static void plot_curve(const Curve* c) {
-    double* x = allocate((size_t)c->rows, sizeof(double));
-    for (int i = 0; i < c->rows; i++) x[i] = i + 1;
-    printf("\n");
-    print_plot(&(Plot){.title = c->name, .x_name = "update", .x = x, .y = {c->reward, c->right, c->kl},
-                       .names = {"Score of the judge", "Right answers", "KL to the start"}, .series = 3,
-                       .points = c->rows, .scaled = 1});
-    free(x);
-}
-
-// Trains the policy of one curve, and reads its log.
-static void run_curve(Curve* c, Series* s, int steps) {
-    char line[PATH_SIZE], folder[40] = "verifier", penalty[80] = "";
-    snprintf(c->name, sizeof c->name, "verifier");
-    if (!c->verifier) {
-        snprintf(c->name, sizeof c->name, "judge, beta %g%s", c->beta, c->mean ? " mean" : "");
-        snprintf(folder, sizeof folder, "beta-%g%s", c->beta, c->mean ? "-mean" : "");
-    }
-    if (c->beta > 0.0)
-        snprintf(penalty, sizeof penalty, "--beta %g --kl-in reward --kl-estimator k1 %s", c->beta,
-                 c->mean ? "--kl-per token " : "");
-    snprintf(line, sizeof line,
-             "./rl train --reward %s %s--reference %s --model-tag %s --seed %llu --num-steps %d "
-             "--eval-every 0 --out @/%s",
-             c->verifier ? "gsm8k" : "model:@/judge", penalty, s->rl.model, s->rl.model,
-             (unsigned long long)s->rl.seed, steps, folder);
-    run_stage(s->out, ++s->stage, line);
-    join_path(c->folder, s->out, folder);
-    read_curve(c);
-}
-
-static int command_overoptimize(int argc, char** argv) {
-    Curve curve[] = {{.beta = 0.0}, {.beta = 0.1},            {.beta = 0.3},
-                     {.beta = 1.0}, {.beta = 0.3, .mean = 1}, {.verifier = 1}};
-    enum { CURVES = sizeof curve / sizeof *curve };
-    Series s = {.rl = rl_defaults(), .out = "out/overoptimize"};
-    const char* judge = "wordy";
-    int answers = s.rl.examples_per_step * s.rl.num_samples, steps = 80;   // answers: of an update
-    Option options[RL_OPTIONS] = {{0}};
-    char line[PATH_SIZE];
-    Text csv = {0};
-    int n = series_options(options, &s);
-    options[n++] = (Option){"model-tag", OPTION_TEXT, &s.rl.model, 0, 0, "policy to start from", 0, 0};
-    options[n++] = (Option){"num-steps", OPTION_INT, &steps, 2, 4096, "updates of each run", 0, 0};
-    options[n++] = (Option){"judge", OPTION_TEXT, &judge, 0, 0, "who ranks the pairs: see ./rl pairs", 0, 0};
-    if (asked_for_help(argc, argv, "overoptimize - what a policy does to a judge that can be fooled",
-                       "./rl overoptimize [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    const Judge* j = find_judge(judge);
-    series_begin(&s, 1);
-    printf("The judge is a reward model. Its pairs: %s.\n\n", j->what);
-    double started = seconds_now();
-    snprintf(line, sizeof line, "./rl reward-model --judge %s --model-tag %s --seed %llu --out @/judge",
-             judge, s.rl.model, (unsigned long long)s.rl.seed);
-    run_stage(s.out, ++s.stage, line);
-    for (int i = 0; i < CURVES; i++) run_curve(&curve[i], &s, steps);
-    print_curves(curve, CURVES);
-    plot_curve(&curve[0]), plot_curve(&curve[2]);
-    text_printf(&csv, "reward,beta,mean_per_token,update,score,right,kl_reference\n");
-    for (int i = 0; i < CURVES; i++)
-        for (int t = 0; t < curve[i].rows; t++)
-            text_printf(&csv, "%s,%g,%d,%d,%.6g,%.6g,%.6g\n", curve[i].verifier ? "verifier" : "judge",
-                        curve[i].beta, curve[i].mean, t + 1, curve[i].reward[t], curve[i].right[t],
-                        curve[i].kl[t]);
-    write_file(s.out, "overoptimize.csv", &csv);
-    printf("\nMeans over 5 updates, of the %d answers sampled for each. %.0f s in all.\nwrote "
-           "%s/overoptimize.csv\n",
-           answers, seconds_now() - started, s.out);
-    for (int i = 0; i < CURVES; i++) free(curve[i].reward), free(curve[i].right), free(curve[i].kl);
-    text_free(&csv), series_end(&s);
-    return 0;
-}
-
-// ---- ./rl recipe
-
-static void print_recipe_row(const char* stage, double seconds, const SeriesRow* row) {
-    printf("%-30s %6.1f", stage, seconds);
-    if (row) {
-        const Evaluation* e = &row->e;
-        printf("  %6.3f %5.3f-%5.3f %7.3f %6.3f %6.3f", e->pass[0], e->low[0], e->high[0],
-               e->pass[e->samples - 1], e->tool_rate, e->format_rate);
-    }
-    printf("\n");
-}
-
-static int command_recipe(int argc, char** argv) {
-    Series s = {.rl = rl_defaults(), .out = NULL};
-    const char* name = NULL;
-    Option options[RL_OPTIONS] = {{0}};
-    enum { MOST = 16 };
-    SeriesRow row[MOST];
-    const Miniature* stage[MOST];
-    double seconds[MOST];
-    char line[PATH_SIZE], folder[PATH_SIZE], out[PATH_SIZE];
-    int count = 0;
-    Text csv = {0}, names = {0};
-    s.rl.eval_examples = 256;
-    series_options(options, &s);
-    for (int i = 0; i < MINIATURES; i++)
-        if (!i || strcmp(miniatures[i].recipe, miniatures[i - 1].recipe))
-            text_printf(&names, "%s%s", i ? ", " : "", miniatures[i].recipe);
-    if (asked_for_help(argc, argv, "recipe - the stages of a recipe in miniature, one command each",
-                       "./rl recipe instructgpt|tulu3|r1|r1-zero [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &name, 1))
-        fail(2, "a recipe is missing; choose one of %s", names.data);
-    for (int i = 0; i < MINIATURES && count < MOST; i++)
-        if (!strcmp(miniatures[i].recipe, name)) stage[count++] = &miniatures[i];
-    if (!count) fail(2, "there is no recipe '%s'; choose one of %s", name, names.data);
-    if (!s.out) snprintf(out, sizeof out, "out/%s", name), s.out = out;
-    series_begin(&s, 0);
-    double started = seconds_now();
-    for (int i = 0; i < count; i++) {
-        if (!strncmp(stage[i]->line, "./", 2))
-            snprintf(line, sizeof line, "%s --seed %llu", stage[i]->line, (unsigned long long)s.rl.seed);
-        else snprintf(line, sizeof line, "%s", stage[i]->line);
-        seconds[i] = run_stage(s.out, ++s.stage, line);
-        if (!stage[i]->model) continue;
-        join_path(folder, s.out, stage[i]->model);
-        row[i] = measure_folder(&s, stage[i]->stage, folder);
-        append_series_row(&csv, &row[i]);
-    }
-    snprintf(folder, sizeof folder, "pass@%d", s.rl.num_samples);
-    printf("\n%-30s %6s  %6s %11s %7.7s %6s %6s\n", "stage", "s", "pass@1", "95% interv.", folder, "tool",
-           "format");
-    for (int i = 0; i < count; i++)
-        print_recipe_row(stage[i]->stage, seconds[i], stage[i]->model ? &row[i] : NULL);
-    printf("\n%d held-out questions x %d answers after each stage. %.0f s in all, %.0f MB, seed %llu.\n",
-           min_int(s.rl.eval_examples, s.test.count), s.rl.num_samples, seconds_now() - started,
-           peak_memory_mb(), (unsigned long long)s.rl.seed);
-    write_file(s.out, "recipe.csv", &csv);
-    printf("wrote %s/recipe.csv\n", s.out);
-    for (int i = 0; i < count; i++) if (stage[i]->model) evaluation_free(&row[i].e);
-    text_free(&csv), text_free(&names), series_end(&s);
+    printf("\nk = %d answers to each of %d held-out questions. KL to --reference, in nats per answer;\n"
+           "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
+           "seconds until held-out pass@1 was first that high, where the run looked.\n",
+           o.num_samples, o.eval_examples, GOAL);
+    if (tag) model_free(&reference);
     return 0;
 }
 
@@ -11333,9 +10857,8 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
-    {"compare", "every method from the same model, in one table", command_compare},
-    {"overoptimize", "what a policy does to a judge that can be fooled", command_overoptimize},
-    {"recipe", "InstructGPT, Tulu 3, R1 and R1-Zero in miniature", command_recipe},
+    {"compare", "finished runs in one table", command_compare},
+    {"plot", "columns of a run's metrics.csv, as curves", command_plot},
     {"vote", "majority vote of many answers, instead of training", command_vote},
     {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
     {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
@@ -11355,19 +10878,6 @@ static int dispatch(int argc, char** argv) {
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
     return -1;
-}
-
-// A command line as words: ./rl COMMAND ..., or ./train_gpt ...; returns its exit status, or -1 when it is
-// neither.
-static int run_words(int argc, char** argv) {
-    if (argc > 0 && !strcmp(argv[0], "./train_gpt")) {
-        TrainOptions o = train_defaults();
-        Option options[TRAIN_OPTIONS] = {{0}};
-        train_options(options, &o);
-        parse_options(options, argc - 1, argv + 1, NULL, 0);
-        return train(&o, options, NULL);
-    }
-    return argc < 2 || strcmp(argv[0], "./rl") ? -1 : dispatch(argc, argv);
 }
 
 #ifndef RL_NO_MAIN
