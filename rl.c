@@ -453,9 +453,9 @@ static void widen(Range* r, double v) {
     r->high = fmax(r->high, v);
 }
 
-// The tightest range around r that has PLOT_PARTS steps of 1, 2, 2.5 or 5 times a power of ten.
+// The tightest range around r of PLOT_PARTS steps that are round numbers times a power of ten.
 static Range round_range(Range r) {
-    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0};
+    static const double steps[] = {1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0};
     double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
     double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -2632,7 +2632,7 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         else printf("%8s", "-");
         printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
     }
-    printf("\n   (+-: the standard deviation from update to update, were the questions drawn at\n"
+    printf("\n   (+-: standard deviation from update to update, were the questions drawn at\n"
            "   random. One p for all questions, easy and hard, is not their z: the curve\n"
            "   p^K + (1-p)^K bends.)\n\n"
            "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
@@ -3287,11 +3287,11 @@ static void experiment_2(const float* logits, const int* ids, int n, int V, int 
         }
         printf("\n");
     }
-    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. A k3\n"
-           "   is never below 0; a k1 often is.\n\n"
-           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum over\n"
-           "   its %d tokens (the formula) or their mean (D3's code). Below 0 the KL has taken\n"
-           "   all.\n\n   noise          ",
+    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. k3\n"
+           "   is never below 0, k1 often is.\n\n"
+           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum\n"
+           "   over %d tokens (the formula) or their mean (D3's code). Below 0 the KL has\n"
+           "   taken all.\n\n   noise          ",
            n);
     for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
     for (int b = 0; b < 6; b++) {
@@ -5896,7 +5896,7 @@ static const Stage recipe_stages[] = {
 
 static void lesson_12(void) {
     printf("LESSON 12. Recipes (D3 section 8)\n\n"
-           "Question  In which order are the tools of chapters 9 and 10 used, on how much data?\n"
+           "Question  In which order are the tools of chapters 9 and 10 used, and how much data?\n"
            "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
            "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
@@ -10550,8 +10550,8 @@ static void run_experiment_3(Model* m, const ExperimentOptions* e) {
     printf("Model     %s\n", o->model);
     print_wrapped("Question", e->question ? e->question : q.list[0].question);
     print_beginning("Answer", e->question ? o->answer : q.list[0].truth, 1);
-    printf("\nRewards   %s, the verifier; boxed, 1 for a right answer in a box; partial, 1 for\n"
-           "          that, 0.5 for a right one elsewhere, 0.1 for a box with something wrong;\n"
+    printf("\nRewards   %s, the verifier; boxed, 1 for a right answer in a box; partial, 1\n"
+           "          for that, 0.5 for a right one elsewhere, 0.1 for a box with a wrong one;\n"
            "          length, D3's rule: 1 for %d to %d characters\n\n",
            o->reward, e->shortest, e->longest);
     experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
@@ -10734,7 +10734,7 @@ static int command_plot(int argc, char** argv) {
                         {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
                         {0}};
     if (asked_for_help(argc, argv, "plot - columns of a run's metrics.csv, or of any table, as curves",
-                       "./rl plot FILE... COLUMN... [--option=value ...]; FILE: also the directory of a run",
+                       "./rl plot FILE... COLUMN... [--option=value ...] (FILE or the directory of a run)",
                        options))
         return 0;
     int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
@@ -10799,8 +10799,8 @@ static void print_run(const char* folder, const Evaluation* e) {
     printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
            e->high[0], e->pass[k], e->low[k], e->high[k]);
     print_cell_number(6, 2, e->kl);
-    print_cell_number(6, 1, e->length);
-    print_cell_number(6, 1, all);
+    print_cell_number(7, 1, e->length);
+    print_cell_number(6, 0, all);
     print_cell_number(5, 0, updates);
     print_cell_number(6, 1, seconds);
     printf("\n");
@@ -10826,7 +10826,7 @@ static int command_compare(int argc, char** argv) {
     set_threads(o.threads);
     for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
     if (tag) reference = load_tagged_model(tag);
-    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%6s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
+    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
            "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
     for (int i = 0; i < count; i++) {
         tagged_path(path, runs[i]);
@@ -10838,7 +10838,7 @@ static int command_compare(int argc, char** argv) {
         print_run(path, &e);
         evaluation_free(&e), questions_free(&q), model_free(&m);
     }
-    printf("\nk = %d answers to each of %d held-out questions. KL to --reference, in nats per answer;\n"
+    printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
            "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
            "seconds until held-out pass@1 was first that high, where the run looked.\n",
            o.num_samples, o.eval_examples, GOAL);
