@@ -10733,8 +10733,8 @@ static int command_plot(int argc, char** argv) {
     Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
                         {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
                         {0}};
-    if (asked_for_help(argc, argv, "plot - columns of a run's metrics.csv, or of any table, as curves",
-                       "./rl plot FILE... COLUMN... [--option=value ...] (FILE or the directory of a run)",
+    if (asked_for_help(argc, argv, "plot - columns of a table, or of a run's metrics.csv, as curves",
+                       "./rl plot FILE|DIR... COLUMN... [--option=value ...]",
                        options))
         return 0;
     int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
