@@ -5896,13 +5896,14 @@ static const Stage recipe_stages[] = {
 
 static void lesson_12(void) {
     printf("LESSON 12. Recipes (D3 section 8)\n\n"
-           "Question  In which order are the tools of chapters 9 and 10 used, and how much data?\n"
+           "Question  In which order are the tools of chapters 9 and 10 used, on what data?\n"
            "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
-           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n");
+           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n"
+           "  stage                         how much, and below it who says what is good\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
         if (*s->recipe) printf("%s\n", s->recipe);
-        printf("  %s  %-26s %-38s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
+        printf("  %s  %-26s %s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
     }
     TrainOptions t = train_defaults();
     RlOptions o = rl_defaults();
