@@ -17,7 +17,7 @@ and run it again.
      4  Why it is a bandit                        10  The training loop
      5  Rewards: the verifier                     11  Evaluation
      6  Rollouts and the tool                     12  Recipes
-     Appendix: when are two answers the same?         The claims ledger; the command line
+     Appendix: when are two answers the same?         The command line
 
 The model, its gradients, sampling and files are in train_gpt.c, which is included here as a whole. Sizes:
 B sequences, T tokens, T1 = T - 1, V vocabulary, K rollouts of one question. Arrays are row-major. A mask is 1
@@ -62,7 +62,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  * The mean is over trajectories that pi itself produces: change pi and the data changes too. That is what
  * "on-policy" means, and what supervised learning does not have.
  *
- * Three averages judge a single state or action. They belong to one policy and are wrong for the next one:
+ * Three averages rate a single state or action. They belong to one policy and are wrong for the next one:
  *
  *     V(s)    = E[ G | start in s, follow pi ]                     how good is it to be here
  *     Q(s, a) = E[ G | start in s, do a once, then follow pi ]     how good is it to do a here
@@ -73,7 +73,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * The lesson prints the last sum as pi.A. In a final state V = 0: nothing more is paid.
+ * In a final state V = 0: nothing more is paid.
  *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
@@ -171,7 +171,9 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
 static void sample_trajectory(Trajectory* tau, int start, const ChainPolicy* pi, double slip, Rng* rng) {
     int s = start;
-    for (tau->T = 0, tau->state[0] = s; !chain_is_final(s) && tau->T < CHAIN_MAX_STEPS; ) {
+    tau->T = 0;
+    tau->state[0] = s;
+    while (!chain_is_final(s) && tau->T < CHAIN_MAX_STEPS) {
         int a = random_uniform(rng) < pi->right[s] ? CHAIN_RIGHT : CHAIN_LEFT;
         int step = a == CHAIN_RIGHT ? 1 : -1;
         s += random_uniform(rng) < slip ? -step : step;
@@ -211,151 +213,157 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
 // The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
 // only.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip, x = (1.0 - u) / u;
+    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
+    double x = (1.0 - u) / u;
     return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
 }
 
 static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { SAMPLES = 10000 };
+    enum { WALKS = 10000 };
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    int sweeps = solve_chain(V, Q, &pi, slip, 1.0);
-    printf("Policy \"%s\", pi(right) = %g, gamma = 1. Bellman takes %d sweeps;\n", name, pi_right, sweeps);
-    printf("V sampled is the mean return of %d walks (standard error up to %.3f).\n", SAMPLES,
-           0.5 / sqrt(SAMPLES));
-    printf("   s   V hand V Bellman V sampled   Q left  Q right   A left  A right   pi.A\n");
+    solve_chain(V, Q, &pi, slip, 1.0);
+    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
+    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
     for (int s = 1; s < CHAIN_GOAL; s++) {
         double mean = 0.0;
-        for (int i = 0; i < SAMPLES; i++) {
+        for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / SAMPLES;
+            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        double a_left = Q[s][CHAIN_LEFT] - V[s], a_right = Q[s][CHAIN_RIGHT] - V[s];
-        double average = (1.0 - pi_right) * a_left + pi_right * a_right;
-        printf("%4d %8.4f %9.4f %9.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f %6.3f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], a_left, a_right,
-               fabs(average) < 1e-12 ? 0.0 : average);             // -1e-17 would be printed as -0.000
+        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
+        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
+               Q[s][CHAIN_RIGHT] - V[s]);
     }
     printf("\n");
 }
 
 static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
     double ones[1000];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("Discounting. Left: the coin flip's values; the same reward further away counts\n");
-    printf("less. Right: the return of a reward of 1 on every step. It stays below\n");
-    printf("1/(1-gamma); only for gamma = 1 does it grow with the length of the task.\n");
-    printf("   gamma    V(1)    V(2)    V(3)  | 10 steps  100 steps 1000 steps 1/(1-gamma)\n");
-    for (int i = 0; i < 4; i++) {
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
+    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    for (int i = 0; i < 3; i++) {
         double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8.2f %7.4f %7.4f %7.4f  | %8.3f %10.3f %10.3f", g, V[1], V[2], V[3],
-               discounted_return(ones, 10, g), discounted_return(ones, 100, g),
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
                discounted_return(ones, 1000, g));
-        if (g < 1.0) printf(" %11.3f\n", 1.0 / (1.0 - g));
-        else printf("        none\n");
+        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
+        else printf("         none\n");
     }
-    printf("\n");
+    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
+           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("One trajectory of \"mostly right\", from state 2 (rho_0 = 1). Step 1 slips.\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
     printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f         p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
            exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f     log p(tau) = %.4f\n", log_policy, log_dynamics,
-           total);
+    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
     printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double a, b;
-    printf("The gradient of log p(tau) in three worlds, by central differences (step %.0e).\n", h);
-    printf("The world changes log p(tau), and not its gradient:\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3    d/d slip\n");
-    for (int i = 0; i < 3; i++) {
-        ChainPolicy pi = chain_policy_from(theta);
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double up[CHAIN_STATES], down[CHAIN_STATES];
-            for (int j = 0; j < CHAIN_STATES; j++) up[j] = down[j] = theta[j];
-            up[s] += h;
-            down[s] -= h;
-            ChainPolicy pi_up = chain_policy_from(up), pi_down = chain_policy_from(down);
-            printf(" %13.6f", (trajectory_logprob(&a, &b, tau, &pi_up, slips[i])
-                               - trajectory_logprob(&a, &b, tau, &pi_down, slips[i])) / (2 * h));
-        }
-        printf(" %11.3f\n", (trajectory_logprob(&a, &b, tau, &pi, slips[i] + h)
-                             - trajectory_logprob(&a, &b, tau, &pi, slips[i] - h)) / (2 * h));
-    }
-    ChainPolicy pi = chain_policy_from(theta);
-    double score[CHAIN_STATES];
-    score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+// theta with h added to its entry s, as a policy.
+static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
+    double moved[CHAIN_STATES];
+    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
+    moved[s] += h;
+    return chain_policy_from(moved);
 }
 
+static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
+    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
+    ChainPolicy pi = chain_policy_from(theta);
+    double a, b, score[CHAIN_STATES];
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
+    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+    for (int i = 0; i < 2; i++) {
+        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
+        for (int s = 1; s < CHAIN_GOAL; s++) {
+            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
+            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            printf(" %13.6f", difference / (2 * h));
+        }
+        printf("\n");
+    }
+    score_trajectory(score, tau, &pi);
+    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
+    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n");
+}
+
+// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
 static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { SAMPLES = 40000 };
+    enum { WALKS = 40000 };
     const double h = 1e-5;
     ChainPolicy pi = chain_policy_from(theta);
     double sampled[CHAIN_STATES] = {0};
-    for (int i = 0; i < SAMPLES; i++) {
+    for (int i = 0; i < WALKS; i++) {
         Trajectory tau;
         double score[CHAIN_STATES];
         sample_trajectory(&tau, 2, &pi, slip, rng);
         score_trajectory(score, &tau, &pi);
         for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / SAMPLES;
+            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
     }
-    printf("What that buys: the slope of J = V(2) from %d walks alone, the mean of\n", SAMPLES);
-    printf("G * d log p(tau), against the slope of the solved Bellman equations.\n");
-    printf("                         d/d theta_1   d/d theta_2   d/d theta_3\n");
-    printf("   sampled, no dynamics %12.4f  %12.4f  %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   solved, dynamics     ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n");
+    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
+    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
+    printf("   Bellman, needs p(s'|s,a)    ");
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], moved[CHAIN_STATES], J[2];
-        for (int side = 0; side < 2; side++) {
-            for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-            moved[s] += side ? h : -h;
-            ChainPolicy pi_moved = chain_policy_from(moved);
-            solve_chain(V, Q, &pi_moved, slip, 1.0);
-            J[side] = V[2];
-        }
-        printf("%12.4f  ", (J[1] - J[0]) / (2 * h));
+        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
+        solve_chain(up, Q, &pi_up, slip, 1.0);
+        solve_chain(down, Q, &pi_down, slip, 1.0);
+        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
     }
-    printf("\n\n");
+    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
 
-static void lesson_1(void) {
+static void lesson_1(int more) {
     const double slip = 1.0 / 6.0, logit = log(3.0);               // sigmoid(ln 3) = 3/4
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
     ChainPolicy pi = chain_policy_from(theta);
     Rng rng = {1};
-    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n");
-    printf("   [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 are final, entering 4 pays 1.\n");
-    printf("   A step slips and goes the other way with probability %.4f (1/6).\n\n", slip);
+    (void)more;
+    printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
+           "   Question  What exactly is optimized when something learns from reward?\n"
+           "   Formula   J(pi) = E[G],   G = r_0 + gamma r_1 + gamma^2 r_2 + ...\n"
+           "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
+           "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
+           "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
+           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
+           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
+           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
+           "             than what pi does on average?\n\n"
+           "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
+    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
-    printf("The better policy makes every state better (V). Its advantage of \"right\" is\n");
-    printf("smaller: the average it is measured against has risen. pi.A is always 0.\n\n");
+    printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
+           "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
+           "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
     print_gradient_without_dynamics(&tau, theta);
     print_reinforce_identity(theta, slip, &rng);
-    printf("Take away: the policy gradient needs returns and log pi. It never needs P.\n");
+    printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
+           "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
 
 /* ==========================================================================================================
@@ -417,13 +425,14 @@ static void lesson_1(void) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
  *       number.
  *
- * D3 says that (1) works for language models and does not work on CartPole. `cartpole` runs both and prints
- * what happens. The theory to read it with: the group mean is a constant as far as one step is concerned, and
- * a baseline (what is subtracted from the return) that does not look at the action leaves the mean of the
- * gradient as it is; chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the
- * gradient by (K-1)/K; chapter 7.) So (1) climbs the same hill. What a value
- * function can change is the noise, and with it the number of episodes needed. (The comparison is of two
- * whole recipes: GAE also discounts, and gives a step no credit for what happened before it.)
+ * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
+ * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
+ * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
+ * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
+ * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
+ * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
+ * no credit for what happened before it.)
  *
  * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
  * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
@@ -634,8 +643,10 @@ static void train_thermostat(double* w, double* share, uint64_t seed, const Ther
             double G = 0.0;
             share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
                              / THERMOSTAT_GROUP;
-            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--)        // G_t = r_t + gamma G_{t+1}
-                advantage[first + t] = G = reward[first + t] + options->gamma * G;
+            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--) {
+                G = reward[first + t] + options->gamma * G;        // G_t = r_t + gamma G_{t+1}
+                advantage[first + t] = G;
+            }
         }
         for (int i = 0; i < N; i++) mean += advantage[i] / N;
         for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
@@ -891,193 +902,97 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// How noisy is one group's gradient? Freeze the policy w, let v settle on it, then look at many groups. Per
-// rule: mean (5) of the gradient, and noise, the mean squared distance of one group's gradient from it.
-static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const double* w, uint64_t seed) {
-    enum { GROUPS = 400 };
-    CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
-    double v[VALUE_SIZE] = {0}, square[BASELINES] = {0}, gradient[POLICY_SIZE];
-    Rng rng = {seed};
-    for (int b = 0; b < BASELINES; b++)
-        for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] = 0.0;
-    for (int i = -50; i < GROUPS; i++) {                          // the first 50 groups only teach v
-        collect_group(group, w, &rng);
-        for (int b = 0; b < BASELINES && i >= 0; b++) {
-            options.baseline = b;
-            fill_advantages(group, v, &options);
-            cartpole_gradient(gradient, group, w);
-            for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] += gradient[j] / GROUPS;
-            square[b] += inner_product(gradient, gradient, POLICY_SIZE) / GROUPS;
-        }
-        fit_value(v, group, &options);
-    }
-    for (int b = 0; b < BASELINES; b++) noise[b] = square[b] - inner_product(mean[b], mean[b], POLICY_SIZE);
-    free(group);
-}
-
 // ----------------------------------------------------------------------------------------------------------
 // What the commands `thermostat` and `cartpole` and lesson 2 print
 
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
            thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    printf("   room    rate, heater off    rate, heater on    reward\n");
-    for (int i = 0; i < 5; i++) {
-        double room = thermostat_target + (i - 2) * 2.5;
-        printf("%5.1f F  %11.3f F/step %12.3f F/step %8d\n", room, thermostat_rate(room, 0),
-               thermostat_rate(room, 1), thermostat_in_band(room));
+    printf("   room    off, F/step    on, F/step    reward\n");
+    for (int i = 0; i < 3; i++) {
+        double room = thermostat_target + (i - 1) * 5.0;
+        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
+               thermostat_in_band(room));
     }
-    printf("\n");
+    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+}
+
+// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
+static void print_thermostat_policies(const double* w, Rng* rng) {
+    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    double day[THERMOSTAT_STEPS];
+    printf("In the band, 200 fresh days:\n");
+    printf("   random switching, pi(on) = 1/2               %6.2f%%\n",
+           100 * test_thermostat(day, nothing, 200, rng));
+    printf("   written by hand (D3), on below 70 F          %6.2f%%\n",
+           100 * test_thermostat(day, rule, 200, rng));
+    printf("   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n", w[0], w[1],
+           100 * test_thermostat(day, w, 200, rng));
 }
 
 static void run_thermostat(uint64_t seed) {
     double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
+    const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    double before = test_thermostat(temperature, nothing, 200, &rng);
-    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes:",
+    test_thermostat(temperature, nothing, 1, &rng);
+    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
                        .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
                        .points = THERMOSTAT_STEPS});
     train_thermostat(w, share, seed, &thermostat_defaults);
     printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
     print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
                        .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
-    double after = test_thermostat(temperature, w, 200, &rng);
-    printf("\nAfter: pi(on) = sigmoid(%.3f %+.3f (s - 70)/2).\n", w[0], w[1]);
-    print_plot(&(Plot){.title = "A fresh day", .x_name = "step", .y = {temperature},
+    test_thermostat(temperature, w, 1, &rng);
+    printf("\n");
+    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
                        .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
-    printf("\nIn the band over 200 fresh days, warming up or cooling down included:\n");
-    printf("   random switching     %6.2f%%\n   learned              %6.2f%%\n", 100 * before, 100 * after);
-    printf("   on below 70 F        %6.2f%%\n", 100 * test_thermostat(temperature, rule, 200, &rng));
+    printf("\n");
+    print_thermostat_policies(w, &rng);
 }
 
-static int compare_ints(const void* a, const void* b) {
-    int x = *(const int*)a, y = *(const int*)b;
-    return (x > y) - (x < y);
-}
-
-// What one rule does at one learning rate over several seeds.
-typedef struct { int solved, median_steps; double mean_end, worst_end; } SeedSummary;
-
-enum { CARTPOLE_SEEDS = 9 };
-
-static SeedSummary summarize_seeds(uint64_t seed, const CartPoleOptions* options) {
-    SeedSummary summary = {0, 0, 0.0, CARTPOLE_CAP};
-    int steps[CARTPOLE_SEEDS];
-    for (int s = 0; s < CARTPOLE_SEEDS; s++) {
-        CartPoleRun run;
-        uint64_t own = 1000 * seed + (uint64_t)s;                  // no two calls share a seed
-        Rng rng = {~own};
-        train_cartpole(&run, own, options);
-        double end = test_cartpole(run.w, 100, &rng);
-        steps[s] = run.solved < 0 ? INT_MAX : run.solved;         // never sorts behind every number
-        summary.solved += run.solved >= 0;
-        summary.mean_end += end / CARTPOLE_SEEDS;
-        summary.worst_end = fmin(summary.worst_end, end);
-    }
-    qsort(steps, CARTPOLE_SEEDS, sizeof steps[0], compare_ints);
-    summary.median_steps = steps[CARTPOLE_SEEDS / 2];
-    return summary;
-}
-
-// Both rules, several learning rates, several seeds, the same budget of environment steps.
-static void compare_baselines(uint64_t seed) {
-    enum { RATES = 4 };
-    const double rates[RATES] = {3.0, 10.0, 30.0, 100.0};
-    int solved[BASELINES] = {0}, fastest[BASELINES] = {INT_MAX, INT_MAX};
-    double low = INFINITY, high = 0.0;                     // steps of the group mean over those of value
-    printf("D3 says that a group mean does for language models and fails on CartPole. Both\n");
-    printf("rules, %d seeds each, %d environment steps. Solved: a group of %d episodes\n", CARTPOLE_SEEDS,
-           cartpole_defaults.budget, CARTPOLE_GROUP);
-    printf("averages 475 or more; steps: median over the seeds; end: length of 100 episodes.\n");
-    printf("    rate  A_t from       solved   steps to solve   end: mean   worst seed\n");
-    for (int r = 0; r < RATES; r++) {
-        int median[BASELINES];
-        for (int b = 0; b < BASELINES; b++) {
-            CartPoleOptions options = cartpole_defaults;
-            options.baseline = b;
-            options.learning_rate = rates[r];
-            SeedSummary summary = summarize_seeds(seed, &options);
-            solved[b] += summary.solved;
-            median[b] = summary.median_steps;
-            if (summary.median_steps < fastest[b]) fastest[b] = summary.median_steps;
-            printf("%8g  %-12s %5d of %d ", rates[r], baseline_names[b], summary.solved, CARTPOLE_SEEDS);
-            if (summary.median_steps < INT_MAX) printf("%16d", summary.median_steps);
-            else printf("           never");
-            printf(" %11.1f %12.1f\n", summary.mean_end, summary.worst_end);
-        }
-        if (median[0] == INT_MAX || median[1] == INT_MAX) continue;
-        low = fmin(low, (double)median[0] / median[1]);
-        high = fmax(high, (double)median[0] / median[1]);
-    }
-    printf("Solved in all: group mean %d of %d, value function %d of %d. At equal rates the\n", solved[0],
-           RATES * CARTPOLE_SEEDS, solved[1], RATES * CARTPOLE_SEEDS);
-    printf("group mean needs %.2f to %.2f times the steps; each at its fastest rate: %d\n", low, high,
-           fastest[0]);
-    printf("against %d. As a statement about what can be learned the claim %s;\n", fastest[1],
-           2 * solved[0] < RATES * CARTPOLE_SEEDS ? "holds here" : "does not hold");
-    printf("what the two rules differ in is the number of steps it takes.\n\n");
-}
-
-static void print_noise(uint64_t seed) {
-    double mean[BASELINES][POLICY_SIZE], noise[BASELINES];
-    CartPoleRun run;
-    CartPoleOptions options = cartpole_defaults;
-    options.budget = 3000;                                         // half-trained
-    train_cartpole(&run, seed, &options);
-    measure_noise(mean, noise, run.w, seed + 1);
-    printf("Why: the gradients of 400 groups at one half-trained policy (mean length %.0f).\n",
-           run.length[run.updates - 1]);
-    printf("   A_t from         |mean|   noise (sd)   groups until noise = signal\n");
+static void run_cartpole(uint64_t seed, float learning_rate) {
+    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        double signal = inner_product(mean[b], mean[b], POLICY_SIZE);
-        printf("   %-12s %10.4f %12.4f %14.2f\n", baseline_names[b], sqrt(signal), sqrt(noise[b]),
-               noise[b] / signal);
-    }
-    double cosine =
-        inner_product(mean[0], mean[1], POLICY_SIZE) /
-        sqrt(inner_product(mean[0], mean[0], POLICY_SIZE) * inner_product(mean[1], mean[1], POLICY_SIZE));
-    printf("   cosine between the two mean gradients: %.3f (1 = the same direction uphill)\n", cosine);
-}
-
-static void run_cartpole(uint64_t seed) {
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleRun run;
         CartPoleOptions options = cartpole_defaults;
-        Rng rng = {seed + 1000};
         options.baseline = b;
-        train_cartpole(&run, seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, %d environment steps.\n", baseline_names[b],
-               (unsigned long long)seed, options.budget);
-        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run.length},
-                           .names = {"length"}, .series = 1, .points = run.updates});
-        if (run.solved >= 0) printf("   solved after %d environment steps", run.solved);
-        else printf("   not solved within %d environment steps", options.budget);
-        printf("; 100 new episodes: %.1f of %d steps\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", run.w[0],
-               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        options.learning_rate = learning_rate;
+        train_cartpole(&run[b], seed, &options);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, options.budget);
+        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
+                           .names = {"length"}, .series = 1, .points = run[b].updates});
+        const double* w = run[b].w;
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
+               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
     }
-    compare_baselines(seed);
-    print_noise(seed);
+    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
+           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
+    for (int b = 0; b < BASELINES; b++) {
+        Rng rng = {seed + 1000};
+        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
+        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+    }
+    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
 }
 
-static void print_cartpole_step(void) {
+static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    printf("CartPole, the first steps from rest, pushed to the right (F = +10 N).\n");
+    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
+           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n");
     printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
         printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
         printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
-    printf("   By hand for t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41.\n");
-    printf("   x moves one step late: Euler adds the old velocity.\n\n");
+    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
+           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
 }
 
-static void print_cartpole_without_learning(void) {
+static void print_cartpole_lengths(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     const double nothing[POLICY_SIZE] = {0};
     Rng rng = {2};
@@ -1096,25 +1011,29 @@ static void print_cartpole_without_learning(void) {
     }
 }
 
-static void lesson_2(void) {
-    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
+static void lesson_2(int more) {
+    double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
-    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n");
+    printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
+           "   Question  Does the gradient of lesson 1 really teach anything?\n"
+           "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
+           "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
+           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
+           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
+           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
     train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("Share of the day in the band: random switching     %6.2f%%\n",
-           100 * test_thermostat(temperature, nothing, 200, &rng));
-    printf("                              after %d updates      %6.2f%%\n\n", thermostat_defaults.updates,
-           100 * test_thermostat(temperature, w, 200, &rng));
-    print_cartpole_step();
-    print_cartpole_without_learning();
-    printf("\nTake away: nobody told the policies the rates and formulas above. The learning\n");
-    printf("curves are drawn by ./rl thermostat and ./rl cartpole.\n");
+    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_thermostat_policies(w, &rng);
+    printf("\n");
+    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_lengths();
+    printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
+           "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
 }
 
 /* ==========================================================================================================
- * CHAPTER 3. The language model as policy                                                      (D3 section 3)
+ * CHAPTER 3. The language model as policy                                        (D3 section 3, experiment 1)
  *
  * Question: where are the states, actions and probabilities of chapter 1 in a language model?
  *
@@ -1154,23 +1073,14 @@ static void lesson_2(void) {
  * The mask is 1 on tokens the model itself sampled and 0 on the prompt, on padding and on what a tool
  * inserted. It is written per token, so it must move by one exactly as the tokens do.
  *
- * Traps, both silent, both shown in the lesson. (1) No shift: z_t looked up at id_t asks how likely the token
- * is that was just read. (2) Mask not shifted: the first token of the answer drops out, and if anything
- * stands behind the answer (padding, the next turn) its first token comes in. Shapes fit in both cases,
- * nothing crashes, the loss even falls.
+ * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
+ * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
+ * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
+ * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
-// log of the sum of exp(z_j), j < V, in nats, without overflow. The sum runs in double: 128,000 float terms
-// would lose digits. A NaN among the logits, or a +inf, gives NaN; -inf is a token that can not occur, and is
-// fine.
-static double log_sum_exp(const float* z, int V) {
-    if (V <= 0) return -INFINITY;                                  // the log of an empty sum
-    float largest = z[0];
-    double sum = 0.0;
-    for (int v = 1; v < V; v++) if (z[v] > largest) largest = z[v];
-    for (int v = 0; v < V; v++) sum += exp((double)z[v] - largest);
-    return largest + log(sum);
-}
+// The row function log_sum_exp(z, V) stands in train_gpt.c, section 4, since the model uses it too; so does shift_mask(), in
+// section 12: out[b,t] = mask[b,t+1]. The mask moves with the tokens.
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1182,7 +1092,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
             const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
             int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
             float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
-            *out = next < 0 || next >= V ? NAN : (float)(z[next] - log_sum_exp(z, V));
+            *out = next < 0 || next >= V ? (float)NAN : z[next] - log_sum_exp(z, V);
         }
     }
 }
@@ -1193,21 +1103,8 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
 void token_entropy(float* entropy, const float* logits, int N, int V) {
     for (int n = 0; n < N; n++) {
         const float* z = logits + (size_t)n * (size_t)V;
-        double lse = log_sum_exp(z, V), sum = 0.0;
-        for (int v = 0; v < V; v++) {
-            double l = z[v] - lse, p = exp(l);
-            if (p != 0.0) sum -= p * l;
-        }
-        entropy[n] = (float)sum;
+        entropy[n] = row_entropy(z, log_sum_exp(z, V), V);
     }
-}
-
-// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out
-// may be mask itself: reading is always ahead of writing.
-void shift_mask(int* out, const int* mask, int B, int T) {
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t + 1 < T; t++)
-            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
 }
 
 // log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
@@ -1229,14 +1126,12 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
     int count = 0;
-    for (int i = 0; i < n; i++) if (mask[i]) { sum += x[i]; count++; }
+    for (int i = 0; i < n; i++) {
+        if (!mask[i]) continue;
+        sum += x[i];
+        count++;
+    }
     return count ? sum / count : 0.0;
-}
-
-static int count_masked(const int* mask, int n) {
-    int count = 0;
-    for (int i = 0; i < n; i++) count += mask[i] != 0;
-    return count;
 }
 
 // The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
@@ -1244,6 +1139,7 @@ static int count_masked(const int* mask, int n) {
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
+// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
 enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
@@ -1258,66 +1154,77 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// The text of the first n tokens, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, int n) {
+// One step of chapter 1's MDP, read off a token sequence.
+typedef struct {
+    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
+    const char* action;          // a_t: the token that the mask marks as chosen
+    double pi;                   // pi(a_t | s_t)
+    double reward;               // 0 on the way; the verifier's verdict on the last step
+    int done;                    // <end>, or the longest length
+} MdpStep;
+
+// The text of tokens first ... last-1 of ids, separated by spaces.
+static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
-    for (int t = 0; t < n && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t ? " " : "",
-                                 example_tokens[example_ids[t]]);
+    for (int t = first; t < last && used < cap; t++)
+        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "",
+                                 example_tokens[ids[t]]);
 }
 
-static void print_example_as_mdp(const float* logp) {
-    int step = 0;                                                  // t counts the model's own actions, from 0
-    printf("The completion \"4 <end>\" of the prompt \"2 + 2 =\" as an MDP:\n");
-    printf("   t  state s_t        action a_t  pi(a|s)  next state s_t+1     p   r  done\n");
-    for (int t = 0; t < EXAMPLE_T; t++) {
-        char state[64], next[64];
-        int done = example_ids[t] == EXAMPLE_END;
-        if (!example_mask[t]) continue;
-        join_example_tokens(state, sizeof state, t);
-        join_example_tokens(next, sizeof next, t + 1);
-        printf("%4d  %-16s %-10s %8.4f  %-19s %2d %3d  %s\n", step++, state, example_tokens[example_ids[t]],
-               exp(logp[t - 1]), next, 1, done, done ? "yes" : "no");
+int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
+
+// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
+// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
+static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
+    int n = 0, first = 0;
+    while (!example_mask[first]) first++;                          // the prompt is the first state
+    for (int t = first; t < EXAMPLE_T; t++) {
+        MdpStep* step = &steps[n++];
+        char answer[32];
+        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
+        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
+        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        step->action = example_tokens[ids[t]];
+        step->pi = exp((double)logp[t - 1]);
+        step->done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        step->reward = step->done ? answers_equal(answer, truth) : 0.0;
+        if (step->done) break;
     }
-    printf("The transition appends the token: p is always 1. The reward is one number at the\n");
-    printf("end (here 1, the answer is right). <end> terminates; so would a length limit.\n\n");
+    return n;
+}
+
+static void print_example_as_mdp(const int* ids) {
+    float logp[EXAMPLE_T - 1];
+    MdpStep steps[EXAMPLE_T];
+    token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
+    int n = example_as_mdp(steps, ids, logp, "4");
+    for (int i = 0; i < n; i++)
+        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, steps[i].state, steps[i].action, steps[i].pi,
+               steps[i].next, steps[i].reward, steps[i].done ? "yes" : "no");
 }
 
 static void print_example_as_table(const float* logp, const int* shifted) {
-    printf("From logits to token log-probs. Row t is about token t+1; [ ] is the entry that\n");
-    printf("the shifted gather picks. log-softmax = logit - log-sum-exp (LSE), in nats.\n");
-    printf("        | logits             |       | log-softmax                       |\n");
-    printf(" t reads|");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("|  LSE  |");
-    for (int v = 0; v < EXAMPLE_V; v++) printf("%5s  ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
-    printf("| next\n");
+    printf("          logits: one row per token read, [ ] the one looked up\n");
+    printf(" t reads ");
+    for (int v = 0; v < EXAMPLE_V; v++) printf("%4s ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
+    printf("   LSE   about     logp  mask of it\n");
     for (int t = 0; t < EXAMPLE_T; t++) {
         const float* z = example_logits + t * EXAMPLE_V;
-        printf("%2d %-5s|", t, example_tokens[example_ids[t]]);
-        for (int v = 0; v < EXAMPLE_V; v++) printf("%4.0f", z[v]);
-        printf("| %5.3f |", log_sum_exp(z, EXAMPLE_V));
+        int last = t == EXAMPLE_T - 1;
+        printf("%2d %-6s", t, example_tokens[example_ids[t]]);
         for (int v = 0; v < EXAMPLE_V; v++) {
-            int picked = t + 1 < EXAMPLE_T && v == example_ids[t + 1];
-            printf("%c%5.2f%c", picked ? '[' : ' ', z[v] - log_sum_exp(z, EXAMPLE_V), picked ? ']' : ' ');
+            int picked = !last && v == example_ids[t + 1];
+            printf(picked ? "  [%.0f]" : "   %.0f ", z[v]);
         }
-        printf("| %s\n", t + 1 < EXAMPLE_T ? example_tokens[example_ids[t + 1]] : "-");
+        if (last) printf("%7.4f   a token that does not exist yet\n", log_sum_exp(z, EXAMPLE_V));
+        else
+            printf("%7.4f   %-5s %8.4f %6d\n", log_sum_exp(z, EXAMPLE_V), example_tokens[example_ids[t + 1]],
+                   (double)logp[t], shifted[t]);
     }
-    printf("\nThe same by position. logp and the shifted mask have T-1 = %d entries:\n", EXAMPLE_T - 1);
-    printf("   position t        ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", t);
-    printf("\n   token             ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t]]);
-    printf("\n   mask of the token ");
-    for (int t = 0; t < EXAMPLE_T; t++) printf("%8d", example_mask[t]);
-    printf("\n   token predicted   ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8s", example_tokens[example_ids[t + 1]]);
-    printf("\n   logp (nats)       ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8.4f", logp[t]);
-    printf("\n   shifted mask      ");
-    for (int t = 0; t + 1 < EXAMPLE_T; t++) printf("%8d", shifted[t]);
-    printf("\n\n");
+    printf("\n   By hand, row 3: LSE = log(e + e^3 + 3) = log 25.804 = 3.2505, and\n"
+           "   log pi(\"4\" | 2 + 2 =) = 3 - 3.2505 = -0.2505. %d tokens, %d log-probs.\n\n", EXAMPLE_T,
+           EXAMPLE_T - 1);
 }
 
 static void print_mask_line(const char* name, const float* logp, const int* mask, int n) {
@@ -1330,13 +1237,19 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
-    float *logp = allocate((size_t)T, sizeof(float)), *late = allocate((size_t)T, sizeof(float));
-    int *shifted = allocate((size_t)T, sizeof(int)), *every = allocate((size_t)T, sizeof(int)),
-        *answer = allocate((size_t)T, sizeof(int)), *late_ids = allocate((size_t)T + 1, sizeof(int));
-    for (int t = 0; t < T; t++) every[t] = 1, answer[t] = t >= prompt, late_ids[t + 1] = ids[t];
+    size_t room = (size_t)T + 1;
+    float *logp = allocate(room, sizeof(float)), *late = allocate(room, sizeof(float));
+    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
+    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    for (int t = 0; t < T; t++) {
+        every[t] = 1;
+        answer[t] = t >= prompt;
+        late_ids[t + 1] = ids[t];                                  // one place later: that undoes the shift
+    }
     token_logprobs(logp, logits, ids, 1, T, V);
-    token_logprobs(late, logits, late_ids, 1, T + 1, V); // ids one place later: that undoes the shift
-    shift_mask(shifted, mask, 1, T), shift_mask(answer, answer, 1, T);
+    token_logprobs(late, logits, late_ids, 1, T + 1, V);
+    shift_mask(shifted, mask, 1, T);
+    shift_mask(answer, answer, 1, T);
     printf("   %-35s %6s %11s %10s %10s\n", "", "tokens", "sum, nats", "per token", "exp(sum)");
     print_mask_line("right: ids and mask shifted", logp, shifted, T - 1);
     print_mask_line("without the mask: prompt counted", logp, every, T - 1);
@@ -1350,47 +1263,125 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
 static void print_underflow(void) {
     float product_float = 1.0f;
     double product_double = 1.0;
-    int tokens_float = 0, tokens_double = 0, length = 4000;
+    int tokens_float = 0, tokens_double = 0;
     for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
     for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
-    printf("Why logs: tokens of probability 1/2, multiplied.\n");
-    printf("   the product is exactly 0 from token %d on in float, %d in double\n", tokens_float,
-           tokens_double);
-    printf("   the sum of logs after %d tokens is an ordinary number: %.4f nats\n\n", length,
-           length * log(0.5));
+    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
+           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
+           4000 * log(0.5));
 }
 
 static void print_size_of_space(void) {
     const double vocabulary = 128000.0, length = 4000.0;
-    double digits = length * log10(vocabulary), cartpole = 500.0 * log10(2.0);
-    printf("How big is this MDP?                  language model            CartPole\n");
-    printf("   actions per step               %18.0f %19d\n", vocabulary, 2);
-    printf("   steps                          %18.0f %19d\n", length, 500);
-    printf("   action sequences, power of 10  %18.1f %19.1f\n", digits, cartpole);
-    printf("   the same in bits               %18.0f %19.0f\n", length * log2(vocabulary), 500.0);
-    printf("   rewards per episode            %18s %19s\n", "1, at the end", "1 per step");
-    printf("128000^4000 = 10^%.1f, a number of %.0f digits. That it works at all is due\n", digits,
-           floor(digits) + 1);
-    printf("to pretraining: nearly all probability lies on a tiny part of the sequences.\n\n");
+    printf("4. How big is this MDP?             language model        CartPole\n\n");
+    printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
+    printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
+    printf("   action sequences               %6s10^%.1f %7s10^%.1f\n", "", length * log10(vocabulary), "",
+           CARTPOLE_CAP * log10(2.0));
+    printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
+    printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
+           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n");
 }
 
-static void lesson_3(void) {
+static void lesson_3(int more) {
+    const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
     float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
     int shifted[EXAMPLE_T - 1];
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
     token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
-    printf("LESSON 3. The language model as policy (D3 section 3)\n\n");
-    print_example_as_mdp(logp);
+    printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
+           "   Question  Where are state, action and policy in a language model?\n"
+           "   Formula   log pi(y|x) = sum over t of log pi(y_t | x, y_<t)\n"
+           "             log pi(i) = z_i - LSE,   LSE = log(sum over j of e^(z_j))\n"
+           "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
+           "             z_i the logit of token i; log is natural, its unit the nat\n\n");
+    printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
+    printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+    print_example_as_mdp(example_ids);
+    printf("\n");
+    print_example_as_mdp(wrong_ids);
+    printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
+           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
+    printf("2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
-    printf("Log-prob of the completion: right, and with the usual slips:\n\n");
+    printf("3. The answer's log-prob, and the usual slips\n\n");
     print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
-    printf("\n   The first line is the one worked by hand in the chapter.\n\n");
-    printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-           entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    print_underflow();
+    printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
+           "   Every line has a number, nothing crashes, and one line is right.\n\n");
     print_size_of_space();
+    if (more) {
+        print_underflow();
+        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
+               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
+    }
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
+}
+
+// ---- experiment 1 of D3: the decomposition and the mask, on a real model (`./rl experiment 1`)
+
+// The logits of every position, (T,V), as D3's first lines compute them. free() them.
+static float* all_logits(Model* m, const int* ids, int T) {
+    Batch b = {0};
+    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
+    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    batch_add(&b, ids, targets, T, -1);
+    model_forward(m, &b);
+    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    batch_free(&b), free(targets);
+    return logits;
+}
+
+// The terms of log pi(y|x) in two ways: from the logits of one pass over the whole text, and from a pass of
+// its own for each token, which sees nothing of what comes later. Tokens first .. T-1; (T - first) each, 0
+// where the mask is 0. Returns the largest difference.
+static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
+                        int first) {
+    double largest = 0.0;
+    int V = m->config.vocab_size;
+    float* logp = allocate((size_t)text->length, sizeof(float));
+    token_logprobs(logp, logits, text->ids, 1, text->length, V);
+    for (int t = first; t < text->length; t++) {
+        int i = t - first;
+        at_once[i] = one_by_one[i] = 0.0f;
+        if (!text->mask[t]) continue;
+        float* prefix = all_logits(m, text->ids, t);
+        const float* z = prefix + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
+        at_once[i] = logp[t - 1];
+        one_by_one[i] = (float)(z[text->ids[t]] - log_sum_exp(z, V));
+        largest = fmax(largest, fabs((double)at_once[i] - one_by_one[i]));
+        free(prefix);
+    }
+    free(logp);
+    return largest;
+}
+
+// text is a question and an answer to it, the first `prompt` tokens are the question's.
+static void experiment_1(Model* m, const Tokens* text, int prompt) {
+    int T = text->length, length = T - prompt, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, T);
+    float* at_once = allocate((size_t)length, sizeof(float));
+    float* one_by_one = allocate((size_t)length, sizeof(float));
+    double difference = decompose(at_once, one_by_one, m, logits, text, prompt), sum[2] = {0.0, 0.0};
+    for (int t = 0; t < length; t++) {
+        sum[0] += at_once[t];
+        sum[1] += one_by_one[t];
+    }
+    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
+           "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
+           "   a pass for each token, over what came before it           %12.4f nats\n"
+           "   largest difference of a term                              %12.1e nats\n\n"
+           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n",
+           sum[0], sum[1], difference);
+    printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
+           count_masked(text->mask, T));
+    print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
+    printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
+           "   tokens. A sum grows with the length: answers of different lengths compare by\n"
+           "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
+           "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
+           "Neither the question nor what a tool wrote belongs to it.\n");
+    free(logits), free(at_once), free(one_by_one);
 }
 
 /* ==========================================================================================================
@@ -1400,8 +1391,8 @@ static void lesson_3(void) {
  * whole answer is one action. Who is right, and does it matter for the gradient?
  *
  * The idea. Three things that make reinforcement learning hard are missing here.
- *   1. The reward is a function that we bring along: a learned judge r_phi(x, y) in RLHF, a checking
- *      program in RLVR (chapter 5). It is no longer a fixed property of the world.
+ *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
+ *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
  *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
  *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
@@ -1436,7 +1427,7 @@ static void lesson_3(void) {
  *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
  *
  * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling, no noise, no opinion. This
+ * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
  * "toy" is the measuring instrument of chapters 8 and 9 too.
  *
  * Where D3 needs care.
@@ -1452,7 +1443,7 @@ static void lesson_3(void) {
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
-// The tokens are the digits 0, 1, 2. The task, judged by a program: "write three digits whose sum is 3".
+// The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
 // The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
 // so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
 // every distribution over the 27 answers.
@@ -1602,7 +1593,10 @@ static double toy_largest_difference(const double* a, const double* b, int n) {
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double difference = 0.0, length = 0.0;
-    for (int i = 0; i < n; i++) { difference += (a[i] - b[i]) * (a[i] - b[i]); length += b[i] * b[i]; }
+    for (int i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        length += b[i] * b[i];
+    }
     return sqrt(difference / length);
 }
 
@@ -1631,41 +1625,37 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
 // ---- lesson 4 ------------------------------------------------------------------------------------------
 
 static void lesson_4_discount(void) {
-    const int steps[] = {1, 10, 100, 499, 500};
+    const int steps[] = {1, 100, 499};
     printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
-    printf("   steps to the end      0.99^steps    = exp(steps * ln 0.99)\n");
-    for (int i = 0; i < 5; i++)
+    printf("   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
+    for (int i = 0; i < 3; i++)
         printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   In a 500-token answer the first token would get %.2f%% of the last token's\n"
-           "   credit, although both belong to one answer with one reward. So gamma = 1.\n\n",
+    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
            100.0 * pow(0.99, 499));
 }
 
 static void lesson_4_toy(const double* logp, const double* reward) {
-    double total = 0.0, passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+    double passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
     char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
-           "   if they add up to 3\n\n");
-    printf("   answer   pi(1st)  pi(2nd)  pi(3rd)   product  reward\n");
+           "   if they add up to 3. These do; the other 20 have reward 0:\n\n");
+    printf("   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int path[TOY_T];
         double p = exp(toy_sum_along(logp, y));
         toy_path(path, y);
-        total += p;
         passed += p * toy_verify(y);
         if (toy_verify(y) > 0.0)
-            printf("   %4s     %7.4f  %7.4f  %7.4f   %7.4f  %6.0f\n", toy_text(text, y), exp(logp[path[0]]),
-                   exp(logp[path[1]]), exp(logp[path[2]]), p, toy_sum_along(reward, y));
+            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[path[0]]),
+                   exp(logp[path[1]]), exp(logp[path[2]]), p);
     }
-    printf("   (the other 20 answers: product %.4f together, reward 0)\n\n", total - passed);
     double J = toy_solve(value, grad, logp, reward);
-    printf("   all 27 products add up to    %.12f\n", total);
-    printf("   expected reward, 27 answers  %.12f   (answer view)\n", passed);
-    printf("   V(empty prefix), Bellman     %.12f   (token view)\n\n", J);
-    printf("   V of a prefix is the chance that the answer ends well, and nothing else.\n"
-           "   While \"021\" is being written:\n\n"
-           "   prefix     \"\"      \"0\"     \"02\"    then the reward of \"021\"\n"
-           "   V      %6.4f   %6.4f   %6.4f    %6.4f\n\n", value[0], value[1], value[6], toy_verify(7));
+    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n", passed);
+    printf("   V of the empty prefix, Bellman               %.6f   (token view)\n\n", J);
+    printf("   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", value[0],
+           value[1], value[6]);
 }
 
 static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
@@ -1679,10 +1669,8 @@ static void lesson_4_line(const char* name, const double* grad, const double* ex
 static void lesson_4_views(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
     toy_solve(value, exact, logp, reward);
-    printf("3. One gradient, written in several ways, each by exact summation\n\n");
-    printf("   39 numbers each; \"off by\" is the largest difference from the first line;\n"
-           "   \"variance\" is that of the gradient from one rollout, summed over the 39.\n\n");
-    printf("   %-49s %10s  %9s\n", "", "off by", "variance");
+    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n");
+    printf("   %-49s %10s  %9s\n", "39 derivatives each", "off by", "variance");
     lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, logp, weight);
@@ -1691,19 +1679,21 @@ static void lesson_4_views(const double* logp, const double* reward) {
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, reward, value, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go minus V(prefix)", grad, exact, variance);
+    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
+           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
+           "   the whole return.\n\n");
+}
 
-    double paid[TOY_PARAMS];   // another reward, for which the reward-to-go differs from the whole return
+static void lesson_4_paid_early(const double* logp) {
+    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], paid[TOY_PARAMS];
     for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
     toy_solve(value, exact, logp, paid);
-    printf("\n   Another reward, paid token by token (1/3 at once for each digit 1):\n");
-    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
+    printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
+    double variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
     lesson_4_line("tokens, whole return at each", grad, exact, variance);
     variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
     lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    printf("\n   With one reward at the end, the reward-to-go IS the whole return: no line\n"
-           "   changes. Where rewards come earlier, only the variance changes.\n\n");
+    printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
 }
 
 static void lesson_4_baseline(const double* logp, const double* reward) {
@@ -1731,39 +1721,51 @@ static void lesson_4_baseline(const double* logp, const double* reward) {
 
 static void lesson_4_bias(const double* logp, const double* reward) {
     double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-    const double gammas[] = {1.0, 0.99, 0.9, 0.5};
+    const double gammas[] = {1.0, 0.99, 0.9};
+    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
     char text[16];
     toy_solve(value, exact, logp, reward);
-    printf("5. What discounting does to the expected gradient\n\n");
+    printf("6. What discounting does to the expected gradient\n\n");
     printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
     printf("            at each token                  token of the answer\n");
     printf("   gamma    relative error     angle       relative error     angle\n");
-    for (int i = 0; i < 4; i++) {
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_TO_GO);
-        printf("   %-5g    %14s  %6.3f deg", gammas[i],
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
-        toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], CREDIT_WHOLE);
-        printf("   %14s  %6.3f deg\n",
-               toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-               toy_angle(grad, exact, TOY_PARAMS));
+    for (int i = 0; i < 3; i++) {
+        printf("   %-5g ", gammas[i]);
+        for (int c = 0; c < 2; c++) {
+            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
+            printf("   %14s  %6.3f deg",
+                   toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
+                   toy_angle(grad, exact, TOY_PARAMS));
+        }
+        printf("\n");
     }
     printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
            "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n");
+           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
 }
 
-static void lesson_4(void) {
+static void lesson_4(int more) {
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
-    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n");
+    printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
+           "   Question  Is every token an action, or is the whole answer one?\n"
+           "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
+           "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)]   tokens\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
+           "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
+           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
     lesson_4_discount();
     lesson_4_toy(logp, reward);
     lesson_4_views(logp, reward);
     lesson_4_baseline(logp, reward);
-    lesson_4_bias(logp, reward);
+    if (more) {
+        lesson_4_paid_early(logp);
+        lesson_4_bias(logp, reward);
+    }
+    printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
+           "a bandit, for which a mean over answers is a good baseline.\n");
 }
 
 /* ==========================================================================================================
@@ -1772,9 +1774,9 @@ static void lesson_4(void) {
  * The question. A policy has answered. Who says how good the answer is?
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
- *                        climbs r. Works for anything that people can compare. But the judge is a
- *                        second network, often as big as the first, and only a proxy: a policy that
- *                        is pushed hard finds its holes.
+ *                        climbs r. Works for anything that people can compare. But the reward model is
+ *                        a second network, often as big as the first, and only a proxy: a policy
+ *                        that is pushed hard finds its holes.
  *   RLVR (D2 section 3)  A program compares the final answer with the known one:
  *                            r(x, y) = 1 if they are the same mathematics, else 0.
  *                        No second network, no annotators, the same verdict every time. The price:
@@ -1786,7 +1788,7 @@ static void lesson_4(void) {
  *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
  *      for two things at once, be right and write it where I look, and no second rule is needed for
  *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
- *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A judge that
+ *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
@@ -1811,7 +1813,7 @@ static void lesson_4(void) {
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
  * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the judge will be found and widened, while a right answer that is missed costs one sample. When
+ * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
  * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
  * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
  * every time", and a lucky guess (D1) is paid like an insight.
@@ -1836,7 +1838,7 @@ static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
-// half an answer might be judged right, so nothing is ever cut off.
+// half an answer might be accepted, so nothing is ever cut off.
 static int copy_trimmed(char* out, int cap, const char* start, const char* end) {
     while (start < end && is_space(*start)) start++;
     while (end > start && is_space(end[-1])) end--;
@@ -1974,7 +1976,7 @@ float reward_gsm8k(const char* response, const char* truth) {
 
 // Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
 // box, 0.1 for a box with something wrong in it.
-static float reward_partial_credit(const char* response, const char* truth) {
+static float reward_partial(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
     if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
@@ -1982,7 +1984,7 @@ static float reward_partial_credit(const char* response, const char* truth) {
 }
 
 // Format only pays 1 for a box, whatever is in it.
-static float reward_format_only(const char* response, const char* truth) {
+static float reward_format(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     (void)truth;
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
@@ -1991,38 +1993,32 @@ static float reward_format_only(const char* response, const char* truth) {
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
-    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit,
-                                                                 reward_format_only};
+    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
+                                                                 reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    float r[5][3];
-    printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
     printf("                                                           partial   format\n");
     printf("     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
-        for (int k = 0; k < 3; k++) r[i][k] = rewards[k](responses[i], truth);
-        printf("  %s %-32s %-10s %7.4g %10.4g %8.4g\n", names[i], responses[i],
-               !found ? "(no box)" : answer[0] ? answer : "(empty)", r[i][0], r[i][1], r[i][2]);
+        printf("  %s %-32s %-10s", names[i], responses[i],
+               !found ? "(no box)" : answer[0] ? answer : "(empty)");
+        for (int k = 0; k < 3; k++) printf(" %*.4g", k ? 9 : 7, rewards[k](responses[i], truth));
+        printf("\n");
     }
-    printf("\nThe rewards of r1 to r4 are [%g, %g, %g, %g].\n", r[0][0], r[1][0], r[2][0], r[3][0]);
-    char fallback[64];
-    int how = extract_lenient(responses[2], fallback, sizeof fallback);
-    printf("r3 is right and gets %g: the strict reward reads the box and nothing else. A\n", r[2][0]);
-    printf("fallback (no box: the %s) would read \"%s\" and pay %d. Then no rollout\n",
-           how == 2 ? "last number" : "whole text", fallback, answers_equal(fallback, truth));
-    printf("gains anything by using the box. Partial credit pays %g to r3, and %g to the\n", r[2][1],
-           r[4][1]);
-    printf("empty box for nothing. Format only pays %g to the empty box and %g to the right\n", r[4][2],
-           r[2][2]);
-    printf("r3: RL makes what is paid more likely, so it would train empty boxes.\n\n");
+    printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
+           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
+           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
+           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
+           "   what is paid more likely: it would train empty boxes.\n\n");
 }
 
 static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("GSM8K's format (D1): the number behind the last ####, compared as a number.\n\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
     printf("  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
@@ -2033,21 +2029,27 @@ static void print_hash_answers(void) {
     printf("\n");
 }
 
-static void lesson_5(void) {
+static void lesson_5(int more) {
     const char *left = "(3x-9)/2", *right = "x+37";
     char truth[32];
+    (void)more;
     snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
-    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n");
-    printf("  RLHF  people rank answers, a reward model learns to rank, RL climbs the model\n");
-    printf("  RLVR  a program checks the answer,                        RL climbs the check\n\n");
-    printf("The check needs no second network, gives the same verdict every time, and judges\n");
-    printf("any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n\n", left, right, truth);
+    printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n"
+           "   Question  An answer has been written. Who says how good it is?\n"
+           "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
+           "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
+           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
+           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
+           "   The verifier needs no second network, gives the same verdict every time, and\n"
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
+    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
+    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
     print_four_rollouts(truth);
+    printf("2. ");
     print_comparisons();
     print_hash_answers();
-    printf("To take away: the reward is the only thing you design. Right AND in the format\n");
-    printf("is one rule, and a reward can be trusted as far as its verifier is right.\n\n");
+    printf("Take away: the reward is the only thing you design. It can be trusted as far as\n"
+           "its verifier is right.\n");
 }
 
 /* ==========================================================================================================
@@ -2077,19 +2079,14 @@ static void lesson_5(void) {
  *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
  *     36                  no        0        no        the calculator
  *
- * In memory. All rollouts of a question begin with the same tokens, so the prompt but for its last token is a
- * segment of its own and is computed once. Each rollout is a segment that continues it. It starts with the
- * prompt's last token, <|assistant_start|>, whose logits predict the rollout's first token: the shift by one
- * of chapter 3, laid out in memory.
- *
- *     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>        nothing is scored
- *     segment 1, rollout 0     <|assistant_start|>   T   o   m  ...                   what the model reads
- *                               T                    o   m  ' ' ... <|assistant_end|>  its targets
+ * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer, padding. It is the
+ * shape of chapter 3, and everything that follows keeps it. (That the prompt is computed once for all K rows, and that padding
+ * costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
  * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to live with the silence, as in nanochat. (3)
+ * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
  * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
@@ -2106,7 +2103,8 @@ typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 // Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
 // <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
-    int last = length - 1, i = last - (length > 0 && ids[last] == PYTHON_END);
+    int last = length - 1;
+    int i = last - (length > 0 && ids[last] == PYTHON_END);
     while (i >= 0 && ids[i] != PYTHON_START && ids[i] != PYTHON_END) i--;
     *from = i + 1;
     if (i < 0 || ids[i] != PYTHON_START) return TOOL_IDLE;
@@ -2131,92 +2129,51 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-// A rollout's text, special tokens by name: what the reward function reads. Lives until text_free().
+// The text of a rollout's answer, special tokens by name: what the reward function reads. Lives until text_free().
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
-    decode_tokens(&text, r->ids, r->length, 1);
+    decode_tokens(&text, r->ids + r->prompt, r->length, 1);
     return text;
 }
 
 // Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
 // mask 1.)
 static int used_tool(const Rollout* r) {
-    for (int i = 0; i < r->length; i++) if (r->ids[i] == OUTPUT_START && !r->mask[i]) return 1;
+    for (int t = r->prompt; t < r->prompt + r->length; t++)
+        if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
     return 0;
 }
 
-// ---- a group in memory
-
-// The batch of a group: the shared prompt, then a segment per rollout; targets only where the model sampled.
-static void batch_add_group(Batch* b, const Tokens* prompt, const Rollout* rollouts, int K) {
-    int last = prompt->length - 1, root = batch_add(b, prompt->ids, NULL, last, -1);
-    for (int k = 0; k < K; k++) {
-        const Rollout* r = &rollouts[k];
-        size_t room = (size_t)r->length;
-        int *ids = allocate(room, sizeof(int)), *targets = allocate(room, sizeof(int));
-        for (int t = 0; t < r->length; t++) {
-            ids[t] = t == 0 ? prompt->ids[last] : r->ids[t - 1];
-            targets[t] = r->mask[t] ? r->ids[t] : -1;
-        }
-        batch_add(b, ids, targets, r->length, root);
-        free(ids), free(targets);
-    }
-}
-
-// What a model said at the scored tokens of a group, in the (K,T1) layout of the losses, where T1 is now the
-// length of the longest rollout: 0 where the mask is 0 or the rollout has ended. x are log-probabilities, or
-// later the values of a value model.
-static void scatter_scored(float* x, int* mask, const float* scored, const Rollout* rollouts, int K,
-                           int T1) {
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < T1; t++) {
-            mask[k * T1 + t] = t < rollouts[k].length && rollouts[k].mask[t];
-            x[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
-        }
-}
-
-static int longest_rollout(const Rollout* rollouts, int K) {
-    int longest = 1;
-    for (int k = 0; k < K; k++) longest = max_int(longest, rollouts[k].length);
-    return longest;
-}
-
-// The different ones among K rollouts: distinct (their number is returned), and place (K), where each rollout
-// stands among them. A policy that knows what it wants writes the same answer again and again, and a model
-// that only reads needs to read it once.
-static int distinct_rollouts(Rollout* distinct, int* place, const Rollout* rollouts, int K) {
-    int count = 0;
-    for (int k = 0; k < K; k++) {
-        const Rollout* r = &rollouts[k];
-        size_t bytes = (size_t)r->length * sizeof(int);
-        int i = 0;
-        while (i < count && !(distinct[i].length == r->length && !memcmp(distinct[i].ids, r->ids, bytes) &&
-                              !memcmp(distinct[i].mask, r->mask, bytes)))
-            i++;
-        if (i == count) distinct[count++] = *r;
-        place[k] = i;
-    }
-    return count;
-}
-
-// log-probabilities of a group under a model that only reads, in the (K,T1) layout; see scatter_scored.
-static void read_group(float* logp, int* mask, Model* m, const Tokens* prompt, const Rollout* rollouts, int K,
-                       int T1) {
-    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
-    int *place = allocate((size_t)K, sizeof(int)), *from = allocate((size_t)K + 1, sizeof(int));
-    int count = distinct_rollouts(distinct, place, rollouts, K);
-    Batch b = {0};
-    batch_add_group(&b, prompt, distinct, count);
-    model_forward(m, &b);
-    for (int i = 0; i < count; i++)
-        from[i + 1] = from[i] + count_masked(distinct[i].mask, distinct[i].length);
-    for (int k = 0; k < K; k++)
-        scatter_scored(logp + k * T1, mask + k * T1, m->acts.logp + from[place[k]], &rollouts[k], 1, T1);
-    batch_free(&b);
-    free(distinct), free(place), free(from);
-}
-
 // ---- a rollout, token by token
+
+// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+static void append_readable(Text* out, const char* text) {
+    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
+                             *const from = "<|output_start|>", *const to = "<|output_end|>";
+    text_append(out, "", 0);
+    for (const char *s = text, *stop = text + strlen(text); s < stop;) {
+        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
+        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
+            s += strlen(start);
+            o += strlen(from);
+            text_append(out, "[", 1);
+            append_printable(out, s, (size_t)(e - s));
+            text_append(out, " -> ", 4);
+            append_printable(out, o, (size_t)(t - o));
+            text_append(out, "]", 1);
+            s = t + strlen(to);
+            continue;
+        }
+        const char* end_name = special_names[ASSISTANT_END - 256];
+        if (!strncmp(s, end_name, strlen(end_name))) {
+            s += strlen(end_name);
+            continue;
+        }
+        int n = max_int(1, utf8_length(s, stop));
+        append_printable(out, s, (size_t)n);
+        s += n;
+    }
+}
 
 // A token as it may be printed in a table: text[] holds at least 24 characters.
 static const char* token_text(char* text, int id) {
@@ -2227,35 +2184,36 @@ static const char* token_text(char* text, int id) {
     return text;
 }
 
+// The state of the tool behind token t of a rollout's row; t counts from the prompt on.
 static const char* tool_state_name(const Rollout* r, int t) {
     static const char* const names[] = {"idle", "reading", "called"};
     int from;
-    return r->mask[t] ? names[tool_state(r->ids, t + 1, &from)] : "answers";
+    return r->mask[t] ? names[tool_state(r->ids + r->prompt, t + 1 - r->prompt, &from)] : "answers";
 }
 
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
-// tool answers where it is called. Lives until rollouts_free().
-static Rollout* play_script(const int* script, int length) {
-    Rollout* r = allocate(1, sizeof(Rollout));
-    int room = length + EXPRESSION_SIZE;
-    r->ids = allocate((size_t)room, sizeof(int)), r->mask = allocate((size_t)room, sizeof(int));
-    r->logp = allocate((size_t)room, sizeof(float)), r->logp_sampler = allocate((size_t)room, sizeof(float));
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool answers where
+// it is called. Lives until rollouts_free().
+static Rollout* play_script(const Tokens* prompt, const int* script, int length) {
+    Rollout* r = rollouts_new(1, prompt->length + length + EXPRESSION_SIZE);
+    rollout_begin(r, prompt);
+    int* answer = r->ids + r->prompt;
     for (int i = 0; i < length; i++) {
-        r->mask[r->length] = 1;
-        r->ids[r->length++] = script[i];
-        r->length += tool_calculator(r->ids + r->length, room - r->length - (length - i), r->ids, r->length);
+        r->mask[r->prompt + r->length] = 1;
+        answer[r->length++] = script[i];
+        int room = r->T - r->prompt - r->length - (length - i);
+        r->length += tool_calculator(answer + r->length, room, answer, r->length);
     }
     r->finished = length > 0 && script[length - 1] == ASSISTANT_END;
     return r;
 }
 
-// log pi(token | what came before) of every sampled token of a rollout under a model; 0 where forced.
-static void score_rollout(float* logp, Model* m, const Tokens* prompt, const Rollout* r) {
-    Batch b = {0};
-    batch_add_group(&b, prompt, r, 1);
-    model_forward(m, &b);
-    for (int t = 0, i = 0; t < r->length; t++) logp[t] = r->mask[t] ? m->acts.logp[i++] : 0.0f;
-    batch_free(&b);
+// log pi of each sampled token of K rollouts under a model; logp (K,T1), 0 where the mask is 0.
+static void score_rollouts(float* logp, Model* m, const Rollout* rollouts, int K) {
+    int T = rollouts->T;
+    int* mask = allocate((size_t)K * (size_t)T, sizeof(int));
+    shift_mask(mask, rollouts->mask, K, T);
+    answers_forward(logp, m, rollouts->ids, mask, K, T);
+    free(mask);
 }
 
 // A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
@@ -2272,77 +2230,105 @@ static void print_change(double x, int sampled) { // the same with its sign
     else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
-// the state of the tool behind the token.
-//   logp (length)    log pi of each sampled token, nats
-//   other (length)   the same under a second model, or NULL; the first is then called A and this one B
-//   slope (length)   d(loss)/d(log pi) of a loss that is linear in log pi, or NULL. A token's share of such a
-//                    loss is slope * log pi. Both are printed in thousandths.
-static void print_tokens(const Rollout* r, const float* logp, const float* other, const float* slope) {
-    int width = other && slope ? 13 : 19, cut = width < 19 ? 2 : 0; // 13: special tokens without <| and |>
-    double sum = 0.0, sum_other = 0.0, share = 0.0;
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool the state of the
+// tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
+//   logp    log pi of each sampled token, nats
+//   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
+//   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
+static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
+                         const float* dlogp) {
+    int width = other && dlogp ? 17 : 19;
+    double sum = 0.0, sum_other = 0.0;
     char text[24], left[64];
-    printf("  t  id %-*s who     m%8s", width, "token", other ? "logp A" : "log pi");
-    printf("%s%s tool\n", other ? "  logp B   B - A" : "", slope ? "   share   slope" : "");
-    for (int t = 0; t < r->length; t++) {
-        const char* name = token_text(text, r->ids[t]);
-        int strip = r->ids[t] >= BOS && r->ids[t] < VOCAB_SIZE ? cut : 0, sampled = r->mask[t];
-        printf("%3d %3d %-*.*s %-7s %d", t, r->ids[t], width, (int)strlen(name) - 2 * strip, name + strip,
+    printf("  t  id %-*s who     m %7s", width, "token", other ? names[0] : "log pi");
+    if (other) printf(" %7s %7s", names[1], names[2]);
+    printf("%s tool\n", dlogp ? "   dlogp" : "");
+    for (int t = r->prompt; t < r->prompt + r->length; t++) {
+        int sampled = r->mask[t];
+        printf("%3d %3d %-*.*s %-7s %d", t - r->prompt, r->ids[t], width, width, token_text(text, r->ids[t]),
                sampled ? "sampled" : "forced", sampled);
-        print_nats(logp[t], sampled);
-        if (other) print_nats(other[t], sampled), print_change((double)other[t] - logp[t], sampled);
-        if (slope) print_nats(0.0 + 1e3 * slope[t] * logp[t], 1), print_nats(0.0 + 1e3 * slope[t], 1);
+        print_nats(logp[t - 1], sampled);
+        if (other) print_nats(other[t - 1], sampled);
+        if (other) print_change((double)other[t - 1] - logp[t - 1], sampled);
+        if (dlogp) print_nats(0.0 + 1e3 * dlogp[t - 1], 1);
         printf(" %s\n", tool_state_name(r, t));
-        if (sampled) sum += logp[t], sum_other += other ? other[t] : 0.0f;
-        if (slope) share += 1e3 * slope[t] * logp[t];
+        if (!sampled) continue;
+        sum += logp[t - 1];
+        sum_other += other ? other[t - 1] : 0.0f;
     }
-    snprintf(left, sizeof left, "sum over %d sampled of %d", count_masked(r->mask, r->length), r->length);
+    snprintf(left, sizeof left, "sum over %d sampled of %d", count_masked(r->mask, r->T), r->length);
     printf("%-*s", width + 18, left);
     print_nats(sum, 1);
-    if (other) print_nats(sum_other, 1), print_change(sum_other - sum, 1);
-    if (slope) print_nats(0.0 + share, 1);
+    if (other) print_nats(sum_other, 1);
+    if (other) print_change(sum_other - sum, 1);
     printf("\n");
 }
 
-static void lesson_6(void) {
-    const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
+// The tokens above their mask. A line ends where the mask changes, or where it is full.
+static void print_mask_rows(const Rollout* r) {
+    char text[24];
+    int end = r->prompt + r->length;
+    for (int first = r->prompt, last = first; first < end; first = last) {
+        size_t width = 0;
+        while (last < end && r->mask[last] == r->mask[first]) {
+            width += strlen(token_text(text, r->ids[last])) + 1;
+            if (width > 62) break;
+            last++;
+        }
+        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
+        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
+        printf("\n   mask    ");
+        for (int t = first; t < last; t++)
+            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
+        printf("\n");
+    }
+}
+
+static void lesson_6(int more) {
+    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     Tokens prompt = {0}, script = {0};
-    render_prompt(&prompt, question);
-    tokens_add_text(&script, "He has ", 7, 1);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "17+26", 5, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, ".\n#### 43", 9, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(script.ids, script.length);
     Config small = train_defaults().config;
     small.layers = 1;
-    Model m = model_new(small);
-    model_init(&m, 6);
-    score_rollout(r->logp, &m, &prompt, r);
+    Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
+    render_prompt(&prompt, question);
+    tokens_add(&script, PYTHON_START, 1);
+    tokens_add_text(&script, "12*3", 4, 1);
+    tokens_add(&script, PYTHON_END, 1);
+    tokens_add_text(&script, "\n#### 36", 8, 1);
+    tokens_add(&script, ASSISTANT_END, 1);
+    Rollout* r = play_script(&prompt, script.ids, script.length);
+    int sampled = count_masked(r->mask, r->T);
+    double sum = 0.0;
+    score_rollouts(r->logp, &m, r, 1);
+    for (int t = 0; t + 1 < r->T; t++) sum += r->logp[t];
 
-    printf("LESSON 6. Rollouts and the tool (D1)\n\n");
-    printf(
-        "Question: %s\n\nThe answer below follows a script, so that the lesson needs no trained model;\nthe ",
-        question);
-    printf("log-probabilities are those of an untrained one (about -ln %d = %.2f\neach). The tool is the "
-           "real one.\n\n",
-           VOCAB_SIZE, -log(VOCAB_SIZE));
-    print_tokens(r, r->logp, NULL, NULL);
-    int sampled = count_masked(r->mask, r->length);
-    printf("\nThis sum over the %d sampled tokens is log pi(y|x). The %d forced ones are\n", sampled,
-           r->length - sampled);
-    printf("context for what follows, as the question is. They are not part of the answer's\nprobability and "
-           "get no gradient.\n");
-    printf("\nWhat the tool answers:\n\n  %-22s %s\n", "expression", "output");
-    const char* const expressions[] = {"17+26", "48/2", "0.2*50", "(3+4)*1,000", "1/3",
-                                       "2**3",  "1/0",  "seven",  "7*"};
+    printf("LESSON 6. Rollouts and the tool (D1)\n\n"
+           "   Question  What exactly did the model do, and what was done to it?\n"
+           "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
+           "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
+    printf("1. %s\n\n", question);
+    print_mask_rows(r);
+    printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
+    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
+    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
+           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
+    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
+           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+    if (more) {
+        print_tokens(r, r->logp, NULL, NULL, NULL);
+        printf("\n");
+    }
+    printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
-        printf("  %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
+        printf("   %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
     }
-    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n");
-    rollouts_free(r, 1);
+    printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
+           "They are no part of log pi(y|x) and get no gradient.\n");
+    rollouts_free(r);
     tokens_free(&prompt), tokens_free(&script), model_free(&m);
 }
 
@@ -2428,20 +2414,58 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// Probability that K answers with a chance p each carry no signal: all right or all wrong.
+// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae is not among them:
+// it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has 1e-4): large enough that rewards
+// which differ by float rounding alone, 6e-8, are not blown up to +-1.
+enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
+
+static void compute_advantages(float* adv, const float* reward, int K, int kind) {
+    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
+    if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
+    if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
+    if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
+}
+
+// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0. D3 section 4.
+void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
+    for (int k = 0; k < K; k++)
+        for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
+}
+
+// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays (K,T1); reward and value
+// belong to the token that was sampled there, adv is 0 where the mask is 0.
+static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1, float gamma,
+                      float lambda) {
+    float* step_adv = allocate(3 * (size_t)T1, sizeof(float));
+    float *step_reward = step_adv + T1, *step_value = step_reward + T1;
+    for (int k = 0; k < K; k++) {
+        int n = 0;
+        for (int i = k * T1; i < (k + 1) * T1; i++) {
+            if (!mask[i]) continue;
+            step_reward[n] = reward[i];
+            step_value[n++] = value[i];
+        }
+        advantages_gae(step_adv, step_reward, step_value, n, gamma, lambda);
+        n = 0;
+        for (int i = k * T1; i < (k + 1) * T1; i++) adv[i] = mask[i] ? step_adv[n++] : 0.0f;
+    }
+    free(step_adv);
+}
+
+// Probability that K answers with a chance p each make a zero-variance group: all right or all wrong.
 static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // The same by playing it: share of groups in which the largest absolute centered advantage is 0.
 static double no_signal_sampled(double p, int K, int groups, Rng* rng) {
-    int silent = 0;
+    int zero = 0;
     for (int g = 0; g < groups; g++) {
         float reward[64], adv[64], largest = 0.0f;
         for (int k = 0; k < K; k++) reward[k] = random_uniform(rng) < p ? 1.0f : 0.0f;
         advantages_centered(adv, reward, K);
         for (int k = 0; k < K; k++) if (fabs(adv[k]) > largest) largest = (float)fabs(adv[k]);
-        silent += largest == 0.0f;
+        zero += largest == 0.0f;
     }
-    return (double)silent / groups;
+    return (double)zero / groups;
 }
 
 enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
@@ -2449,10 +2473,9 @@ enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
 static const char* const rule_names[RULES] = {"centered", "GRPO sample", "GRPO popul.", "RLOO"};
 
 static void advantages_by_rule(float* adv, const float* reward, int K, int rule) {
-    if (rule == RULE_CENTERED) advantages_centered(adv, reward, K);
-    if (rule == RULE_GRPO) advantages_grpo(adv, reward, K, 1e-8f);
-    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-8);
-    if (rule == RULE_RLOO) advantages_rloo(adv, reward, K);
+    static const int kinds[RULES] = {ADVANTAGE_CENTERED, ADVANTAGE_GRPO, -1, ADVANTAGE_RLOO};
+    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-6);
+    else compute_advantages(adv, reward, K, kinds[rule]);
 }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
@@ -2581,7 +2604,7 @@ static void print_eight(void) {
         for (int c = 0; c <= 8; c++) {
             float reward[8], adv[8];
             for (int k = 0; k < 8; k++) reward[k] = k < c ? 1.0f : 0.0f;
-            advantages_grpo(adv, reward, 8, 1e-8f);
+            compute_advantages(adv, reward, 8, ADVANTAGE_GRPO);
             if (side ? c == 0 : c == 8) printf("      -");
             else printf("%7.3f", side ? adv[0] : adv[7]);
         }
@@ -2599,7 +2622,7 @@ static void experiment_3(const float* const* reward, const char* const* names, i
     printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
     for (int i = 0; i < rewards; i++) {
         printf("%10s %7s", names[i], "A");
-        advantages_grpo(adv + i * K, reward[i], K, 1e-8f);
+        advantages_grpo(adv + i * K, reward[i], K, 1e-6f);
     }
     for (int k = 0; k < K; k++) {
         printf("\n%5d", k + 1);
@@ -2615,7 +2638,7 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         for (int g = 0; g < groups; g++) {
             const float* r = reward[i] + (size_t)g * K;
             int varies = 0;
-            advantages_grpo(adv, r, K, 1e-8f);
+            advantages_grpo(adv, r, K, 1e-6f);
             for (int k = 0; k < K; k++) {
                 mean += r[k] / ((double)groups * K);
                 binary &= r[k] == 0.0f || r[k] == 1.0f;
@@ -2642,7 +2665,8 @@ static void experiment_3(const float* const* reward, const char* const* names, i
     free(adv);
 }
 
-static void lesson_7(void) {
+static void lesson_7(int more) {
+    (void)more;
     const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
     const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
@@ -2761,6 +2785,7 @@ static double bounded_exp(double* slope, double x) {
 static double kl_estimate(double* slope, double log_ratio, int estimator) {
     if (estimator == 1) { *slope = 1.0; return log_ratio; }
     if (estimator == 2) { *slope = log_ratio; return 0.5 * log_ratio * log_ratio; }
+    if (estimator != 3) { *slope = (double)NAN; return (double)NAN; }
     double x = -log_ratio, power;
     double ratio_minus_1 = x > EXP_LIMIT ? bounded_exp(&power, x) - 1.0 : expm1(x);
     *slope = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
@@ -2790,101 +2815,37 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 3);
 }
 
-// ---- from tokens to one number: the only place where losses are averaged --------------------------------
-//
-// Every loss below is  sum over sampled tokens of  weight(sequence) * f(token),  and papers differ in the
-// weight:
-//
-//     NORM_TOKEN_MEAN      1 / (sampled tokens in the batch)   every token counts the same     nanochat, DAPO
-//     NORM_SEQUENCE_MEAN   1 / (B * tokens of its sequence)    every answer counts the same    GRPO paper
-//     NORM_SEQUENCE_SUM    1 / B                               log pi(y) = sum over tokens     REINFORCE
-//
-// The third is the gradient of the objective. The second gives a token of a long answer less weight than a
-// token of a short one. The first weighs all tokens of a batch alike, and less the more of them there are.
-// (Dr. GRPO's norm, in chapter 10, is the third divided by a constant.)
-enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM };
-
-typedef struct {                  // what a loss may look at for one token
-    double logp;                  // log-probability under the policy, in nats
-    double log_ratio;             // minus that of the policy that sampled, or of the reference
-    double advantage;             // of the token's sequence, or its own
-    double clip_low, clip_high;   // losses with a ratio; the value loss has its bound in clip_high
-    int estimator;                // loss_kl only
-} TokenInput;
-
-typedef struct {                  // the arrays of a loss; what it does not need is NULL
-    const float *logp, *logp_other;   // (B,T1), (B,T1); NULL = 0
-    const float* advantage;           // (B), or (B,T1) with per_token; NULL = 1
-    const int* mask;                  // (B,T1)
-    int B, T1, per_token;
-    int sequence_ratio;               // 1 = the log-ratio is the mean over the sequence: GSPO, chapter 9
-} LossArrays;
-
-typedef double (*TokenLoss)(double* slope, const TokenInput* in);   // f(token), and its derivative by logp
-
-// Mean of logp - logp_other over the sampled tokens of sequence b.
-static double mean_log_ratio(const LossArrays* a, int b) {
-    double sum = 0.0, count = 0.0;
-    for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++)
-        if (a->mask[i]) sum += (double)a->logp[i] - (a->logp_other ? a->logp_other[i] : 0.0f), count++;
-    return count > 0.0 ? sum / count : 0.0;
+// The KL penalty in the reward, token by token: -beta kl on each sampled token and, on an answer's last one, its reward.
+//   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
+//   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
+//   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
+//   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
+// Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
+void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1, float beta, int mean) {
+    for (int k = 0; k < K; k++) {
+        int last = -1, count = mean ? count_masked(mask + k * T1, T1) : 1;
+        for (int i = k * T1; i < (k + 1) * T1; i++) {
+            out[i] = mask[i] && kl ? -beta * kl[i] / (float)count : 0.0f;
+            if (mask[i]) last = i;
+        }
+        if (last >= 0) out[last] += reward[k];
+    }
 }
 
-// loss = sum of weight * f, dlogp = weight * slope, and exactly 0 where the mask is 0. Masked entries are
-// never read, so they may hold anything. No sampled token at all, or B or T1 below 1: loss 0, gradient 0. A
-// sequence without sampled tokens adds nothing but still counts in B: it is a rollout that was paid for, and
-// leaving it out would make the step size depend on how many answers happened to be empty. An unknown norm:
-// NaN, gradient 0.
-static double average_tokens(float* dlogp, TokenLoss token_loss, TokenInput in, const LossArrays* a,
-                             int norm) {
-    int B = a->B, T1 = a->T1;
-    const int* mask = a->mask;
-    double loss = 0.0, in_batch = 0.0;
-    int known = norm == NORM_TOKEN_MEAN || norm == NORM_SEQUENCE_MEAN || norm == NORM_SEQUENCE_SUM;
-    if (B < 1 || T1 < 1) return known ? 0.0 : NAN;
-    for (size_t i = 0; i < (size_t)B * T1; i++) {
+// The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
+//   dlogp (n)              out: d(loss)/d(logp), as autograd would give it: k1 -> 1, k2 -> log_ratio, k3 -> 1 - pi_ref/pi
+//   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
+//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0 and nothing is read
+// Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
+double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
-        in_batch += mask[i] != 0;
-    }
-    if (!known) return NAN;
-    for (int b = 0; b < B; b++) {
-        size_t start = (size_t)b * T1, end = start + T1;
-        double in_sequence = 0.0, of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0;
-        for (size_t i = start; i < end; i++) in_sequence += mask[i] != 0;
-        if (in_sequence == 0.0) continue;
-        double weight = norm == NORM_TOKEN_MEAN    ? 1.0 / in_batch
-                      : norm == NORM_SEQUENCE_MEAN ? 1.0 / (B * in_sequence)
-                                                   : 1.0 / B;
-        for (size_t i = start; i < end; i++) {
-            if (!mask[i]) continue;
-            double slope, other = a->logp_other ? a->logp_other[i] : 0.0;
-            in.logp = a->logp[i];
-            in.log_ratio = a->sequence_ratio ? of_sequence : in.logp - other;
-            in.advantage = a->advantage ? a->advantage[a->per_token ? i : (size_t)b] : 1.0;
-            loss += weight * token_loss(&slope, &in);
-            dlogp[i] = (float)(weight * slope);
-        }
+        if (w[i] == 0.0f) continue;
+        loss += w[i] * kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
+        dlogp[i] = (float)(w[i] * slope);
     }
     return loss;
-}
-
-static double token_kl(double* slope, const TokenInput* in) {
-    return kl_estimate(slope, in->log_ratio, in->estimator);
-}
-
-// A KL estimate used as a loss (to be multiplied by beta and added to another loss).
-//   dlogp (B,T1)            out: d(loss)/d(logp), exactly 0 where mask is 0
-//   logp, logp_ref (B,T1)   nats per token;  mask (B,T1): 1 = sampled by the policy
-//   norm, estimator         NORM_...; 1, 2 or 3 for k1, k2, k3. Anything else: NaN, gradient 0
-// The gradient is that of the chosen estimator, as autograd would give it: k1 -> 1, k2 -> log_ratio,
-// k3 -> 1 - pi_ref/pi. The chapter head says what each is worth. Returns nats; empty input: see
-// average_tokens.
-double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const int* mask, int B, int T1,
-               int norm, int estimator) {
-    TokenInput in = {.estimator = estimator};
-    if (estimator < 1 || estimator > 3) norm = -1;
-    LossArrays a = {.logp = logp, .logp_other = logp_ref, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_kl, in, &a, norm);
 }
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
@@ -3141,7 +3102,7 @@ static void lesson_8_toy(const double* logp, const double* logp_ref) {
 static void lesson_8_sum_or_mean(void) {
     enum { LONGEST = 1000 };
     const int lengths[] = {10, 100, 1000};
-    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST];
+    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST], w[LONGEST];
     int mask[LONGEST];
     const double beta = 0.05;
     printf("5. Sum over the answer or mean per token, beta = %.2f\n\n", beta);
@@ -3153,8 +3114,10 @@ static void lesson_8_sum_or_mean(void) {
             logp_ref[t] = t % 2 ? -1.0f : -1.3f;
             mask[t] = 1;
         }
-        double sum = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 3);
-        double mean = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 3);
+        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 0);
+        double sum = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
+        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 0);
+        double mean = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
         printf("   %6d  %13.4f  %16.4f  %11.4f  %12.4f\n", lengths[i], mean, sum, beta * sum, beta * mean);
     }
     printf("\n   The objective has the sum. With the mean, drifting costs a long answer no\n"
@@ -3263,10 +3226,19 @@ static double print_kl_row(const float* logits, const int* ids, int n, int V, do
     return exact;
 }
 
-// `./rl experiment 2` calls this; sampled = 1 when the reference wrote the text.
-static void experiment_2(const float* logits, const int* ids, int n, int V, int sampled, uint64_t seed) {
+// `./rl experiment 2`: text is a question and an answer to it, the first `prompt` tokens are the question's;
+// sampled = 1 when m, the reference, wrote the answer.
+static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
     static const double betas[] = {0.001, 0.01, 0.1};
     double kl[NOISES];
+    int n = 0, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, text->length);
+    int* ids = allocate((size_t)text->length, sizeof(int));
+    for (int t = prompt; t < text->length; t++) {      // the row before a token is about it (chapter 3)
+        if (!text->mask[t]) continue;
+        memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
+        ids[n++] = text->ids[t];
+    }
     printf("The reference is the model, the policy the model with noise on its logits, as if\n"
            "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
            "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
@@ -3300,9 +3272,11 @@ static void experiment_2(const float* logits, const int* ids, int n, int V, int 
     }
     printf("\n\nTake away: an estimator belongs to the distribution that drew the samples. And\n"
            "beta means nothing before one has said sum or mean: here they differ %d-fold.\n", n);
+    free(logits), free(ids);
 }
 
-static void lesson_8(void) {
+static void lesson_8(int more) {
+    (void)more;
     double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
@@ -3389,115 +3363,96 @@ static void lesson_8(void) {
  *     log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-static double token_policy_gradient(double* slope, const TokenInput* in) {
-    *slope = -in->advantage;
-    return -in->advantage * in->logp;
-}
+// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what each token counts
+// (token_weights() in train_gpt.c, where also loss_sft stands), and where it is 0 the derivative is 0 and nothing else is read:
+// padding may hold anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of each
+// token, a constant through which no gradient flows; w (n). All return the loss.
 
-// The ratio pi/pi_old held between the bounds; also the ratio itself and its slope.
-static double clipped_ratio(double* ratio, double* ratio_slope, const TokenInput* in) {
-    double low = 1.0 - in->clip_low, high = 1.0 + in->clip_high;
-    *ratio = bounded_exp(ratio_slope, in->log_ratio);
-    return *ratio < low ? low : *ratio > high ? high : *ratio;
-}
-
-static double token_clip(double* slope, const TokenInput* in) {
-    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
-    if (clipped * in->advantage < ratio * in->advantage) {   // the clipped value is the worse one: a constant
-        *slope = 0.0;
-        return -clipped * in->advantage;
-    }
-    *slope = -ratio_slope * in->advantage;
-    return -ratio * in->advantage;
-}
-
-static double token_cispo(double* slope, const TokenInput* in) {
-    double ratio, ratio_slope, clipped = clipped_ratio(&ratio, &ratio_slope, in);
-    *slope = -clipped * in->advantage;
-    return -clipped * in->advantage * in->logp;
-}
-
-// Policy gradient (REINFORCE). Advantages are constants: no gradient flows into them.
-//   dlogp (B,T1)   out: d(loss)/d(logp) = -adv * weight, exactly 0 where mask is 0
-//   logp (B,T1)    log-probabilities of the tokens, nats;  mask (B,T1): 1 = the model sampled this token
-//   adv (B)        one advantage per sequence, shared by its tokens
-// Returns the loss, whose value has no meaning of its own. Empty mask: 0 (see average_tokens, also for norm).
+// The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
-double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const int* mask, int B, int T1,
-                            int norm) {
-    TokenInput in = {0};
-    LossArrays a = {.logp = logp, .advantage = adv, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_policy_gradient, in, &a, norm);
+double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, const float* w, int n) {
+    double loss = 0.0;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        loss -= (double)w[i] * adv[i] * logp[i];
+        dlogp[i] = -w[i] * adv[i];
+    }
+    return loss;
 }
 
-// What the three losses with a clipped ratio have in common.
-static double ratio_loss(float* dlogp, TokenLoss token_loss, const float* logp, const float* logp_old,
-                         const float* adv, const int* mask, int B, int T1, float clip_low, float clip_high,
-                         int sequence_ratio, int norm) {
-    TokenInput in = {.clip_low = clip_low, .clip_high = clip_high};
-    LossArrays a = {.logp = logp, .logp_other = logp_old, .advantage = adv, .mask = mask, .B = B, .T1 = T1,
-                    .sequence_ratio = sequence_ratio};
-    return average_tokens(dlogp, token_loss, in, &a, norm);
+// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
+void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+    for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// PPO's clipped loss with separate bounds: the ratio is used between 1 - clip_low and 1 + clip_high.
-//   logp_old (B,T1)       log-probabilities recorded by the policy that sampled, nats; the rest as above
-//   clip_low, clip_high   for example 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO)
-// Exactly on a bound the gradient is the unclipped one. Log-ratios above 80: see bounded_exp, finite.
-// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
-double loss_clip(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                 int B, int T1, float clip_low, float clip_high, int norm) {
-    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
+// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
+void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+    token_log_ratio(out, logp, logp_old, mask, K, T1);
+    for (int k = 0; k < K; k++) {
+        float mean = (float)masked_mean(out + k * T1, mask + k * T1, T1);
+        for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? mean : 0.0f;
+    }
 }
 
-// GSPO: PPO's clipped loss with one ratio for a whole answer, s = exp(mean over its tokens of logp -
-// logp_old). Arguments as for loss_clip; the average is NORM_SEQUENCE_MEAN. Each token of an answer gets the
-// same derivative, -s A / (B |y|), or 0 when the answer is clipped: ds/dlogp_t = s / |y|. For answers of one
-// token it is loss_clip. Zheng et al. (2025), equations 5 and 7.
-double loss_gspo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                 int B, int T1, float clip_low, float clip_high) {
-    return ratio_loss(dlogp, token_clip, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 1,
-                      NORM_SEQUENCE_MEAN);
+// x held between low and high; a NaN stays a NaN.
+static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks for.
+static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
+    return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
-// CISPO: the policy gradient, weighted by the clipped ratio, which is held constant. Arguments as for
-// loss_clip. The value has no meaning of its own; no token's gradient is ever switched off. MiniMax (2025),
-// equation 4.
-double loss_cispo(float* dlogp, const float* logp, const float* logp_old, const float* adv, const int* mask,
-                  int B, int T1, float clip_low, float clip_high, int norm) {
-    return ratio_loss(dlogp, token_cispo, logp, logp_old, adv, mask, B, T1, clip_low, clip_high, 0, norm);
+// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio). With
+// sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so that the flat derivative
+// -w s A is exact. (With GAE's advantages, which differ within an answer, that would be GSPO-token.)
+// clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the gradient is the unclipped one.
+// Log-ratios above 80: see bounded_exp, finite. Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
+double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n, float clip_low,
+                 float clip_high) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double ratio = bounded_exp(&slope, log_ratio[i]);
+        int clipped = is_clipped(ratio, adv[i], clip_low, clip_high);
+        loss -= w[i] * (clipped ? clamp(ratio, 1.0 - clip_low, 1.0 + clip_high) : ratio) * adv[i];
+        if (!clipped) dlogp[i] = (float)(-w[i] * slope * adv[i]);
+    }
+    return loss;
 }
 
-// Averaged like the losses of the policy, so it comes in their words: the value is "logp", the older value
-// "logp_other", the target "advantage", the bound "clip_high".
-static double token_value(double* slope, const TokenInput* in) {
-    double value = in->logp, old = value - in->log_ratio, target = in->advantage, step = in->log_ratio;
-    double bound = in->clip_high, held = step > bound ? old + bound : step < -bound ? old - bound : value;
-    double plain = 0.5 * (value - target) * (value - target);
-    double clipped = 0.5 * (held - target) * (held - target);
-    *slope = bound > 0.0 && clipped > plain ? 0.0 : value - target;
-    return bound > 0.0 && clipped > plain ? clipped : plain;
+// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is ever switched off.
+// MiniMax (2025), equation 4.
+double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w, int n,
+                  float clip_low, float clip_high) {
+    double loss = 0.0, slope;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double weight = w[i] * clamp(bounded_exp(&slope, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
+        loss -= weight * adv[i] * logp[i];
+        dlogp[i] = (float)(-weight * adv[i]);
+    }
+    return loss;
 }
 
-// PPO's value loss: half the squared error of the value, made pessimistic as the policy's loss is: the larger
-// of the error of V and that of V held within `clip` of its older self. clip <= 0: the plain squared error.
-//   dvalue (B,T1)              out: d(loss)/d(value), exactly 0 where mask is 0
-//   value, value_old, target   (B,T1) each, in units of reward; target: the return that V should foretell
-// Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022) for language models.
-double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
-                  const int* mask, int B, int T1, float clip, int norm) {
-    TokenInput in = {.clip_high = clip};
-    LossArrays a = {.logp = value, .logp_other = value_old, .advantage = target, .mask = mask, .B = B,
-                    .T1 = T1, .per_token = 1};
-    return average_tokens(dvalue, token_value, in, &a, norm);
-}
-
-// Supervised fine-tuning: mean negative log-likelihood per demonstrated token, nats. It is the policy
-// gradient with advantage 1. mask (B,T1): 1 = a token of the answer to imitate. Empty mask: both are 0.
-double loss_sft(float* dlogp, const float* logp, const int* mask, int B, int T1) {
-    TokenInput in = {0};
-    LossArrays a = {.logp = logp, .mask = mask, .B = B, .T1 = T1};
-    return average_tokens(dlogp, token_policy_gradient, in, &a, NORM_TOKEN_MEAN);
+// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within `clip` of its older
+// self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value, value_old, target (n) in units of the
+// reward, target: the return that the value is to predict. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
+double loss_value(float* dvalue, const float* value, const float* value_old, const float* target, const float* w, int n,
+                  float clip) {
+    double loss = 0.0;
+    for (int i = 0; i < n; i++) {
+        dvalue[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        double error = (double)value[i] - target[i];
+        double held = value_old[i] + clamp((double)value[i] - value_old[i], -clip, clip) - target[i];
+        int clipped = clip > 0.0f && held * held > error * error;
+        loss += 0.5 * w[i] * (clipped ? held * held : error * error);
+        if (!clipped) dvalue[i] = (float)(w[i] * error);
+    }
+    return loss;
 }
 
 // -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
@@ -3535,9 +3490,9 @@ double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, 
 
 // Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
 // -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
-static int best_of_n(const float* reward, int N) {
+int best_of_n(const float* reward, int n) {
     int best = -1;
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < n; i++)
         if (!isnan(reward[i]) && (best < 0 || reward[i] > reward[best])) best = i;
     return best;
 }
@@ -3610,7 +3565,8 @@ static void lesson_9_policy_gradient(void) {
     const float adv[B] = {1.0f, -1.0f};
     const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
     const char* names[] = {"token mean", "sequence mean", "sequence sum"};
-    float dlogp[B * T1];
+    float dlogp[B * T1], token_adv[B * T1], w[B * T1];
+    broadcast_advantages(token_adv, adv, mask, B, T1);
     printf("1. Policy gradient under three normalizations\n\n");
     printf("   answer 1: logp %.1f %.1f %.1f, sum S1 = %.1f, advantage A1 = %+.0f\n", logp[0], logp[1],
            logp[2], logp[0] + logp[1] + logp[2], adv[0]);
@@ -3622,7 +3578,8 @@ static void lesson_9_policy_gradient(void) {
     printf("                             d(loss)/d(logp)\n");
     printf("   normalization     loss    answer 1                   answer 2    masked\n");
     for (int norm = 0; norm < 3; norm++) {
-        double loss = loss_policy_gradient(dlogp, logp, adv, mask, B, T1, norm);
+        token_weights(w, mask, B, T1, norm, 0);
+        double loss = loss_policy_gradient(dlogp, logp, token_adv, w, B * T1);
         printf("   %-14s  %7.4f   %7.4f  %7.4f  %7.4f    %7.4f   %7.4f\n", names[norm], loss, dlogp[0],
                dlogp[1], dlogp[2], dlogp[T1], dlogp[T1 + 1]);
     }
@@ -3633,19 +3590,15 @@ static void lesson_9_policy_gradient(void) {
 
 static void lesson_9_clip(void) {
     const double ratios[] = {0.5, 1.0, 1.5};
-    const float low = 0.2f, high = 0.28f;
-    const int mask[1] = {1};
+    const float low = 0.2f, high = 0.28f, w[1] = {1.0f};
     printf("2. Clipping to [%.2f, %.2f]: sign of the advantage x side of the ratio\n\n", 1.0 - low,
            1.0 + high);
     printf("   advantage   ratio   ratio*A   clipped*A     loss   d/dlogp\n");
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (int i = 0; i < 3; i++) {
-            float dlogp[1], logp_old[1] = {-2.0f}, adv[1] = {(float)sign};
-            float logp[1] = {(float)(-2.0 + log(ratios[i]))};
-            double loss = loss_clip(dlogp, logp, logp_old, adv, mask, 1, 1, low, high, NORM_TOKEN_MEAN);
-            double clipped = ratios[i] < 1.0 - low    ? 1.0 - low
-                             : ratios[i] > 1.0 + high ? 1.0 + high
-                                                      : ratios[i];
+            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {(float)log(ratios[i])};
+            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, low, high);
+            double clipped = clamp(ratios[i], 1.0 - low, 1.0 + high);
             printf("   %9d  %6.2f  %8.2f  %10.2f  %7.2f  %8.2f   %s\n", sign, ratios[i], ratios[i] * sign,
                    clipped * sign, loss, (double)dlogp[0],
                    ratios[i] == 1.0 ? "on-policy: plain"
@@ -3660,19 +3613,25 @@ static void lesson_9_ratios(void) {
     const float drift[T1] = {0.5f, 0.0f, -0.1f}, logp_old[T1] = {-2.0f, -1.0f, -0.5f}, low = 0.2f,
                 high = 0.2f;
     const int mask[T1] = {1, 1, 1};
-    float logp[T1], d[3][T1];
+    float logp[T1], d[3][T1], w[T1], of_tokens[T1], of_answer[T1];
     double sum = 0.0;
-    for (int t = 0; t < T1; t++) logp[t] = logp_old[t] + drift[t], sum += drift[t];
+    for (int t = 0; t < T1; t++) {
+        logp[t] = logp_old[t] + drift[t];
+        sum += drift[t];
+    }
+    token_weights(w, mask, 1, T1, NORM_SEQUENCE_MEAN, 0);
+    token_log_ratio(of_tokens, logp, logp_old, mask, 1, T1);
+    sequence_log_ratio(of_answer, logp, logp_old, mask, 1, T1);
     printf("   An answer of three tokens that an earlier step has moved; bounds %g\n\n",
            (double)low);
     printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
     printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
     printf("   A    d/dlogp * 3 of the token clip       GSPO                    CISPO\n");
     for (int sign = 1; sign >= -1; sign -= 2) {
-        const float adv[1] = {(float)sign};
-        loss_clip(d[0], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
-        loss_gspo(d[1], logp, logp_old, adv, mask, 1, T1, low, high);
-        loss_cispo(d[2], logp, logp_old, adv, mask, 1, T1, low, high, NORM_SEQUENCE_MEAN);
+        const float adv[T1] = {(float)sign, (float)sign, (float)sign};
+        loss_clip(d[0], of_tokens, adv, w, T1, low, high);
+        loss_clip(d[1], of_answer, adv, w, T1, low, high);
+        loss_cispo(d[2], logp, of_tokens, adv, w, T1, low, high);
         printf("  %+d   ", sign);
         for (int i = 0; i < 3; i++) {
             for (int t = 0; t < T1; t++) printf("%7.3f", (double)d[i][t] * T1);
@@ -3684,11 +3643,10 @@ static void lesson_9_ratios(void) {
            "   moved enough.\n\n");
 
     const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
-    const int both[2] = {1, 1};
+    const float both[2] = {1.0f, 1.0f};
     float dvalue[2];
     for (int clipped = 0; clipped < 2; clipped++) {
-        double loss = loss_value(dvalue, value, value_old, target, both, 1, 2, clipped ? 0.2f : 0.0f,
-                                 NORM_SEQUENCE_SUM);
+        double loss = loss_value(dvalue, value, value_old, target, both, 2, clipped ? 0.2f : 0.0f);
         printf("   V %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
                (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
                clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
@@ -3700,8 +3658,9 @@ static void lesson_9_sft(void) {
     enum { T1 = 4 };
     const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
     const int mask[T1] = {0, 1, 1, 1};
-    float dlogp[T1];
-    double loss = loss_sft(dlogp, logp, mask, 1, T1);
+    float dlogp[T1], w[T1];
+    token_weights(w, mask, 1, T1, NORM_TOKEN_MEAN, 0);
+    double loss = loss_sft(dlogp, logp, w, T1);
     printf("3. SFT on one demonstration of three tokens (the first entry is prompt, mask 0)\n\n");
     printf("   logp    ");
     for (int t = 0; t < T1; t++) printf(" %7.4f", logp[t]);
@@ -3730,10 +3689,11 @@ static void lesson_9_rejection(const double* logp_ref, const double* reward) {
     enum { N = 4, T1 = 2 };
     const float group_reward[N] = {0.0f, 1.0f, 1.0f, 0.0f};
     const float logp[N * T1] = {-1.0f, -0.3f, -0.7f, -1.2f, -0.2f, -0.9f, -1.1f, -0.4f};
-    float dlogp[N * T1];
+    float dlogp[N * T1], w[N * T1];
     int mask[N * T1], best = best_of_n(group_reward, N);
     for (int i = 0; i < N * T1; i++) mask[i] = i / T1 == best;
-    double loss = loss_sft(dlogp, logp, mask, N, T1);
+    token_weights(w, mask, N, T1, NORM_TOKEN_MEAN, 0);
+    double loss = loss_sft(dlogp, logp, w, N * T1);
     printf("5. Rejection sampling: rewards 0 1 1 0, two tokens each, keep the best\n\n");
     printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
     for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
@@ -3813,18 +3773,17 @@ static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const 
 }
 
 static void lesson_9_limits(void) {
-    const int mask[1] = {1};
-    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f};
+    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f}, w[1] = {1.0f};
     printf("8. A policy that has run away: log-ratio +80 and -80, every number stays finite\n\n");
     printf("   log-ratio  loss                     value      d/dlogp\n");
     for (int i = 0; i < 2; i++) {
         float dlogp[1], drejected, logp[1] = {other[0] + drifts[i]};
         for (int a = 0; a < 2; a++) {
-            double loss = loss_clip(dlogp, logp, other, adv + a, mask, 1, 1, 0.2f, 0.2f, NORM_TOKEN_MEAN);
+            double loss = loss_clip(dlogp, &drifts[i], adv + a, w, 1, 0.2f, 0.2f);
             printf("   %9.0f  clip, advantage %+.0f  %11.4g  %11.4g\n", drifts[i], adv[a], loss, dlogp[0]);
         }
         for (int k = 1; k <= 3; k++) {
-            double loss = loss_kl(dlogp, logp, other, mask, 1, 1, NORM_TOKEN_MEAN, k);
+            double loss = loss_kl(dlogp, logp, other, w, 1, k);
             printf("   %9.0f  KL, k%d               %11.4g  %11.4g\n", drifts[i], k, loss, dlogp[0]);
         }
         double loss = loss_dpo(dlogp, &drejected, logp[0], 0.0f, other[0], 0.0f, 1.0f);
@@ -3834,7 +3793,8 @@ static void lesson_9_limits(void) {
            "   Watch the KL, and clip the gradient's norm.\n");
 }
 
-static void lesson_9(void) {
+static void lesson_9(int more) {
+    (void)more;
     double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
@@ -3862,56 +3822,62 @@ static void lesson_9(void) {
  *     2  sample 16 rollouts of each                              num_samples, chapter 6
  *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
  *     4  advantage = reward - mean reward of the question        chapter 7
- *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; questions averaged
+ *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; then the mean over
+ *                                                                the questions
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
- * What it leaves out of GRPO, and why. No KL penalty and no reference model: a verifier cannot be flattered,
- * so there is less to protect. No ratio and no clipping: each batch is used once, by the policy that sampled
- * it, so the ratio is exactly 1. No division by the standard deviation. What is left is close to REINFORCE
- * with a baseline, averaged over tokens as in DAPO.
+ * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program,
+ * and where it errs (chapter 5) a KL term would not mend it. No ratio and no clipping: each batch is used
+ * once, by the policy that sampled it, so the ratio is exactly 1. No division by the standard deviation. What
+ * is left is close to REINFORCE with a baseline, averaged over tokens as in DAPO.
  *
- * The other methods make each of these choices in their own way, and nothing else. So there is one loop, and
- * a method is a row of a table further down: `./rl algos` prints it, ./rl train --algo NAME runs a row, and
- * ./rl compare runs all of them from the same model.
+ * The other methods make each of these choices in their own way, and nothing else. So there is one loop,
+ * rl_step(), and a method is a row of a table: `./rl algos` prints it, `./rl train --algo NAME` runs a row,
+ * docs/recipes/compare.sh runs all of them from the same model.
  *
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
- * A group whose rewards are all equal has, with a baseline from the group, advantages of exactly 0 and
- * therefore a gradient of exactly 0 (but for a KL term in the loss). It is not even computed.
+ * Where things are. rl_step() works on an array of Group: a question, its K rollouts and, in arrays (K,T1),
+ * all that is known about each of their tokens. Whoever owns the groups can look at them afterwards: lesson
+ * 10 and ./rl trace print what the loop's own update left there.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
  * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
- * nanochat does: a small bias. (2) The entropy that is logged is the mean of -log pi over the sampled tokens:
- * an estimate, unbiased at temperature 1 without top-k. (3) A reward that rises is no proof that the task is
- * learned; chapter 11 looks at questions that were never trained on.
+ * nanochat does: a small bias. (2) A zero-variance group, whose rewards are all equal, has advantages of
+ * exactly 0 and a gradient of exactly 0 (but for a KL term in the loss). It costs its sampling and teaches
+ * nothing. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
+ * were never trained on.
  * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// What a verifier looks at. `format` tells whether the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
+// the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
-    RewardFunction reward;
+    RewardFunction reward, verifier;
     int (*format)(const char* text, char* out, int cap);
 } RewardKind;
 
 static const RewardKind reward_kinds[] = {
-    {"gsm8k", reward_gsm8k, extract_hash_answer},
-    {"boxed", reward_boxed, extract_boxed},
+    {"gsm8k", reward_gsm8k, reward_gsm8k, extract_hash_answer},
+    {"boxed", reward_boxed, reward_boxed, extract_boxed},
+    {"partial", reward_partial, reward_boxed, extract_boxed},        // these two can be hacked: lesson 5
+    {"format", reward_format, reward_boxed, extract_boxed},
 };
 
 static const RewardKind* find_reward(const char* name) {
     for (size_t i = 0; i < sizeof reward_kinds / sizeof *reward_kinds; i++)
         if (!strcmp(name, reward_kinds[i].name)) return &reward_kinds[i];
-    fail(2, "there is no reward '%s'; choose gsm8k or boxed", name);
+    fail(2, "there is no reward '%s'; choose gsm8k, boxed, partial or format", name);
 }
 
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count; Problems problems; } Questions;
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3927,8 +3893,8 @@ static Questions load_questions(const char* path, int context, int room) {
             continue;
         }
         const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
-        q.list[q.count] = (Question){prompt, copy_text(answer), p->question, p->answer};
-        q.count++;
+        q.list[q.count++] = (Question){prompt, copy_text(answer), p->question, p->answer};
+        q.longest = max_int(q.longest, prompt.length);
     }
     if (q.count < q.problems.count)
         printf("%s: %d of %d prompts leave no room for %d new tokens in the context of %d and are skipped\n",
@@ -3978,20 +3944,27 @@ typedef struct {
 //                 constant  1 / (K * longest possible answer)
 //
 //     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
-//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work.
-//                 The value's clip has work from the second epoch on only: see value_backward().
-//     resample    how often a group without signal is replaced by another question (DAPO)
-//     overlong    in the last so many tokens before the limit the reward falls by up to 1 (DAPO)
+//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work. (The
+//                 value's clip has work from the second epoch on only.)
+//     resample    dynamic sampling: how often a zero-variance group is replaced by another question; one that
+//                 is left after that is not trained on
+//     overlong    in the last so many tokens before the limit the reward falls by up to 1
 //
 // So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
-// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do).
+// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do). In every
+// row each question is normalized by itself, then the mean over the questions is taken.
 //
-// Two rows differ from their papers: RLOO's KL penalty is left out, and GSPO's bounds, 3e-4 and 4e-4 in the
-// paper, are a hundred times wider. Its log-ratio is a mean over the answer, which is the calmer the longer
-// the answer is, and ours are short. CISPO's lower bound, 1 - 1 = 0, is no bound.
+// The same knobs elsewhere, as they come:
+//
+//                  here                 TRL (GRPOConfig)           verl
+//     beta         0; grpo 0.04         beta 0.0                   kl_loss_coef 0.001, off
+//     clip         0.2, 0.2             epsilon 0.2                clip_ratio 0.2
+//     norm         token, by question   loss_type dapo: the batch  loss_agg_mode token-mean: the minibatch
+//     grpo's std   sample, eps 1e-6     scale_rewards group, 1e-4  norm_adv_by_std_in_grpo, 1e-6
+//     epochs       1                    num_iterations 1           ppo_epochs 1
 
 typedef struct {
-    const char *name, *paper;
+    const char *name, *paper, *differs;             // differs: where the row leaves its paper
     const char *advantage, *ratio, *norm;
     float clip_low, clip_high, beta;
     const char *kl_estimator, *kl_in;
@@ -3999,24 +3972,35 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"rloo", "Ahmadian et al. 2024", "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"grpo", "Shao et al. 2024", "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
-    {"drgrpo", "Liu et al. 2025", "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
+     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
+     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
+     "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
+     "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
+    {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
+     "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
+    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+                               "           averaged per question, there over the batch",
+     "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
+    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
+                                  "           calm; 2 gradient steps, there 4",
+     "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
+    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
+                              "           1 - 1 = 0, is none, as there",
+     "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
+    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
+                                  "           there as the reward model; no mix with pretraining",
+     "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
 // What an option may be: lists that end in NULL, and the numbers of their entries.
-enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 static const char* const advantage_names[] = {"none", "centered", "rloo", "grpo", "gae", NULL};
 enum { RATIO_NONE, RATIO_TOKEN, RATIO_SEQUENCE, RATIO_CISPO };
 static const char* const ratio_names[] = {"none", "token", "sequence", "cispo", NULL};
-enum { NORM_CONSTANT = NORM_SEQUENCE_SUM + 1 };
 static const char* const norm_names[] = {"token", "sequence", "sum", "constant", NULL};
 static const char* const estimator_names[] = {"k1", "k2", "k3", NULL};
 static const char* const kl_in_names[] = {"loss", "reward", NULL};
@@ -4026,7 +4010,10 @@ static const char* const kl_per_names[] = {"sequence", "token", NULL};
 static int choose(const char* text, const char* const* names, const char* option) {
     Text list = {0};
     for (int i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) { text_free(&list); return i; }
+        if (!strcmp(text, names[i])) {
+            text_free(&list);
+            return i;
+        }
         text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
     }
     fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
@@ -4037,10 +4024,18 @@ static void set_method(RlOptions* o, const char* name) {
     const char* names[METHODS + 1] = {NULL};
     for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
     const Method* m = &methods[choose(name, names, "algo")];
-    o->algo = m->name, o->advantage = m->advantage, o->ratio = m->ratio, o->norm = m->norm;
-    o->clip_low = m->clip_low, o->clip_high = m->clip_high;
-    o->beta = m->beta, o->kl_estimator = m->kl_estimator, o->kl_in = m->kl_in;
-    o->minibatch = m->minibatch, o->resample = m->resample, o->overlong = m->overlong;
+    o->algo = m->name;
+    o->advantage = m->advantage;
+    o->ratio = m->ratio;
+    o->norm = m->norm;
+    o->clip_low = m->clip_low;
+    o->clip_high = m->clip_high;
+    o->beta = m->beta;
+    o->kl_estimator = m->kl_estimator;
+    o->kl_in = m->kl_in;
+    o->minibatch = m->minibatch;
+    o->resample = m->resample;
+    o->overlong = m->overlong;
 }
 
 // The table, as far as its rows differ.
@@ -4058,12 +4053,12 @@ static void print_methods(void) {
         printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
                minibatch);
     }
-    printf("\n");
+    printf("\nThe paper of each row, and where the row leaves it:\n\n");
     for (int i = 0; i < METHODS; i++) {
         const Method* m = &methods[i];
         printf("%-10s %s", m->name, m->paper);
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n");
+        printf("\n           %s\n", m->differs);
     }
     printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
@@ -4102,11 +4097,11 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is rewarded: a verifier's 0 or 1, a reward model's score, or the sum of both. The verifier is there in
-// any case, to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
+// to tell how many answers are really right.
 typedef struct {
-    const RewardKind* verifier;
-    int verified;                   // 1 = the verifier's verdict is (part of) the reward
+    const RewardKind* kind;
+    int paid;                       // 1 = the reward function of `kind` is (part of) the reward
     Model* model;                   // NULL: no reward model
 } Reward;
 
@@ -4115,7 +4110,7 @@ typedef struct {
     Optimizer *optimizer, *value_optimizer;
     Reward reward;
     const RlOptions* o;
-    int advantage, ratio, norm, estimator, kl_in_reward, kl_per_token;   // the options' words as numbers
+    int advantage, ratio, norm, estimator, kl_in_reward, kl_mean;   // the options' words as numbers
 } Learner;
 
 static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, const RlOptions* o) {
@@ -4128,7 +4123,7 @@ static Learner learner_new(Model* policy, Optimizer* optimizer, Reward reward, c
                      .norm = choose(o->norm, norm_names, "norm"),
                      .estimator = choose(o->kl_estimator, estimator_names, "kl-estimator") + 1,
                      .kl_in_reward = choose(o->kl_in, kl_in_names, "kl-in"),
-                     .kl_per_token = choose(o->kl_per, kl_per_names, "kl-per")};
+                     .kl_mean = choose(o->kl_per, kl_per_names, "kl-per")};
 }
 
 // A reward or value model as it begins: the policy's body, and a score of 0, so that it says 0 to everything.
@@ -4141,187 +4136,96 @@ static Model scalar_model_on(const Model* policy) {
     return m;
 }
 
-// ---- one group: the rollouts of one question
+// ---- one group: a question, its K rollouts, and what is known about each of their tokens
 
 typedef struct {
-    double reward;                  // sum of the rewards
-    int right, tool, format;        // rollouts that are right, that used the tool, that end in the format
-    long tokens, sampled;           // all tokens after the prompt, and those the model itself sampled
-    double logp;                    // sum of the sampled tokens' log-probabilities
+    int correct, tool, format;      // rollouts that are right, that used the tool, that end in the format
+    long tokens, sampled;           // all tokens after the prompt, and those that the model itself sampled
+    double entropy;                 // sum over the sampled tokens, nats
+} Grades;
+
+typedef struct {
+    const Question* question;
+    Rollout* rollouts;                           // (K) ids (K,T) and mask (K,T), prompt included
+    Grades grades;
+    int zero_variance;                           // all rewards are equal: there is nothing to compare
+    int trained;                                 // 0: neither advantage nor KL, so nothing to learn
+    double loss, value_loss;                     // its shares of the minibatch's
+    float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
+    int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
+    float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
+    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
+    float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
 
-// Step 3: the verifier's reward (K) for the rollouts of one question.
-static Group judge_group(float* reward, const Rollout* rollouts, int K, const char* truth,
-                         const RewardKind* kind) {
+// B groups of K rollouts with room for T tokens. Whoever makes them can look at them after rl_step().
+static Group* groups_new(int B, int K, int T) {
+    Group* group = allocate((size_t)B, sizeof(Group));
+    size_t n = (size_t)K * (size_t)(T - 1);
+    for (int i = 0; i < B; i++) {
+        Group* g = &group[i];
+        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
+                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
+        for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
+        g->rollouts = rollouts_new(K, T);
+        g->logp_old = g->rollouts->logp;
+        g->mask = allocate(n, sizeof(int));
+    }
+    return group;
+}
+
+static void groups_free(Group* group, int B) {
+    for (int i = 0; i < B; i++) {
+        rollouts_free(group[i].rollouts);
+        free(group[i].mask), free(group[i].reward);      // `reward` begins the block of all float arrays
+    }
+    free(group);
+}
+
+// Step 3: the rewards (K) of the rollouts of one question, and counts.
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
     char answer[MAX_ANSWER + 1];
-    Group g = {0};
+    Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
         Text text = rollout_text(r);
-        reward[k] = kind->reward(text.data, truth);
-        g.reward += reward[k];
-        g.right += reward[k] > 0.5f;
+        float correct = kind->verifier(text.data, truth);
+        reward[k] = kind->reward == kind->verifier ? correct : kind->reward(text.data, truth);
+        g.correct += correct == 1.0f;
         g.tool += used_tool(r);
         g.format += kind->format(text.data, answer, sizeof answer);
         g.tokens += r->length;
-        g.sampled += count_masked(r->mask, r->length);
-        for (int t = 0; t < r->length; t++) g.logp += r->mask[t] ? r->logp[t] : 0.0f;
+        g.sampled += count_masked(r->mask, r->T);
+        for (int t = 0; t + 1 < r->T; t++) g.entropy += r->entropy[t];
         text_free(&text);
     }
     return g;
 }
 
-static int has_signal(const float* advantage, int n) {
-    for (int i = 0; i < n; i++) if (advantage[i] != 0.0f) return 1;
-    return 0;
-}
-
-// ---- what an update learns from
-
-// The rollouts of B questions and all that is known about them, token by token, in the (K,T1) layout of the
-// losses; T1 is the longest rollout of all.
-typedef struct {
-    int B, K, T1;
-    int* question;                   // (B)
-    Tokens* prompts;                 // (B)
-    Rollout* rollouts;               // (B,K)
-    float* reward;                   // (B,K)
-    Group* group;                    // (B)
-    int resampled;                   // groups that were drawn again
-    double kl_ref;                   // KL(policy || reference) by k1: mean over the answers, nats per answer
-    int* mask;                       // this and all below: (B,K,T1)
-    float *logp_old, *logp_ref;      // of the policy that sampled, and of the reference
-    float* token_reward;             // minus the KL penalty; on the last token plus the answer's reward
-    float* advantage;
-    float *value, *target;           // GAE only: V when the token was sampled, and what V should have been
-} Experience;
-
-static Experience experience_new(int B, int K) {
-    size_t n = (size_t)B * K;
-    return (Experience){.B = B,
-                        .K = K,
-                        .question = allocate((size_t)B, sizeof(int)),
-                        .prompts = allocate((size_t)B, sizeof(Tokens)),
-                        .rollouts = allocate(n, sizeof(Rollout)),
-                        .reward = allocate(n, sizeof(float)),
-                        .group = allocate((size_t)B, sizeof(Group))};
-}
-
-static void experience_free(Experience* e) {
-    rollouts_free(e->rollouts, e->B * e->K);
-    free(e->question), free(e->prompts), free(e->reward), free(e->group);
-    free(e->mask), free(e->logp_old), free(e->logp_ref), free(e->token_reward), free(e->advantage);
-    free(e->value), free(e->target);
-    *e = (Experience){0};
-}
-
-// Appends a text that is judged as a whole: its last token is the only one that is scored, whatever follows.
-static void batch_add_judged(Batch* b, const int* ids, int n, int prefix) {
-    int* targets = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < n; i++) targets[i] = i + 1 < n ? -1 : 0;
-    batch_add(b, ids, targets, n, prefix);
-    free(targets);
-}
-
-// A reward model reads the question and the whole answer, and says one number at the last token.
-typedef struct {
-    const Questions* q;
-    const int* index;
-    const Rollout* rollouts;
-    float* score;
-    int K;
-} ScoreTask;
-
-static void score_group(Model* m, int index, void* context) {
-    const ScoreTask* s = context;
-    const Tokens* prompt = &s->q->list[s->index[index]].prompt;
-    const Rollout* rollouts = s->rollouts + (size_t)index * s->K;
-    int last = prompt->length - 1, K = s->K;
-    int* ids = allocate((size_t)longest_rollout(rollouts, K) + 1, sizeof(int));
-    int* place = allocate((size_t)K, sizeof(int));
-    Rollout* distinct = allocate((size_t)K, sizeof(Rollout));
-    int count = distinct_rollouts(distinct, place, rollouts, K);
-    Batch b = {0};
-    int root = batch_add(&b, prompt->ids, NULL, last, -1);
-    ids[0] = prompt->ids[last];
-    for (int i = 0; i < count; i++) {
-        memcpy(ids + 1, distinct[i].ids, (size_t)distinct[i].length * sizeof(int));
-        batch_add_judged(&b, ids, distinct[i].length + 1, root);
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
+    int T = rollouts->T, T1 = T - 1;
+    int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
+    float* score = allocate((size_t)K * (size_t)T1, sizeof(float));
+    for (int k = 0; k < K; k++) last[k * T1 + rollouts[k].prompt + rollouts[k].length - 1] = 1;
+    answers_forward(score, m, rollouts->ids, last, K, T);
+    for (int k = 0; k < K; k++) {
+        float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
+        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
-    model_scalar_forward(m, &b);
-    for (int k = 0; k < K; k++) s->score[(size_t)index * K + k] = m->acts.scalar[place[k]];
-    batch_free(&b), free(ids), free(place), free(distinct);
+    free(last), free(score);
 }
 
-// DAPO's soft punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for
-// one that uses all of them.
-static float overlong_penalty(int length, int limit, int window) {
-    int over = length - (limit - window);
-    return window > 0 && over > 0 ? -(float)over / (float)window : 0.0f;
-}
-
-// Step 3: what K rollouts of each of n questions, q->list[index[0..n-1]], are worth: reward (n,K), group (n).
-static void reward_rollouts(float* reward, Group* group, const Reward* r, const RlOptions* o,
-                            const Questions* q, const int* index, const Rollout* rollouts, int n) {
-    int K = o->num_samples;
-    float* score = allocate((size_t)n * K, sizeof(float));
-    ScoreTask task = {q, index, rollouts, score, K};
-    if (r->model) run_tasks(r->model, n, 0, score_group, &task);
-    for (int i = 0; i < n; i++) {
-        const Question* question = &q->list[index[i]];
-        float* own = reward + (size_t)i * K;
-        group[i] = judge_group(own, rollouts + (size_t)i * K, K, question->truth, r->verifier);
-        group[i].reward = 0.0;
-        for (int k = 0; k < K; k++) {
-            if (!r->verified) own[k] = 0.0f;
-            own[k] += score[i * K + k];
-            own[k] += overlong_penalty(rollouts[i * K + k].length, o->sample.max_new_tokens, o->overlong);
-            if (!isfinite(own[k]))
-                fail(2, "the reward %s is not a number for rollout %d of the question: %s", o->reward, k + 1,
-                     question->question);
-            group[i].reward += own[k];
-        }
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
+// uses all of them.
+static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
+    for (int k = 0; k < K; k++) {
+        int over = rollouts[k].length - (limit - window);
+        if (window > 0 && over > 0) reward[k] -= (float)over / (float)window;
     }
-    free(score);
-}
-
-// Steps 2 and 3 for the questions in n of the B slots. What stood in these slots before is thrown away. seed
-// and first are generate()'s: the random numbers of question i of the n come from number first + i.
-static void fill_slots(Experience* e, const int* slots, int n, const Learner* l, const Questions* q,
-                       uint64_t seed, uint64_t first) {
-    int K = e->K;
-    Tokens* prompts = allocate((size_t)n, sizeof(Tokens));
-    float* reward = allocate((size_t)n * K, sizeof(float));
-    Group* group = allocate((size_t)n, sizeof(Group));
-    int* index = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < n; i++) index[i] = e->question[slots[i]], prompts[i] = q->list[index[i]].prompt;
-    Rollout* fresh = generate(l->policy, prompts, n, K, l->o->sample, tool_calculator, seed, first);
-    reward_rollouts(reward, group, &l->reward, l->o, q, index, fresh, n);
-    for (int i = 0; i < n; i++) {
-        e->prompts[slots[i]] = prompts[i], e->group[slots[i]] = group[i];
-        for (int k = 0; k < K; k++) {
-            int to = slots[i] * K + k, from = i * K + k;
-            Rollout old = e->rollouts[to];          // goes out with the array of the new ones
-            e->rollouts[to] = fresh[from], fresh[from] = old;
-            e->reward[to] = reward[from];
-        }
-    }
-    rollouts_free(fresh, n * K);
-    free(prompts), free(reward), free(group), free(index);
-}
-
-// The token arrays, once the rollouts are all there.
-static void lay_out_tokens(Experience* e) {
-    float** arrays[] = {&e->logp_old, &e->logp_ref, &e->token_reward, &e->advantage, &e->value, &e->target};
-    int rollouts = e->B * e->K, T1 = e->T1 = longest_rollout(e->rollouts, rollouts);
-    e->mask = allocate((size_t)rollouts * T1, sizeof(int));
-    for (int i = 0; i < 6; i++) *arrays[i] = allocate((size_t)rollouts * T1, sizeof(float));
-    for (int i = 0; i < rollouts; i++)
-        for (int t = 0; t < e->rollouts[i].length; t++) {
-            size_t at = (size_t)i * T1 + t;
-            e->mask[at] = e->rollouts[i].mask[t];
-            e->logp_old[at] = e->mask[at] ? e->rollouts[i].logp[t] : 0.0f;
-        }
 }
 
 static int all_equal(const float* x, int n) {
@@ -4329,392 +4233,302 @@ static int all_equal(const float* x, int n) {
     return 1;
 }
 
-// Nothing to compare: a verifier has found all answers right, or all wrong (so DAPO asks, whatever they pay
-// for their length); or, with another judge, all rewards are equal.
-static int is_silent(const Experience* e, const Reward* r, int i) {
-    int right = e->group[i].right;
-    if (r->verified && !r->model) return right == 0 || right == e->K;
-    return all_equal(e->reward + (size_t)i * e->K, e->K);
+static int has_nonzero(const float* x, int n) {
+    for (int i = 0; i < n; i++) if (x[i] != 0.0f) return 1;
+    return 0;
 }
 
-// Steps 1 to 3. With --resample, a silent question is replaced by another one, drawn at random, up to so many
-// times.
-static Experience collect(const Learner* l, const Questions* q, const int* chosen, long step) {
-    const RlOptions* o = l->o;
-    int B = o->examples_per_step, K = o->num_samples;
-    Experience e = experience_new(B, K);
-    int* slots = allocate((size_t)B, sizeof(int));
-    for (int i = 0; i < B; i++) slots[i] = i, e.question[i] = chosen[i];
-    fill_slots(&e, slots, B, l, q, o->seed + 1, (uint64_t)step * (uint64_t)B);
-    for (int again = 1; again <= o->resample; again++) {
-        Rng rng = random_stream(o->seed + 3, (uint64_t)step, (uint64_t)again);   // no rollout's stream
-        int silent = 0;
-        for (int i = 0; i < B; i++) if (is_silent(&e, &l->reward, i)) slots[silent++] = i;
-        if (!silent) break;
-        for (int i = 0; i < silent; i++) e.question[slots[i]] = random_int(&rng, q->count);
-        fill_slots(&e, slots, silent, l, q, random_u64(&rng), 0);
-        e.resampled += silent;
-    }
-    free(slots);
-    lay_out_tokens(&e);
-    return e;
-}
+// ---- what an update was like
 
-// log pi_ref of every sampled token of question `index`.
-static void reference_group(Model* m, int index, void* context) {
-    Experience* e = context;
-    size_t at = (size_t)index * e->K * e->T1;
-    read_group(e->logp_ref + at, e->mask + at, m, &e->prompts[index], e->rollouts + (size_t)index * e->K,
-               e->K, e->T1);
-}
-
-static void advantages_by_kind(float* adv, const float* reward, int K, int kind) {
-    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
-    if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
-    if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
-    if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
-}
-
-// One advantage per answer (K), to every sampled token of the answers to question i.
-static void spread_advantages(Experience* e, int i, const float* adv) {
-    for (int k = 0; k < e->K; k++)
-        for (int t = 0; t < e->T1; t++) {
-            size_t at = ((size_t)i * e->K + k) * e->T1 + t;
-            e->advantage[at] = e->mask[at] ? adv[k] : 0.0f;
-        }
-}
-
-// Step 4: the reward of each token, and the advantage. The KL penalty in the reward is beta times the sum of
-// the token estimates (chapter 8); --kl-per token takes their mean, as D3 prints it, which is n times less
-// for an answer of n tokens. The advantage of a whole answer goes to each of its sampled tokens; that of GAE
-// comes later, from the value model.
-static void weigh(Experience* e, const Learner* l) {
-    int B = e->B, K = e->K, T1 = e->T1;
-    float *total = allocate((size_t)K, sizeof(float)), *adv = allocate((size_t)K, sizeof(float));
-    if (l->reference) run_tasks(l->reference, B, 0, reference_group, e);
-    for (int i = 0; i < B; i++) {
-        for (int k = 0; k < K; k++) {
-            size_t at = ((size_t)i * K + k) * T1;
-            int n = count_masked(e->mask + at, T1), last = -1;
-            double sum = 0.0, slope;
-            for (int t = 0; t < T1; t++) {
-                if (!e->mask[at + t]) continue;
-                double log_ratio = (double)e->logp_old[at + t] - e->logp_ref[at + t];
-                if (l->reference) e->kl_ref += log_ratio / (B * K);
-                if (l->reference && l->kl_in_reward) {
-                    double penalty = l->o->beta * kl_estimate(&slope, log_ratio, l->estimator);
-                    e->token_reward[at + t] = (float)(-penalty / (l->kl_per_token ? n : 1));
-                }
-                last = t;
-            }
-            if (last >= 0) e->token_reward[at + last] += e->reward[i * K + k];
-            for (int t = 0; t < T1; t++) sum += e->token_reward[at + t];
-            total[k] = (float)sum;
-        }
-        if (l->advantage == ADVANTAGE_GAE) continue;
-        advantages_by_kind(adv, total, K, l->advantage);
-        spread_advantages(e, i, adv);
-    }
-    free(total), free(adv);
-}
-
-// ---- steps 5 and 6
-
-// How far the policy has moved from the one that sampled: sums over the tokens trained on so far, of the
-// ratio, of the ratios outside the clip's bounds (how many), and of KL(old || policy) by k3.
-typedef struct { double tokens, ratio, outside, kl; } Drift;
-
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
+// line. The same columns for every method, so that two logs can be compared.
 typedef struct {
-    Experience* e;
-    const Learner* l;
-    int from, count;                 // the questions of this gradient step
-    int first;                       // 1 = these questions have not been used before
-    double *loss, *value_loss;       // (B) out
-    Drift* drift;                    // (B) out, added up
-} UpdateTask;
-
-// A method's norm as one of chapter 8's, and the constant that comes on top.
-static int chapter_8_norm(double* constant, const Learner* l) {
-    *constant = l->norm == NORM_CONSTANT ? 1.0 / l->o->sample.max_new_tokens : 1.0;
-    return l->norm == NORM_CONSTANT ? NORM_SEQUENCE_SUM : l->norm;
-}
-
-// The loss of one group and its derivative by logp (K,T1), as the method says.
-static double policy_loss(float* dlogp, const Learner* l, const LossArrays* a) {
-    static const TokenLoss token_losses[] = {token_policy_gradient, token_clip, token_clip, token_cispo};
-    TokenInput in = {.clip_low = l->o->clip_low, .clip_high = l->o->clip_high};
-    double constant;
-    int norm = chapter_8_norm(&constant, l);
-    double loss = average_tokens(dlogp, token_losses[l->ratio], in, a, norm);
-    for (int i = 0; i < a->B * a->T1 && constant != 1.0; i++) dlogp[i] *= (float)constant;
-    return loss * constant;
-}
-
-// beta times the KL loss, averaged as the policy's loss is: adds its derivative to dlogp.
-static double add_kl_loss(float* dlogp, const Learner* l, const LossArrays* a, const float* logp_ref) {
-    float* dkl = allocate((size_t)a->B * a->T1, sizeof(float));
-    double constant;
-    int norm = chapter_8_norm(&constant, l);
-    double scale = l->o->beta * constant;
-    double loss = loss_kl(dkl, a->logp, logp_ref, a->mask, a->B, a->T1, norm, l->estimator);
-    for (int i = 0; i < a->B * a->T1; i++) dlogp[i] += (float)scale * dkl[i];
-    free(dkl);
-    return scale * loss;
-}
-
-static void add_drift(Drift* d, const Learner* l, const LossArrays* a) {
-    for (int b = 0; b < a->B; b++) {
-        double of_sequence = a->sequence_ratio ? mean_log_ratio(a, b) : 0.0, slope;
-        for (size_t i = (size_t)b * a->T1; i < ((size_t)b + 1) * a->T1; i++) {
-            if (!a->mask[i]) continue;
-            double log_ratio = a->sequence_ratio ? of_sequence : (double)a->logp[i] - a->logp_other[i];
-            double ratio = bounded_exp(&slope, log_ratio);
-            d->tokens++, d->ratio += ratio;
-            d->outside += ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
-            d->kl += kl_estimate(&slope, (double)a->logp_other[i] - a->logp[i], 3);   // the old one sampled
-        }
-    }
-}
-
-// The way back from scatter_scored(): derivatives in the (K,T1) layout, divided by `questions`, in the order
-// of the scored tokens; in place.
-static void gather_scored(float* d, const int* mask, int n, int questions) {
-    int scored = 0;
-    for (int i = 0; i < n; i++) if (mask[i]) d[scored++] = d[i] / (float)questions;
-}
-
-// Loss and gradient of one group. A group without signal is skipped, unless a KL term in the loss has
-// something to say to it.
-static void group_backward(Model* m, int index, void* context) {
-    const UpdateTask* u = context;
-    const Learner* l = u->l;
-    Experience* e = u->e;
-    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
-    const Rollout* rollouts = e->rollouts + (size_t)question * K;
-    size_t at = (size_t)question * n;
-    int kl_in_loss = l->o->beta > 0.0f && !l->kl_in_reward;
-    if (!kl_in_loss && !has_signal(e->advantage + at, n)) return;
-    float *logp = allocate((size_t)n, sizeof(float)), *dlogp = allocate((size_t)n, sizeof(float));
-    Batch b = {0};
-    batch_add_group(&b, &e->prompts[question], rollouts, K);
-    model_forward(m, &b);
-    scatter_scored(logp, e->mask + at, m->acts.logp, rollouts, K, T1);
-    LossArrays a = {.logp = logp, .logp_other = e->logp_old + at, .advantage = e->advantage + at,
-                    .mask = e->mask + at, .B = K, .T1 = T1, .per_token = 1,
-                    .sequence_ratio = l->ratio == RATIO_SEQUENCE};
-    double loss = policy_loss(dlogp, l, &a);
-    if (kl_in_loss) loss += add_kl_loss(dlogp, l, &a, e->logp_ref + at);
-    add_drift(&u->drift[question], l, &a);
-    u->loss[question] = loss / u->count;
-    gather_scored(dlogp, a.mask, n, u->count);
-    model_backward(m, &b, dlogp);
-    batch_free(&b);
-    free(logp), free(dlogp);
-}
-
-// GAE along the sampled tokens of one answer; forced tokens are the world's and no steps of their own.
-static void gae_of_sampled(float* advantage, const float* token_reward, const float* value, const int* mask,
-                          int T1, float gamma, float lambda) {
-    float* x = allocate(3 * (size_t)T1, sizeof(float));
-    int n = 0;
-    for (int t = 0; t < T1; t++)
-        if (mask[t]) x[n] = token_reward[t], x[T1 + n] = value[t], n++;
-    advantages_gae(x + 2 * T1, x, x + T1, n, gamma, lambda);
-    n = 0;
-    for (int t = 0; t < T1; t++) advantage[t] = mask[t] ? x[2 * T1 + n++] : 0.0f;
-    free(x);
-}
-
-// PPO's other half: the value of every state in which a token was sampled. The first time, these values also
-// give the advantages; then the value model learns from what came after. (So the advantages of a second
-// minibatch come from a value model that has learned from the first. Usually all values are computed before
-// the first step; here one pass through the value model serves both purposes.) V_old is the value of the
-// first time: V itself until a second epoch, so only from then on can the clip of the value loss bind.
-static void value_backward(Model* m, int index, void* context) {
-    const UpdateTask* u = context;
-    const RlOptions* o = u->l->o;
-    Experience* e = u->e;
-    int question = u->from + index, K = e->K, T1 = e->T1, n = K * T1;
-    const Rollout* rollouts = e->rollouts + (size_t)question * K;
-    size_t at = (size_t)question * n;
-    float *value = allocate((size_t)n, sizeof(float)), *dvalue = allocate((size_t)n, sizeof(float));
-    Batch b = {0};
-    batch_add_group(&b, &e->prompts[question], rollouts, K);
-    model_scalar_forward(m, &b);
-    scatter_scored(value, e->mask + at, m->acts.scalar, rollouts, K, T1);
-    if (u->first) {
-        memcpy(e->value + at, value, (size_t)n * sizeof(float));
-        for (int k = 0; k < K; k++)
-            gae_of_sampled(e->advantage + at + k * T1, e->token_reward + at + k * T1, value + k * T1,
-                          e->mask + at + k * T1, T1, o->gamma, o->lambda);
-        for (int i = 0; i < n; i++) e->target[at + i] = e->advantage[at + i] + value[i];
-    }
-    u->value_loss[question] = loss_value(dvalue, value, e->value + at, e->target + at, e->mask + at, K, T1,
-                                         o->value_clip, NORM_TOKEN_MEAN) / u->count;
-    gather_scored(dvalue, e->mask + at, n, u->count);
-    model_scalar_backward(m, &b, dvalue);
-    batch_free(&b);
-    free(value), free(dvalue);
-}
-
-// ---- one update
-
-typedef struct {
-    double reward, right, pass_rate, tool_rate, format_rate, length, entropy, loss, grad_norm, lr, seconds;
-    double kl_ref, kl_old, ratio, clip_fraction, value_loss;
-    double silent, resampled;       // groups whose rewards are all equal; groups drawn again
-    double test;                    // held-out pass@1 after this update; NaN = not looked at
-    long tokens;                    // of the rollouts, forced ones too; prompts and replaced groups not
+    double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
+        tokens_per_second;
 } Metrics;
 
-#define METRICS_HEADER                                                                                       \
-    "step,reward,pass_rate,tool_rate,format_rate,groups_without_signal,mean_length,entropy,loss,grad_norm,"  \
-    "lr,tokens_per_second,seconds,right,resampled,kl_reference,kl_old,ratio,clip_fraction,value_loss,test"
+typedef struct { const char *name, *title; size_t at; int width, digits; } Column;   // title: on the screen
 
-static void write_metrics(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld,%.6g,%.6g,%.6g,%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,%.0f,%.4f,", step, s->reward,
-            s->pass_rate, s->tool_rate, s->format_rate, s->silent, s->length, s->entropy, s->loss,
-            s->grad_norm, s->lr, (double)s->tokens / s->seconds, s->seconds);
-    fprintf(file, "%.6g,%g,%.6g,%.6g,%.6g,%.6g,%.6g,", s->right, s->resampled, s->kl_ref, s->kl_old,
-            s->ratio, s->clip_fraction, s->value_loss);
-    if (!isnan(s->test)) fprintf(file, "%.6g", s->test);
-    fprintf(file, "\n");
-}
+static const Column rl_columns[] = {
+    {"reward", "reward", offsetof(Metrics, reward), 7, 3},                // mean over the rollouts
+    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3},            // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3},                // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4},  // share of trained tokens that the clip holds
+    {"length", "length", offsetof(Metrics, length), 7, 1},                // tokens per answer, the tool's too
+    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3},              // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2},              // of the update, without evaluation
+    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3},            // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0},          // questions with at least one right rollout
+    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0},          // rollouts in which the tool answered
+    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0},      // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0},  // groups whose rewards are all equal
+    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0},          // groups drawn again (dynamic sampling)
+    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, offsetof(Metrics, loss), 0, 0},
+    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0},
+    {"lr", NULL, offsetof(Metrics, lr), 0, 0},
+    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0},   // of the rollouts; not of those drawn again
+};
+enum { RL_COLUMNS = sizeof rl_columns / sizeof *rl_columns };
 
-// Steps 5 and 6 for the questions of one minibatch: the value model first, whose advantages the policy needs.
-static void minibatch_step(Learner* l, UpdateTask* u, double decay, double* norm) {
-    const RlOptions* o = l->o;
-    if (l->value) {
-        model_zero_grads(l->value);
-        run_tasks(l->value, u->count, 1, value_backward, u);
-        clip_gradient(l->value, o->grad_clip);
-        adamw_step(l->value, l->value_optimizer, (float)(o->value_lr * decay), o->adam);
-    }
-    model_zero_grads(l->policy);
-    run_tasks(l->policy, u->count, 1, group_backward, u);
-    *norm = clip_gradient(l->policy, o->grad_clip);
-    adamw_step(l->policy, l->optimizer, (float)((double)o->lr * o->init_lr_frac * decay), o->adam);
-}
-
-// What an update was like, from the groups of its experience.
-static Metrics summarize(const Experience* e) {
-    Metrics s = {.kl_ref = e->kl_ref, .resampled = e->resampled, .test = NAN};
-    double logp = 0.0, n = (double)e->B * e->K;
-    long sampled = 0;
-    for (int i = 0; i < e->B; i++) {
-        const Group* g = &e->group[i];
-        s.reward += g->reward / n, s.right += g->right / n, s.pass_rate += (double)(g->right > 0) / e->B;
-        s.tool_rate += g->tool / n, s.format_rate += g->format / n, s.length += (double)g->tokens / n;
-        s.tokens += g->tokens, sampled += g->sampled, logp += g->logp;
-        s.silent += all_equal(e->reward + i * e->K, e->K);
-    }
-    s.entropy = sampled ? -logp / (double)sampled : 0.0;
-    return s;
-}
-
-// One whole update on the chosen questions. decay is the factor of the schedule on the learning rates.
-static Metrics rl_step(Learner* l, const Questions* q, const int* chosen, long step, double decay) {
-    const RlOptions* o = l->o;
-    double begin = seconds_now();
-    Experience e = collect(l, q, chosen, step);
-    weigh(&e, l);
-    int B = e.B, part = o->minibatch && o->minibatch < B ? o->minibatch : B, steps = 0;
-    Metrics s = summarize(&e);
-    double *loss = allocate((size_t)B, sizeof(double)), *value_loss = allocate((size_t)B, sizeof(double));
-    double norm;
-    Drift *drift = allocate((size_t)B, sizeof(Drift)), all = {0};
-    for (int epoch = 0; epoch < o->epochs_per_batch; epoch++)
-        for (int from = 0; from < B; from += part, steps++) {
-            UpdateTask u = {&e, l, from, min_int(part, B - from), epoch == 0, loss, value_loss, drift};
-            minibatch_step(l, &u, decay, &norm);
-            s.grad_norm += norm;
-            for (int i = from; i < from + u.count; i++) s.loss += loss[i], s.value_loss += value_loss[i];
-        }
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+    double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
+    Metrics s = {.held_out = NAN};
     for (int i = 0; i < B; i++) {
-        all.tokens += drift[i].tokens, all.ratio += drift[i].ratio;
-        all.outside += drift[i].outside, all.kl += drift[i].kl;
+        const Group* g = &group[i];
+        s.accuracy += g->grades.correct / answers;
+        s.tool_rate += g->grades.tool / answers;
+        s.format_rate += g->grades.format / answers;
+        s.length += (double)g->grades.tokens / answers;
+        s.pass_rate += (double)(g->grades.correct > 0) / B;
+        s.zero_variance += g->zero_variance;
+        s.entropy += g->grades.entropy;
+        tokens += (double)g->grades.tokens;
+        sampled += (double)g->grades.sampled;
+        s.loss += g->loss / steps;
+        s.value_loss += g->value_loss / steps;
+        for (int k = 0; k < K; k++) s.reward += g->reward[k] / answers;
+        for (int j = 0; j < n; j++) {
+            if (!g->mask[j]) continue;
+            if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
+            if (!g->trained) continue;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
+            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            trained++;
+            s.ratio += ratio;
+            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
+        }
     }
-    double tokens = fmax(all.tokens, 1.0);
-    s.kl_old = all.kl / tokens, s.clip_fraction = all.outside / tokens;
-    s.ratio = all.tokens > 0.0 ? all.ratio / tokens : 1.0;
-    s.loss /= steps, s.value_loss /= steps, s.grad_norm /= steps;
-    s.lr = (double)o->lr * o->init_lr_frac * decay, s.seconds = seconds_now() - begin;
-    experience_free(&e);
-    free(loss), free(value_loss), free(drift);
+    s.entropy /= fmax(sampled, 1.0);
+    s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
+    s.clip_fraction /= fmax(trained, 1.0);
+    s.approx_kl /= fmax(trained, 1.0);
+    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
     return s;
 }
 
-// One update, every quantity printed once, in the order in which rl_step() computes it (the lesson counts for
-// itself: its 1 is step 2 of the list above). The model is untrained and can do no sums, so that the reward
-// is a simpler one: 1 when the first byte of the answer is below 128.
-static void lesson_10(void) {
+// ---- one update, top to bottom
+
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+    const RlOptions* o = l->o;
+    int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
+    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
+    double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
+
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
+    //         rewards are all equal by another one, up to o->resample times.
+    for (int round = 0; round <= o->resample; round++) {
+        #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
+        for (int i = 0; i < B; i++) {
+            Group* g = &group[i];
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
+            if (round && !g->zero_variance) continue;
+            redrawn += round > 0;
+            g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
+                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            shift_mask(g->mask, g->rollouts->mask, K, T);
+            g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
+            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            g->zero_variance = all_equal(g->reward, K);
+        }
+    }
+
+    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < B; i++) {
+        Group* g = &group[i];
+        const int *ids = g->rollouts->ids, *mask = g->mask;
+        add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
+        if (l->reference) {
+            answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
+            if (l->estimator == 1) kl_k1(g->kl, g->logp_old, g->logp_ref, n);
+            if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
+            if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
+        }
+        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        if (l->value) {
+            answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
+            group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
+            for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
+        } else {
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            compute_advantages(g->total, g->total, K, l->advantage);
+            broadcast_advantages(g->adv, g->total, mask, K, T1);
+        }
+        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
+        token_weights(g->weight, mask, K, T1, l->norm, limit);
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
+        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
+        g->loss = 0.0;
+        g->value_loss = 0.0;
+    }
+
+    // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
+    for (int pass = 0; pass < steps; pass++) {
+        int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
+        #pragma omp parallel for schedule(dynamic)
+        for (int turn = 0; turn < turns; turn++) {
+            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            for (int i = from + turn; i < to; i += turns) {
+                Group* g = &group[i];
+                const int *ids = g->rollouts->ids, *mask = g->mask;
+                if (g->trained) {
+                    answers_forward(g->logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    else if (l->ratio == RATIO_CISPO)
+                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
+                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                    if (kl_in_loss) {
+                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
+                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                    }
+                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                }
+                if (v) {
+                    answers_forward(g->value, v, ids, mask, K, T);
+                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    answers_backward(v, g->dvalue, ids, mask, K, T);
+                }
+            }
+        }
+        add_gradients(l->policy, turns);
+        grad_norm += clip_and_step(l->policy, l->optimizer, lr, o->grad_clip, o->adam);
+        if (!l->value) continue;
+        add_gradients(l->value, turns);
+        clip_and_step(l->value, l->value_optimizer, o->value_lr * decay, o->grad_clip, o->adam);
+    }
+
+    // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
+    Metrics s = measure(l, group, B, K, n, steps);
+    s.resampled = redrawn;
+    s.grad_norm = grad_norm / steps;
+    s.lr = lr;
+    s.seconds = seconds_now() - started;
+    s.tokens_per_second /= s.seconds;
+    return s;
+}
+
+// ---- one update under the microscope: what rl_step() left in the arrays of a group
+
+// A text in one line; of one that is longer than `width` characters, the end.
+static void print_ending(const char* text, int width) {
+    const char *s = text + strlen(text), *cut = s;
+    for (int count = 0; s > text && count < width;) {
+        int begins = (*--s & 0xC0) != 0x80; // 10xxxxxx goes on with a character
+        count += begins;
+        if (begins && count <= width - 2) cut = s;
+    }
+    if (s > text) {
+        printf("..");
+        s = cut;
+    }
+    for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
+}
+
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
+// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
+    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+    float sum[2];
+    printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
+    if (other) printf(" %7s %7s", names[1], names[2]);
+    printf("  answer ends\n");
+    for (int k = 0; k < K; k++) {
+        const Rollout* r = &g->rollouts[k];
+        const int* mask = g->mask + k * T1;
+        int first = 0;
+        while (first < T1 - 1 && !mask[first]) first++;
+        sequence_logprobs(&sum[0], g->logp_old + k * T1, mask, 1, T1);
+        printf("%c%3d", k == chosen ? '>' : ' ', k);
+        if (rewarded) printf(" %6.3g %7.4f", (double)g->reward[k], (double)g->adv[k * T1 + first]);
+        printf(" %6d %7d", r->length, count_masked(r->mask, r->T));
+        print_nats(sum[0], 1);
+        if (other) {
+            sequence_logprobs(&sum[1], other + k * T1, mask, 1, T1);
+            print_nats(sum[1], 1);
+            print_change((double)sum[1] - sum[0], 1);
+        }
+        Text raw = rollout_text(r), text = {0};
+        append_readable(&text, raw.data);
+        printf("  ");
+        print_ending(text.data, room);
+        printf("\n");
+        text_free(&raw), text_free(&text);
+    }
+}
+
+// 1 when the first byte of the answer is a letter, digit or sign of ASCII: half of all bytes.
+static float reward_ascii(const char* response, const char* truth) {
+    (void)truth;
+    return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
+}
+
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
+// simpler one.
+static void lesson_10(int more) {
+    (void)more;
     enum { K = 4, NEW = 3 };
+    static const char* const names[] = {"before", "after", "change"};
+    RewardKind ascii = {"ascii", reward_ascii, reward_ascii, extract_boxed};
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);
     model_init(&m, 10);
     Optimizer optimizer = optimizer_new(&small);
-    SampleOptions sample = {.max_new_tokens = NEW, .temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
-    Tokens prompt = {0};
-    render_prompt(&prompt, "Say something.");
-    Rollout* r = generate(&m, &prompt, 1, K, sample, tool_calculator, 10, 0);
-    float reward[K], advantage[K], logp[K * NEW], dlogp[K * NEW], after[K][NEW];
-    int mask[K * NEW], T1 = longest_rollout(r, K);
-    for (int k = 0; k < K; k++) reward[k] = r[k].ids[0] < 128;
-    advantages_centered(advantage, reward, K);
+    RlOptions o = rl_defaults();
+    o.num_samples = K;
+    o.examples_per_step = 1;
+    o.sample = (SampleOptions){.max_new_tokens = NEW, .temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
+    o.seed = 10;
+    Question question = {.question = "Say something.", .truth = ""};
+    render_prompt(&question.prompt, question.question);
+    Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
+    Group* g = groups_new(1, K, q.longest + NEW + 1);
+    Learner l = learner_new(&m, &optimizer, (Reward){.kind = &ascii, .paid = 1}, &o);
+    int first = 0, T1 = g->rollouts->T - 1, start = question.prompt.length - 1;
+    float* after = allocate((size_t)K * (size_t)T1, sizeof(float));
+    Metrics s = rl_step(&l, g, &q, &first, 0, 1.0);
+    score_rollouts(after, &m, g->rollouts, K);
 
     printf("LESSON 10. One update (D1)\n\n");
-    printf("1. Rollouts: %d samples of at most %d tokens, prompt of %d tokens shared.\n", K, NEW,
-           prompt.length);
-    printf("2. Reward: here 1 when the first byte is below 128 (the model is untrained).\n3. Advantage: "
-           "reward - mean.\n\n");
-    printf("   k  tokens                reward  advantage   sum log pi\n");
-    for (int k = 0; k < K; k++) {
-        double sum = 0.0;
-        int used = printf("%4d ", k);
-        for (int t = 0; t < r[k].length; t++) used += printf(" %d", r[k].ids[t]), sum += r[k].logp[t];
-        printf("%*s %6.0f %10.4f %12.4f\n", 27 - used, "", (double)reward[k], (double)advantage[k], sum);
-    }
-    Batch b = {0};
-    batch_add_group(&b, &prompt, r, K);
-    model_forward(&m, &b);
-    scatter_scored(logp, mask, m.acts.logp, r, K, T1);
+    printf("Question  how do sampled answers become a step of the weights?\n");
+    printf("Formula   loss = - sum over sampled tokens of adv x log pi / (number of them)\n");
+    printf("Symbols   adv = reward - mean reward of the question; log pi in nats;\n");
+    printf("          dlogp = d loss / d log pi of a token\n\n");
+    printf("1 to 3. %d rollouts of at most %d tokens. Reward: here 1 when the first byte is\nbelow 128 "
+           "(the model is untrained). 4. adv = reward - mean.\n\n", K, NEW);
+    print_rollouts(g, K, 1, after, names, -1);
     double largest = 0.0;
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < r[k].length; t++)
-            largest = fmax(largest, fabs((double)(r[k].logp[t] - logp[k * T1 + t])));
-    double loss = loss_policy_gradient(dlogp, logp, advantage, mask, K, T1, NORM_TOKEN_MEAN);
-    int valid = count_masked(mask, K * T1);
-    printf("\n4. The same tokens through the training pass: largest difference of a log-\n   probability "
-           "from the one recorded while sampling: %g. On-policy, ratio 1.\n",
-           largest);
-    printf("\n5. Loss = -(sum of advantage x log pi) / valid tokens = %.6f, with %d valid\n   tokens. Its "
-           "derivative is -advantage / %d for each token:\n\n",
-           loss, valid, valid);
-    printf("   k   d loss / d log pi\n");
+    for (int i = 0; i < K * T1; i++) largest = fmax(largest, fabs((double)g->logp[i] - g->logp_old[i]));
+    printf("\n5. The same tokens through the training pass: largest difference of a log-\n   probability "
+           "from the one recorded while sampling: %g. On-policy, ratio 1.\n", largest);
+    printf("\n   loss = %.6f. dlogp = - adv / %d, the sampled tokens of the group:\n\n", g->loss,
+           count_masked(g->mask, K * T1));
+    printf("   k   token  dlogp\n");
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
-        for (int t = 0; t < T1; t++) printf(" %9.5f", (double)dlogp[k * T1 + t]);
+        for (int t = start; t < start + NEW; t++)
+            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    gather_scored(dlogp, mask, K * T1, 1);
-    model_zero_grads(&m);
-    model_backward(&m, &b, dlogp);
-    double norm = clip_gradient(&m, 1.0), clipped = clip_gradient(&m, 0.0), lr = 1e-3;
-    printf("\n6. Backward: gradient norm %.4f, after clipping at 1: %.4f.\n", norm, clipped);
-    adamw_step(&m, &optimizer, (float)lr, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
-    printf("7. AdamW, update %ld, learning rate %g.\n\n", optimizer.step, lr);
-    printf("8. What it did to the same answers (new samples will be drawn now):\n\n   k  advantage   log pi "
-           "before    after   change\n");
-    for (int k = 0; k < K; k++) {
-        double old = 0.0, new = 0.0;
-        score_rollout(after[k], &m, &prompt, &r[k]);
-        for (int t = 0; t < r[k].length; t++) old += logp[k * T1 + t], new += after[k][t];
-        printf("%4d %10.4f %15.4f %8.4f %+8.4f\n", k, (double)advantage[k], old, new, new - old);
-    }
-    printf("\nTake away: here each change has the sign of its advantage. Answers that begin\n"
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
+           s.lr);
+    printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
+    printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
-    batch_free(&b), rollouts_free(r, K), tokens_free(&prompt), optimizer_free(&optimizer), model_free(&m);
+    groups_free(g, 1), tokens_free(&question.prompt), optimizer_free(&optimizer), model_free(&m), free(after);
 }
 
 /* ==========================================================================================================
@@ -4831,22 +4645,22 @@ static void evaluation_finish(Evaluation* e) {
                                k ? e->samples / (k + 1) : 0);
 }
 
-// KL(model || reference), summed over the answers to question `index`. By k1: far from the reference, k3's
-// exponential lets one answer decide (chapter 8).
-typedef struct { const Question* questions; const Rollout* rollouts; double* kl; int K; } KlTask;
-
-static void kl_group(Model* reference, int index, void* context) {
-    const KlTask* task = context;
-    const Rollout* r = task->rollouts + (size_t)index * task->K;
-    int K = task->K, T1 = longest_rollout(r, K);
-    float* logp_ref = allocate((size_t)K * T1, sizeof(float));
-    int* mask = allocate((size_t)K * T1, sizeof(int));
-    read_group(logp_ref, mask, reference, &task->questions[index].prompt, r, K, T1);
-    for (int k = 0; k < K; k++)
-        for (int t = 0; t < r[k].length; t++)
-            if (r[k].mask[t])
-                task->kl[index] += (double)r[k].logp[t] - logp_ref[k * T1 + t];
-    free(logp_ref), free(mask);
+// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
+// far from the reference: chapter 8.)
+static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
+    int T1 = rollouts->T - 1, n = K * T1;
+    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < B; i++) {
+        const Rollout* r = rollouts + (size_t)i * K;
+        float* logp_ref = allocate((size_t)n, sizeof(float));
+        score_rollouts(logp_ref, worker(reference), r, K);
+        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
+        free(logp_ref);
+    }
+    for (int i = 0; i < B; i++) sum += kl[i];
+    free(kl);
+    return sum;
 }
 
 enum { EVAL_ROWS = 1024 };           // rollouts decoded together
@@ -4874,17 +4688,17 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
-        double* kl = allocate((size_t)B, sizeof(double));
-        KlTask task = {q->list + from, rollouts, kl, samples};
-        if (reference) run_tasks(reference, B, 0, kl_group, &task);
+        if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
         for (int i = 0; i < B; i++) {
-            Group g = judge_group(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
-            evaluation_add(&e, samples, g.right);
-            e.tool_rate += g.tool, e.format_rate += g.format, e.length += (double)g.tokens;
-            e.entropy -= g.logp, e.kl += kl[i], sampled += g.sampled;
+            Grades g = grade_rollouts(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
+            evaluation_add(&e, samples, g.correct);
+            e.tool_rate += g.tool;
+            e.format_rate += g.format;
+            e.length += (double)g.tokens;
+            e.entropy += g.entropy;
+            sampled += g.sampled;
         }
-        free(kl);
-        rollouts_free(rollouts, B * samples);
+        rollouts_free(rollouts);
     }
     double n = (double)count * samples;
     e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
@@ -5194,7 +5008,8 @@ static double binomial(int n, int c, double p) {
     return x * pow(p, c) * pow(1 - p, n - c);
 }
 
-static void lesson_11(void) {
+static void lesson_11(int more) {
+    (void)more;
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
     printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
@@ -5416,7 +5231,7 @@ static void render_pairs(Pairs* p, int context, const char* path) {
     p->count = count;
 }
 
-// ---- where pairs come from: rollouts and a judge
+// ---- where pairs come from: rollouts and an annotator
 //
 // InstructGPT's pairs come from people who rank the model's answers. Here a program ranks them: sample K
 // answers to a question (chapter 6), give each a score, and write down who beats whom:
@@ -5435,9 +5250,9 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
-typedef struct { const char *name, *what; int demonstration; float reward, length; } Judge;
+typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
 
-static const Judge judges[] = {
+static const Annotator annotators[] = {
     {"verifier", "right answers beat wrong ones", DEMO_NONE, 1.0f, 0.0f},
     {"demos", "the demonstration beats wrong answers", DEMO_WINS, 1.0f, 0.0f},
     {"mixed", "verifier; the demonstration competes", DEMO_COMPETES, 1.0f, 0.0f},
@@ -5446,36 +5261,11 @@ static const Judge judges[] = {
     {"wordy", "right beats wrong, but 20 tokens more make up for it", DEMO_NONE, 1.0f, 0.05f},
 };
 
-static const Judge* find_judge(const char* name) {
-    enum { JUDGES = sizeof judges / sizeof *judges };
-    const char* names[JUDGES + 1] = {NULL};
-    for (int i = 0; i < JUDGES; i++) names[i] = judges[i].name;
-    return &judges[choose(name, names, "judge")];
-}
-
-// K rollouts of each question, EVAL_ROWS at a time: rollout k of question i at [i*K + k]. rollouts_free()
-// frees all.
-static Rollout* answer_all_questions(Model* m, const Questions* q, int K, SampleOptions sample,
-                                     uint64_t seed) {
-    Rollout* all = allocate((size_t)q->count * (size_t)K, sizeof(Rollout));
-    int together = max_int(1, EVAL_ROWS / K);
-    for (int from = 0; from < q->count; from += together) {
-        int B = min_int(together, q->count - from);
-        Rollout* some = answer_questions(m, q, from, B, K, sample, seed);
-        memcpy(all + (size_t)from * K, some, (size_t)B * K * sizeof(Rollout));
-        free(some);
-    }
-    return all;
-}
-
-// The reward of each of K answers to one question.
-static void score_answers(float* score, const Rollout* rollouts, int K, const Question* q,
-                          const RewardKind* kind) {
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&rollouts[k]);
-        score[k] = kind->reward(text.data, q->truth);
-        text_free(&text);
-    }
+static const Annotator* find_annotator(const char* name) {
+    enum { ANNOTATORS = sizeof annotators / sizeof *annotators };
+    const char* names[ANNOTATORS + 1] = {NULL};
+    for (int i = 0; i < ANNOTATORS; i++) names[i] = annotators[i].name;
+    return &annotators[choose(name, names, "annotator")];
 }
 
 // A rollout as the answer of a data file; to be freed. NULL when it cannot be one: it was cut off, is empty
@@ -5484,9 +5274,9 @@ static void score_answers(float* score, const Rollout* rollouts, int K, const Qu
 static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
-    int start = q->prompt.length, same = 1;
+    int end = r->prompt + r->length;
     text_append(&text, "", 0);
-    for (int t = 0; t < r->length; t++) {
+    for (int t = r->prompt; t < end; t++) {
         char byte = (char)r->ids[t];
         if (r->ids[t] < 256) text_append(&text, &byte, 1);
         else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
@@ -5494,60 +5284,62 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
         else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    same = r->finished && text.length && again.length == start + r->length;
-    for (int t = 0; same && t < r->length; t++)
-        same = again.ids[start + t] == r->ids[t] && again.mask[start + t] == r->mask[t];
-    for (const char *p = text.data, *end = p + text.length; same && p < end; p += utf8_length(p, end))
-        if (!utf8_length(p, end)) same = 0;
+    int same = r->finished && text.length && again.length == end &&
+               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
+               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
+        if (!utf8_length(p, stop)) same = 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
 }
 
-// The answer that stands in the data file, as if it had been sampled. ids and mask are to be freed.
-static Rollout demonstration(const Question* q) {
+// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
+static Rollout* demonstration(const Question* q) {
     Tokens t = {0};
-    int start = q->prompt.length;
     render_conversation(&t, q->question, q->solution);
-    Rollout r = {.length = t.length - start, .finished = 1};
-    r.ids = allocate((size_t)r.length, sizeof(int)), r.mask = allocate((size_t)r.length, sizeof(int));
-    memcpy(r.ids, t.ids + start, (size_t)r.length * sizeof(int));
-    memcpy(r.mask, t.mask + start, (size_t)r.length * sizeof(int));
+    Rollout* r = rollouts_new(1, t.length + 1);
+    rollout_begin(r, &q->prompt);
+    r->length = t.length - r->prompt;
+    r->finished = 1;
+    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
+    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
     tokens_free(&t);
     return r;
 }
 
 // How pairs are made from the rollouts of a question.
 typedef struct {
-    const Judge* judge;
+    const Annotator* annotator;
     const RewardKind* kind;          // the verifier
     int per_question;                // at most so many pairs of one question
     float noise;                     // probability that a judgement is turned around
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
-// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
-// stays when it was sampled too.
-static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
-                        const PairRules* rules) {
-    const Judge* judge = rules->judge;
-    int n = K + (judge->demonstration != DEMO_NONE), count = 0;
-    Rollout* all = allocate((size_t)K + 1, sizeof(Rollout));
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
+// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+    const Annotator* a = rules->annotator;
+    int n = K + (a->demonstration != DEMO_NONE), count = 0;
+    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
     char** answer = allocate((size_t)K + 1, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
     memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = demonstration(q);
-    score_answers(score, all, K + 1, q, rules->kind);
+    all[K] = *demo;
+    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
     for (int k = 0; k < n; k++) {
-        score[k] = judge->reward * score[k] + judge->length * (float)all[k].length;
+        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
         answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++)
-            if (answer[j] && !strcmp(answer[j], answer[k])) free(answer[j]), answer[j] = NULL;
+        for (int j = 0; j < k && answer[k]; j++) {
+            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+            free(answer[j]);
+            answer[j] = NULL;
+        }
     }
-    for (int w = judge->demonstration == DEMO_WINS ? K : 0; w < n; w++)
+    for (int w = a->demonstration == DEMO_WINS ? K : 0; w < n; w++)
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
@@ -5556,7 +5348,7 @@ static void judge_pairs(Pairs* p, const Question* q, int index, const Rollout* r
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    free(all[K].ids), free(all[K].mask);
+    rollouts_free(demo);
     free(all), free(answer), free(score), free(pair), free(order);
 }
 
@@ -5604,94 +5396,68 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 // that is right 3 times in 100. (5) P(right) is that of answers as in the pairs, where half are right. For a
 // policy that is right one time in ten it is far too high.
 
+enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
+
 typedef struct {
     const char *name, *what;
     int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    // value, reference (2) -> loss, and slope (2) = d(loss)/d(value)
-    double (*loss)(float* slope, const float* value, const float* reference, float beta);
+    int kind;
 } PairLoss;
 
-static double pair_bradley_terry(float* slope, const float* value, const float* reference, float beta) {
-    (void)reference, (void)beta;
-    return loss_reward_model(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED]);
-}
-
-// Binary cross-entropy on the label of each answer, right (1) or wrong (0); mean of the two (Cobbe et al.
-// 2021).
-static double pair_outcome(float* slope, const float* value, const float* reference, float beta) {
-    double right, wrong, loss = bradley_terry(&right, value[CHOSEN]);
-    loss += bradley_terry(&wrong, -value[REJECTED]);
-    (void)reference, (void)beta;
-    slope[CHOSEN] = (float)(0.5 * right), slope[REJECTED] = (float)(-0.5 * wrong);
-    return 0.5 * loss;
-}
-
-static double pair_dpo(float* slope, const float* value, const float* reference, float beta) {
-    return loss_dpo(&slope[CHOSEN], &slope[REJECTED], value[CHOSEN], value[REJECTED], reference[CHOSEN],
-                    reference[REJECTED], beta);
-}
-
 static const PairLoss pair_losses[] = {
-    {"bradley-terry", "the chosen answer beats the rejected one", 1, pair_bradley_terry},
-    {"outcome", "the chosen answer is right, the other one wrong", 1, pair_outcome},
-    {"dpo", "as bradley-terry, on the policy's own log-ratios", 0, pair_dpo},
+    {"bradley-terry", "the chosen answer beats the rejected one", 1, PAIR_BRADLEY_TERRY},
+    {"outcome", "the chosen answer is right, the other one wrong", 1, PAIR_OUTCOME},
+    {"dpo", "as bradley-terry, on the policy's own log-ratios", 0, PAIR_DPO},
 };
 
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-typedef struct {
-    Pair* const* list;               // (count)
-    int *from, count, with_grads;    // task i takes the pairs from[i] .. from[i+1]-1
-    const PairLoss* loss;
-    float beta;
-    PairResult* result;              // (count) out
-} PairsTask;
-
-static void pairs_some(Model* m, int index, void* context) {
-    const PairsTask* c = context;
-    int first = c->from[index], count = c->from[index + 1] - first, k = 0, scalar = m->config.scalar;
-    Batch b = {0};
-    for (int i = 0; i < 2 * count; i++) {
-        const Tokens* t = &c->list[first + i / 2]->tokens[i % 2];
-        if (scalar) batch_add_judged(&b, t->ids, t->length, -1);
-        else batch_add_conversation(&b, t);
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
+    const float *v = r->value, *ref = pair->reference;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
+    if (kind == PAIR_DPO)
+        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
+    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
+        double right, wrong;
+        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
+        dvalue[CHOSEN] = (float)(0.5 * right);
+        dvalue[REJECTED] = (float)(-0.5 * wrong);
     }
-    (scalar ? model_scalar_forward : model_forward)(m, &b);
-    const float* said = scalar ? m->acts.scalar : m->acts.logp;
-    float* d = allocate((size_t)b.M, sizeof(float));
-    for (int i = 0; i < count; i++) {
-        const Pair* pair = c->list[first + i];
-        PairResult* r = &c->result[first + i];
-        float slope[2];
-        int begin = k, middle = k;
-        for (int side = CHOSEN; side <= REJECTED; side++) {
-            double sum = 0.0;
-            for (; k < b.M && b.scored[k] < b.start[2 * i + side + 1]; k++) sum += said[k];
-            r->value[side] = (float)sum;
-            if (side == CHOSEN) middle = k;
-        }
-        r->loss = c->loss->loss(slope, r->value, pair->reference, c->beta);
-        r->margin = (double)c->beta * (((double)r->value[CHOSEN] - pair->reference[CHOSEN]) -
-                                       ((double)r->value[REJECTED] - pair->reference[REJECTED]));
-        for (int j = begin; j < k; j++) d[j] = slope[j < middle ? CHOSEN : REJECTED] / (float)c->count;
-    }
-    if (c->with_grads) (scalar ? model_scalar_backward : model_backward)(m, &b, d);
-    batch_free(&b);
-    free(d);
+    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
 }
 
-// `count` pairs through the model: result (count), and with with_grads the gradient of the mean loss, added
-// to grads. beta = 1 for a scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
-                          float beta, int with_grads) {
-    int* tokens = allocate((size_t)count, sizeof(int));
-    PairsTask c = {list, allocate((size_t)count + 1, sizeof(int)), count, with_grads, loss, beta, result};
-    for (int i = 0; i < count; i++)
-        tokens[i] = list[i]->tokens[CHOSEN].length + list[i]->tokens[REJECTED].length;
-    int tasks = cut_into_tasks(c.from, tokens, count);
-    run_tasks(m, tasks, with_grads, pairs_some, &c);
-    free(c.from), free(tokens);
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
+// scalar model.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
+                          int learn) {
+    const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
+    for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
+    Padded p = pad_conversations(row, 2 * count);
+    int T = p.T, T1 = T - 1, turns = turns_of(m);
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+        memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
+        p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
+    }
+    #pragma omp parallel for schedule(dynamic)
+    for (int turn = 0; turn < turns; turn++) {
+        Model* one = learn ? learning_worker(m, turn) : worker(m);
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        for (int i = turn; i < count; i += turns) {
+            const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
+            answers_forward(out, one, ids, mask, 2, T);
+            sequence_logprobs(result[i].value, out, mask, 2, T1);
+            pair_loss(dvalue, &result[i], list[i], loss->kind, beta);
+            if (!learn) continue;
+            for (int side = CHOSEN; side <= REJECTED; side++) dvalue[side] /= (float)count;
+            broadcast_advantages(d, dvalue, mask, 2, T1);
+            answers_backward(one, d, ids, mask, 2, T);
+        }
+        free(out), free(d);
+    }
+    if (learn) add_gradients(m, turns);
+    free(row), padded_free(&p);
 }
 
 // The results of all pairs, without a gradient; to be freed.
@@ -5724,7 +5490,6 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     PairMetrics s = {0};
     PairResult* result = allocate((size_t)count, sizeof(PairResult));
     double begin = seconds_now();
-    model_zero_grads(m);
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
         s.loss += result[i].loss / count, s.margin += result[i].margin / count;
@@ -5732,8 +5497,7 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
     }
-    s.grad_norm = clip_gradient(m, grad_clip);
-    adamw_step(m, optimizer, lr, adam);
+    s.grad_norm = clip_and_step(m, optimizer, lr, grad_clip, adam);
     s.seconds = seconds_now() - begin;
     free(result);
     return s;
@@ -5804,7 +5568,7 @@ static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
 }
 
 static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, float beta) {
-    int n = p->count, by_answer = loss->loss == pair_outcome;
+    int n = p->count, by_answer = loss->kind == PAIR_OUTCOME;
     PairEvaluation e = {.from = by_answer ? 0.0 : 0.5};
     PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
@@ -5894,7 +5658,8 @@ static const Stage recipe_stages[] = {
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
 };
 
-static void lesson_12(void) {
+static void lesson_12(int more) {
+    (void)more;
     printf("LESSON 12. Recipes (D3 section 8)\n\n"
            "Question  In which order are the tools of chapters 9 and 10 used, on what data?\n"
            "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
@@ -7064,1415 +6829,12 @@ int calculate(const char* expression, char* out, int cap) {
 }
 
 // ==========================================================================================================
-// The claims ledger: ./rl claims
-// ==========================================================================================================
-//
-// The checkable statements of the three documents, in our own words, each with the function that computes it.
-// The number that a document claims may stand here; the number that is found never does: it comes out of the
-// chapters' functions, and the verdict comes out of the two. Break a chapter, and a verdict here turns over.
-//
-// A check writes what it found and returns one of three verdicts:
-//
-//     holds                      as the document says it
-//     holds with a condition     not in general, but under a condition that the found text names
-//     does not hold as printed   the computation says otherwise; the found text says what is true instead
-//
-// Statements about the history of a model, or about work that somebody else measured, are not here: nothing
-// in this file could prove them wrong.
-
-typedef enum { HOLDS, HOLDS_WITH_CONDITION, DOES_NOT_HOLD, VERDICTS } Verdict;
-
-static const char* const verdict_names[VERDICTS] = {"holds", "holds with a condition",
-                                                    "does not hold as printed"};
-
-typedef Verdict (*ClaimCheck)(Text* found);
-
-typedef struct {
-    int document;                  // 1, 2, 3 for D1, D2, D3
-    const char *place, *statement; // where in the document, and what it says, in our words
-    ClaimCheck check;
-} Claim;
-
-static Verdict decide(int as_printed, int under_condition) {
-    return as_printed ? HOLDS : under_condition ? HOLDS_WITH_CONDITION : DOES_NOT_HOLD;
-}
-
-// A printed number holds when the computed one rounds to it, at the decimals that are printed; and on the
-// condition that it was cut, not rounded, when its first decimals agree.
-static Verdict compare_printed(double computed, double claimed, int decimals) {
-    double unit = pow(10.0, -decimals), slack = 1e-9 * fmax(unit, fabs(claimed));
-    int rounded = fabs(computed - claimed) <= 0.5 * unit + slack;
-    int cut = computed >= claimed - slack && computed < claimed + unit;
-    return decide(rounded, cut);
-}
-
-// The 27-answer model of chapter 4, ready to be asked: toy_fill's logits number k at a scale, with the 0/1
-// reward.
-typedef struct {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
-    double J, value[TOY_STATES], grad[TOY_PARAMS]; // expected reward, V of each prefix, gradient of J
-} Toy;
-
-static Toy toy_new(int k, double scale) {
-    Toy toy;
-    toy_fill(toy.theta, TOY_PARAMS, k, scale);
-    toy_log_policy(toy.logp, toy.theta);
-    toy_rewards(toy.reward);
-    toy.J = toy_solve(toy.value, toy.grad, toy.logp, toy.reward);
-    return toy;
-}
-
-// ---- D1
-
-static const float sixteen_rewards[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
-
-// The first c of K rewards are 1.
-static void reward_first(float* reward, int K, int c) {
-    for (int k = 0; k < K; k++) reward[k] = k < c ? 1.0f : 0.0f;
-}
-
-static Verdict claim_start_model(Text* found) {
-    double never = no_signal_odds(0.0, 16), rare = no_signal_odds(0.001, 16), often = no_signal_odds(0.2, 16);
-    text_printf(found,
-                "share of groups of 16 without any signal: %.4g when no answer is ever right, %.4f when 1 "
-                "in 1000 is, %.4f when 1 in 5 is",
-                never, rare, often);
-    return decide(never == 1.0 && rare > 0.9 && often < 0.1, 0);
-}
-
-static Verdict claim_temperature(Text* found) {
-    const double temperatures[] = {1.0, 0.3, 0.1, 0.02};
-    double last = 0.0;
-    int rises = 1;
-    text_printf(found, "27-answer model, odds that a group of 16 has no signal:");
-    for (int i = 0; i < 4; i++) {
-        double silent = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
-        text_printf(found, "%s %.4f at temperature %g", i ? "," : "", silent, temperatures[i]);
-        rises &= silent > last;
-        last = silent;
-    }
-    return decide(rises && last > 0.99, 0);
-}
-
-static Verdict claim_silent_group(Text* found) {
-    float reward[16], adv[16], logp[32], dlogp[32];
-    int mask[32], not_zero = 0;
-    for (int i = 0; i < 32; i++) logp[i] = -1.0f, mask[i] = 1;
-    for (int all_right = 0; all_right <= 1; all_right++) {
-        for (int rule = 0; rule < RULES; rule++) {
-            reward_first(reward, 16, all_right ? 16 : 0);
-            advantages_by_rule(adv, reward, 16, rule);
-            loss_policy_gradient(dlogp, logp, adv, mask, 16, 2, NORM_TOKEN_MEAN);
-            for (int k = 0; k < 16; k++) not_zero += adv[k] != 0.0f; // a NaN is not 0 either
-            for (int i = 0; i < 32; i++) not_zero += dlogp[i] != 0.0f;
-        }
-    }
-    text_printf(found,
-                "16 equal rewards, all 0 or all 1, under %d rules: %d advantages or gradients differ from 0",
-                RULES, not_zero);
-    return decide(not_zero == 0, 0);
-}
-
-// The number behind the FIRST ####: the same function, on the text up to the second mark.
-static int extract_first_hash(char* out, int cap, const char* text) {
-    char head[128];
-    const char* first = strstr(text, "####");
-    const char* second = first ? strstr(first + 4, "####") : NULL;
-    snprintf(head, sizeof head, "%.*s", second ? (int)(second - text) : (int)strlen(text), text);
-    return extract_hash_answer(head, out, cap);
-}
-
-static Verdict claim_last_hash(Text* found) {
-    const char* const texts[] = {"17+25=42. #### 42", "#### $1,000 in all", "#### 41, no, #### 42"};
-    int same[3];
-    char first[64], last[64];
-    for (int i = 0; i < 3; i++) {
-        extract_first_hash(first, sizeof first, texts[i]);
-        extract_hash_answer(texts[i], last, sizeof last);
-        same[i] = !strcmp(first, last);
-    }
-    text_printf(found,
-                "\"%s\": the last is %s, the first %s. nanochat's code searches for the first, this program "
-                "for the last. With a single mark: %s",
-                texts[2], last, first, same[0] && same[1] ? "no difference" : "a difference");
-    return decide(same[0] && same[1] && same[2], same[0] && same[1]);
-}
-
-static Verdict claim_same_number(Text* found) {
-    const char* const right[] = {"#### 42", "#### 42.", "#### 42.0", "#### $42", "#### +42", "#### 84/2"};
-    const char* const wrong[] = {"#### 41", "#### 420", "#### forty-two", "The answer is 42"};
-    int paid = 0, spelled = 0, wrongly = 0;
-    for (int i = 0; i < 6; i++) {
-        paid += reward_gsm8k(right[i], "... #### 42") == 1.0f;
-        spelled += !strcmp(right[i] + 5, "42");
-    }
-    for (int i = 0; i < 4; i++) wrongly += reward_gsm8k(wrong[i], "... #### 42") != 0.0f;
-    text_printf(found,
-                "6 spellings of 42: %d get 1 (comparing strings: %d); another number, a word, no mark: %d "
-                "of 4 get something",
-                paid, spelled, wrongly);
-    return decide(paid == 6 && wrongly == 0, 0);
-}
-
-static Verdict claim_lucky_guess(Text* found) {
-    float reward = reward_gsm8k("No idea. Let us say 6+6=13. #### 42", "6*7=<<6*7=42>>42 #### 42");
-    text_printf(found,
-                "a response without a right step that ends in #### 42 gets %g; 16 guesses from 100 numbers, "
-                "none twice, hit with probability %.4f",
-                reward, pass_at_k(100, 1, 16));
-    return decide(reward == 1.0f, 0);
-}
-
-// Follows a reward by 300 steps of exact gradient ascent; returns the chance of a right answer that this
-// leads to.
-static double toy_pass_after(const Toy* toy, const double* reward) {
-    double theta[TOY_PARAMS], nothing[TOY_PARAMS] = {0}, logp[TOY_PARAMS], value[TOY_STATES],
-                              grad[TOY_PARAMS];
-    memcpy(theta, toy->theta, sizeof theta);
-    toy_ascend(theta, nothing, reward, 0.0, 1.0, 0.0, 300);
-    toy_log_policy(logp, theta);
-    return toy_solve(value, grad, logp, toy->reward);
-}
-
-// Variance of one rollout's gradient, with the mean reward as baseline, over the square of its mean.
-static double toy_relative_noise(const double* logp, const double* reward) {
-    double value[TOY_STATES], grad[TOY_PARAMS], baseline[TOY_STATES],
-        J = toy_solve(value, grad, logp, reward);
-    for (int s = 0; s < TOY_STATES; s++) baseline[s] = J;
-    double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_WHOLE);
-    return variance / inner_product(grad, grad, TOY_PARAMS);
-}
-
-static int toy_digit_sum(int y) { return y / 9 + y / 3 % 3 + y % 3; }
-
-// A reward with steps: 1 for a digit sum of 3, less by 1/3 for each that it is off.
-static double toy_closeness(int y) { return 1.0 - abs(toy_digit_sum(y) - 3) / 3.0; }
-
-static Verdict claim_finer_reward(Text* found) {
-    Toy toy = toy_new(1, 1.0);
-    double reward[3][TOY_PARAMS] = {{0}}, noise[3], pass[3];
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        reward[0][TOY_LAST + y] = toy_verify(y);
-        reward[1][TOY_LAST + y] = toy_closeness(y);
-        reward[2][TOY_LAST + y] = toy_digit_sum(y) / 6.0;
-    }
-    for (int k = 0; k < 3; k++) {
-        noise[k] = toy_relative_noise(toy.logp, reward[k]);
-        pass[k] = toy_pass_after(&toy, reward[k]);
-    }
-    text_printf(
-        found,
-        "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, %.2f for "
-        "closeness to 3, %.2f for the size of the sum. Right after training: %.3f, %.3f, %.3f. Calmer, on "
-        "condition that it still aims at the right answer",
-        noise[0], noise[1], noise[2], pass[0], pass[1], pass[2]);
-    int close = noise[1] < noise[0] && pass[1] > 0.9, size = noise[2] < noise[0] && pass[2] > 0.9;
-    return decide(close && size, close);
-}
-
-static Verdict claim_mean(Text* found) {
-    float adv[16];
-    advantages_centered(adv, sixteen_rewards, 16);
-    double mean = (double)sixteen_rewards[0] - adv[0];
-    text_printf(found, "reward %g minus its advantage %.4f is the mean, %.4f", sixteen_rewards[0], adv[0],
-                mean);
-    return compare_printed(mean, 0.1875, 4);
-}
-
-static Verdict claim_signs(Text* found) {
-    float reward[16], adv[16];
-    int wrong = 0;
-    double largest_sum = 0.0;
-    for (int c = 1; c < 16; c++) {
-        double sum = 0.0;
-        reward_first(reward, 16, c);
-        advantages_centered(adv, reward, 16);
-        for (int k = 0; k < 16; k++) wrong += reward[k] > 0.0f ? !(adv[k] > 0.0f) : !(adv[k] < 0.0f);
-        for (int k = 0; k < 16; k++) sum += adv[k];
-        largest_sum = fmax(largest_sum, fabs(sum));
-    }
-    advantages_centered(adv, sixteen_rewards, 16);
-    text_printf(found,
-                "here %+.4f and %+.4f; in the 15 mixed groups of 16: %d wrong signs, and the advantages of "
-                "a group add up to %.2g",
-                adv[0], adv[2], wrong, largest_sum < 1e-6 ? 0.0 : largest_sum);
-    return decide(wrong == 0 && largest_sum < 1e-6, 0);
-}
-
-static Verdict claim_right_up(Text* found) {
-    Toy toy = toy_new(1, 1.0);
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
-    int up = 0, down = 0, right = 0;
-    for (int e = 0; e < TOY_PARAMS; e++) theta[e] = toy.theta[e] + 0.1 * toy.grad[e];
-    toy_log_policy(logp, theta);
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        double change = toy_sum_along(logp, y) - toy_sum_along(toy.logp, y);
-        right += toy_verify(y) > 0.0;
-        up += toy_verify(y) > 0.0 && change > 0.0;
-        down += toy_verify(y) == 0.0 && change < 0.0;
-    }
-    double J = toy_solve(value, grad, logp, toy.reward);
-    text_printf(
-        found,
-        "one exact step on the 27 answers: %d of %d right ones rise, %d of %d wrong ones fall. Answers "
-        "share prefixes and pull each other along. Taken together the right ones rise, %.4f to %.4f",
-        up, right, down, TOY_ANSWERS - right, toy.J, J);
-    return decide(up == right && down == TOY_ANSWERS - right, J > toy.J);
-}
-
-// Largest |log pi - log pi_sampler| over draws from 265 logits, one per token of this vocabulary.
-static double sampler_gap(SampleOptions options) {
-    double filled[VOCAB_SIZE], largest = 0.0;
-    float logits[VOCAB_SIZE], work[2 * VOCAB_SIZE], logp, logp_sampler;
-    Rng rng = {1};
-    toy_fill(filled, VOCAB_SIZE, 1, 3.0);
-    for (int v = 0; v < VOCAB_SIZE; v++) logits[v] = (float)filled[v];
-    for (int i = 0; i < 200; i++) {
-        sample_token(&logp, &logp_sampler, logits, VOCAB_SIZE, options, &rng, work);
-        largest = fmax(largest, fabs((double)logp - logp_sampler));
-    }
-    return largest;
-}
-
-static Verdict claim_on_policy(Text* found) {
-    double plain = sampler_gap((SampleOptions){1, 1.0f, 0, 1.0f}),
-           top_k = sampler_gap((SampleOptions){1, 1.0f, 50, 1.0f});
-    double cool = sampler_gap((SampleOptions){1, 0.8f, 0, 1.0f});
-    text_printf(found,
-                "largest |log pi - log pi_sampler| in 200 draws from %d logits: temperature 1 %s, with "
-                "top-k 50 (D1's setting) %.3f, temperature 0.8 %.3f. Exactly on-policy at temperature 1 "
-                "without top-k",
-                VOCAB_SIZE, plain < 1e-5 ? "0" : "not 0", top_k, cool);
-    return decide(plain < 1e-5 && top_k < 1e-5, plain < 1e-5);
-}
-
-static Verdict claim_no_clip(Text* found) {
-    const float logp[4] = {-0.5f, -1.0f, -1.5f, -2.0f}, old[4] = {-1.5f, -1.0f, -1.5f, -2.0f},
-                adv[2] = {0.75f, -0.25f};
-    const int mask[4] = {1, 1, 1, 1};
-    float plain[4], clipped[4], drifted[4];
-    double gap = 0.0;
-    loss_policy_gradient(plain, logp, adv, mask, 2, 2, NORM_TOKEN_MEAN);
-    loss_clip(clipped, logp, logp, adv, mask, 2, 2, 0.2f, 0.2f, NORM_TOKEN_MEAN);
-    loss_clip(drifted, logp, old, adv, mask, 2, 2, 0.2f, 0.2f, NORM_TOKEN_MEAN);
-    for (int i = 0; i < 4; i++) gap = fmax(gap, fabs((double)plain[i] - clipped[i]));
-    text_printf(found,
-                "samples of the current policy: clipped and plain gradient differ by %.2g; on a token whose "
-                "ratio has drifted to e the clipped one is %g, the plain one %.4f",
-                gap, fabs((double)drifted[0]), plain[0]);
-    return decide(gap == 0.0 && plain[0] != 0.0f && drifted[0] == 0.0f, 0);
-}
-
-// What token mean and sequence sum give the same token: the first divided by the second, for two answers.
-static double normalization_factor(int length_1, int length_2, double* spread) {
-    enum { T1 = 40 };
-    float logp[2 * T1], mean[2 * T1], sum[2 * T1], adv[2] = {0.5f, -0.5f};
-    int mask[2 * T1];
-    for (int t = 0; t < T1; t++) {
-        logp[t] = logp[T1 + t] = -1.0f;
-        mask[t] = t < length_1, mask[T1 + t] = t < length_2;
-    }
-    loss_policy_gradient(mean, logp, adv, mask, 2, T1, NORM_TOKEN_MEAN);
-    loss_policy_gradient(sum, logp, adv, mask, 2, T1, NORM_SEQUENCE_SUM);
-    double factor = (double)mean[0] / sum[0];
-    for (int i = 0; i < 2 * T1; i++)
-        if (mask[i]) *spread = fmax(*spread, fabs((double)mean[i] / sum[i] - factor));
-    return factor;
-}
-
-static Verdict claim_equivalent_loss(Text* found) {
-    double spread = 0.0, brief = normalization_factor(3, 1, &spread),
-           lengthy = normalization_factor(30, 10, &spread);
-    text_printf(found,
-                "within one question every token's gradient is multiplied by one factor. It is %.3g for "
-                "answers of 3 and 1 tokens, %.3g for 30 and 10: between questions, long answers count less",
-                brief, lengthy);
-    return decide(spread < 1e-6 && fabs(brief - lengthy) < 1e-6, spread < 1e-6);
-}
-
-// A rollout that calls the tool: the text that was forced, and the gradient that forced and sampled tokens
-// get. The log-probabilities of forced tokens are NaN here: whoever read one would show it.
-static Verdict claim_mask(Text* found) {
-    Tokens script = {0};
-    Text forced = {0};
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "#### 36", 7, 1);
-    Rollout* r = play_script(script.ids, script.length);
-    float *dlogp = allocate((size_t)r->length, sizeof(float)), adv = 0.5f;
-    int moved = 0, sampled = 0;
-    for (int t = 0; t < r->length; t++) {
-        r->logp[t] = r->mask[t] ? -1.0f : NAN;
-        if (!r->mask[t]) decode_tokens(&forced, r->ids + t, 1, 1);
-    }
-    loss_policy_gradient(dlogp, r->logp, &adv, r->mask, 1, r->length, NORM_TOKEN_MEAN);
-    for (int t = 0; t < r->length; t++) {
-        moved += !r->mask[t] && dlogp[t] != 0.0f;
-        sampled += r->mask[t] && dlogp[t] != 0.0f;
-    }
-    text_printf(found,
-                "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the %d "
-                "sampled ones %d",
-                forced.data ? forced.data : "nothing", r->length - script.length, moved, script.length,
-                sampled);
-    int as_printed = forced.data && !strcmp(forced.data, "<|output_start|>36<|output_end|>") && moved == 0 &&
-                     sampled == script.length;
-    text_free(&forced), tokens_free(&script), rollouts_free(r, 1), free(dlogp);
-    return decide(as_printed, 0);
-}
-
-static Verdict claim_pass_meaning(Text* found) {
-    double once = 0.0, sixteen = 0.0, p = 0.2;
-    for (int c = 0; c <= 32; c++) {
-        once += binomial(32, c, p) * pass_at_k(32, c, 1);
-        sixteen += binomial(32, c, p) * pass_at_k(32, c, 16);
-    }
-    text_printf(found,
-                "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 "
-                "%.6f; 1-0.8^16 = %.6f",
-                once, sixteen, 1.0 - pow(1.0 - p, 16));
-    return decide(fabs(once - p) < 1e-12 && fabs(sixteen - (1.0 - pow(1.0 - p, 16))) < 1e-12, 0);
-}
-
-static Verdict claim_pass_rises(Text* found) {
-    int falls = 0, steps = 0, level = 0;
-    for (int n = 2; n <= 16; n++)
-        for (int c = 0; c <= n; c++)
-            for (int k = 1; k < n; k++, steps++) {
-                falls += pass_at_k(n, c, k + 1) < pass_at_k(n, c, k);
-                level += pass_at_k(n, c, k + 1) == pass_at_k(n, c, k);
-            }
-    text_printf(found,
-                "3 right of 16: %.4f, %.4f, %.4f, %.4f for k = 1, 2, 4, 8. All cases up to 16 samples: %d "
-                "steps from k to k+1, %d falls; %d stay level, at 0 or at 1",
-                pass_at_k(16, 3, 1), pass_at_k(16, 3, 2), pass_at_k(16, 3, 4), pass_at_k(16, 3, 8), steps,
-                falls, level);
-    return decide(falls == 0 && pass_at_k(16, 3, 8) > pass_at_k(16, 3, 1), 0);
-}
-
-static Verdict claim_pass_not_accuracy(Text* found) {
-    double rare = pass_at_k(16, 1, 16), always = pass_at_k(16, 16, 16);
-    text_printf(
-        found,
-        "1 right of 16 and 16 right of 16 have the same pass@16, %g and %g; their pass@1 is %.4f and %g",
-        rare, always, pass_at_k(16, 1, 1), pass_at_k(16, 16, 1));
-    return decide(rare == always && pass_at_k(16, 1, 1) < 0.1 && pass_at_k(16, 16, 1) == 1.0, 0);
-}
-
-// ---- D2
-
-static const char* const four_responses[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
-                                              "The final answer is 83", "We get \\boxed{38}"};
-
-static Verdict claim_equation(Text* found) {
-    double x = solve_linear("(3x-9)/2", "x+37");
-    text_printf(found, "(3x-9)/2 = x+37 at x = %.10g", x);
-    return compare_printed(x, 83.0, 0);
-}
-
-static Verdict claim_price(Text* found) {
-    double start = 15.2 / 10.1, later = (52.0 - 15.2) / (862.6 - 10.1), vote[3];
-    for (int i = 0; i < 3; i++) {
-        Rng rng = {11};
-        vote[i] = vote_sampled(0.45, 9, i == 0 ? 1 : i == 1 ? 4 : 16, 20000, &rng);
-    }
-    double early = (vote[1] - vote[0]) / 3.0, late = (vote[2] - vote[1]) / 12.0;
-    text_printf(
-        found,
-        "%.1f times the time for %.2f times the score: %.4g points a minute at first, %.4g for each further "
-        "one. A vote of our own (one answer right with 0.45): %.3f more per vote up to 4, %.3f up to 16",
-        862.6 / 10.1, 52.0 / 15.2, start, later, early, late);
-    return decide(later < start && late < early && late > 0.0, 0);
-}
-
-static Verdict claim_comparison(Text* found) {
-    const float reward[4] = {1, 1, 0, 0}, shifted[4] = {6, 6, 5, 5};
-    float adv[4], same[4];
-    double gap = 0.0;
-    advantages_grpo(adv, reward, 4, 1e-8f);
-    advantages_grpo(same, shifted, 4, 1e-8f);
-    for (int k = 0; k < 4; k++) gap = fmax(gap, fabs((double)adv[k] - same[k]));
-    double exact = expected_gradient(0.3, 8, RULE_RLOO) / (0.3 * (1.0 - 0.3));
-    text_printf(found,
-                "5 more for every answer changes GRPO's advantages by %.2g: only the comparison counts. "
-                "Without a value model, RLOO's expected gradient is %.6f times the true one",
-                gap, exact);
-    return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
-}
-
-// Scores of four answers from nothing but the odds with which each beats each, by descent on
-// loss_reward_model.
-static Verdict claim_pairs(Text* found) {
-    const double truth[4] = {2.0, 1.0, 0.5, -1.0};
-    double score[4] = {0}, gap = 0.0;
-    for (int step = 0; step < 1000; step++) {
-        double grad[4] = {0};
-        for (int i = 0; i < 4; i++)
-            for (int j = 0; j < 4; j++) {
-                float chosen, rejected;
-                if (i == j) continue;
-                loss_reward_model(&chosen, &rejected, (float)score[i], (float)score[j]);
-                grad[i] += sigmoid(truth[i] - truth[j]) * chosen;
-                grad[j] += sigmoid(truth[i] - truth[j]) * rejected;
-            }
-        for (int i = 0; i < 4; i++) score[i] -= 0.5 * grad[i];
-    }
-    for (int i = 1; i < 4; i++) gap = fmax(gap, fabs((score[0] - score[i]) - (truth[0] - truth[i])));
-    text_printf(
-        found,
-        "four answers, differences of score 1, 0.5, 1.5; learned from pairs alone: %.4f, %.4f, %.4f. (The "
-        "level stays free: only differences are learned)",
-        score[0] - score[1], score[1] - score[2], score[2] - score[3]);
-    return decide(gap < 1e-4, 0);
-}
-
-static Verdict claim_four(Text* found) {
-    const float claimed[4] = {1, 1, 0, 0};
-    int same = 0;
-    text_printf(found, "rewards");
-    for (int i = 0; i < 4; i++) {
-        float reward = reward_boxed(four_responses[i], "83");
-        same += reward == claimed[i];
-        text_printf(found, "%s%g", i ? ", " : " [", reward);
-    }
-    text_printf(found, "]");
-    return decide(same == 4, 0);
-}
-
-static Verdict claim_r3(Text* found) {
-    char answer[64];
-    float strict = reward_boxed(four_responses[2], "83");
-    extract_lenient(four_responses[2], answer, sizeof answer);
-    int fallback = answers_equal(answer, "83");
-    text_printf(found, "r3 without a fallback: %g; with one (the last number, %s): %d", strict, answer,
-                fallback);
-    return decide(strict == 0.0f && fallback == 1, 0);
-}
-
-static Verdict claim_format_inside(Text* found) {
-    const char* const cases[] = {"\\boxed{83}", "83", "\\boxed{38}", "38"};
-    float reward[4];
-    for (int i = 0; i < 4; i++) reward[i] = reward_boxed(cases[i], "83");
-    text_printf(found, "right and boxed %g, right only %g, boxed only %g, neither %g", reward[0], reward[1],
-                reward[2], reward[3]);
-    return decide(reward[0] == 1.0f && reward[1] == 0.0f && reward[2] == 0.0f && reward[3] == 0.0f, 0);
-}
-
-static Verdict claim_split(Text* found) {
-    Problem train[] = {{"Tom has 3 pens.", ""}, {"How far is it?", ""}},
-            exam[] = {{"tom has 3 pens", ""}, {"Why?", ""}, {"When?", ""}};
-    const Problems a = {.list = train, .count = 2}, b = {.list = exam, .count = 3};
-    int all = 12500, held_out = 500, shared = count_overlap(&a, &b, SAME_WORDS);
-    text_printf(
-        found,
-        "%d - %d = %d, the exam is %.1f%% of all. Kept apart is something to check: of 3 exam questions "
-        "with one leaked, respelled, count_overlap finds %d",
-        all, held_out, all - held_out, 100.0 * held_out / all, shared);
-    Verdict sum = compare_printed(all - held_out, 12000.0, 0);
-    return shared == 1 ? sum : DOES_NOT_HOLD;
-}
-
-static Verdict claim_near_miss(Text* found) {
-    float near = reward_boxed("\\boxed{83.01}", "83"), far = reward_boxed("\\boxed{a banana}", "83");
-    text_printf(found, "83.01 gets %g, \"a banana\" gets %g", near, far);
-    return decide(near == far && reward_boxed("\\boxed{83}", "83") != near, 0);
-}
-
-// ---- D3, sections 0 to 4
-
-static Verdict claim_no_dynamics(Text* found) {
-    const Trajectory tau = {
-        4, {2, 3, 2, 3, 4}, {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0, 0, 0, 1}};
-    const double slips[3] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, score[CHAIN_STATES], logp[3], gap = 0.0, a, b;
-    ChainPolicy pi = chain_policy_from(theta);
-    score_trajectory(score, &tau, &pi);
-    for (int i = 0; i < 3; i++) {
-        logp[i] = trajectory_logprob(&a, &b, &tau, &pi, slips[i]);
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double side[2];
-            for (int up = 0; up < 2; up++) {
-                double moved[CHAIN_STATES];
-                memcpy(moved, theta, sizeof moved);
-                moved[s] += up ? h : -h;
-                ChainPolicy pi_moved = chain_policy_from(moved);
-                side[up] = trajectory_logprob(&a, &b, &tau, &pi_moved, slips[i]);
-            }
-            gap = fmax(gap, fabs((side[1] - side[0]) / (2 * h) - score[s]));
-        }
-    }
-    text_printf(
-        found,
-        "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient is (%.4f, %.4f, %.4f) in all three, off "
-        "by %s",
-        logp[0], logp[1], logp[2], score[1], score[2], score[3], gap < 1e-8 ? "< 1e-08" : "more");
-    return decide(gap < 1e-8 && fabs(logp[0] - logp[2]) > 0.1, 0);
-}
-
-static Verdict claim_discount_converges(Text* found) {
-    enum { LONG = 10000 };
-    double* ones = allocate(LONG, sizeof(double));
-    for (int t = 0; t < LONG; t++) ones[t] = 1.0;
-    double a = discounted_return(ones, LONG / 10, 0.99), b = discounted_return(ones, LONG, 0.99);
-    double c = discounted_return(ones, LONG / 10, 1.0), d = discounted_return(ones, LONG, 1.0);
-    free(ones);
-    text_printf(
-        found,
-        "1 on every step, %d and %d steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) = 100), %g and "
-        "%g with gamma 1",
-        LONG / 10, LONG, a, b, c, d);
-    return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
-}
-
-static Verdict claim_relative(Text* found) {
-    double V[2][CHAIN_STATES], Q[2][CHAIN_STATES][2], worst = 0.0;
-    const double right[2] = {0.5, 0.75};
-    for (int i = 0; i < 2; i++) {
-        ChainPolicy pi = {{right[i], right[i], right[i], right[i], right[i]}};
-        solve_chain(V[i], Q[i], &pi, 1.0 / 6.0, 1.0);
-        for (int s = 1; s < CHAIN_GOAL; s++)
-            worst = fmax(worst,
-                         fabs((1.0 - right[i]) * (Q[i][s][0] - V[i][s]) + right[i] * (Q[i][s][1] - V[i][s])));
-    }
-    text_printf(
-        found,
-        "middle of the chain, pi(right) 0.5 and 0.75: V %.4f and %.4f, Q(right) %.4f and %.4f, A(right) "
-        "%+.4f and %+.4f; the mean of A under pi is %s",
-        V[0][2], V[1][2], Q[0][2][1], Q[1][2][1], Q[0][2][1] - V[0][2], Q[1][2][1] - V[1][2],
-        worst < 1e-12 ? "0" : "not 0");
-    return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(Q[0][2][1] - Q[1][2][1]) > 0.1, 0);
-}
-
-static Verdict claim_thermostat(Text* found) {
-    double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
-    Rng rng = {1};
-    double before = test_thermostat(day, nothing, 100, &rng);
-    train_thermostat(w, share, 1, &thermostat_defaults);
-    double after = test_thermostat(day, w, 100, &rng);
-    text_printf(
-        found,
-        "within 2 F of 70 F: %.0f%% of the time before, %.0f%% after %d updates; pi(on) falls with the "
-        "temperature: %s",
-        100.0 * before, 100.0 * after, thermostat_defaults.updates, w[1] < 0.0 ? "yes" : "no");
-    return decide(before < 0.2 && after > 0.95 && w[1] < 0.0, 0);
-}
-
-static Verdict claim_product(Text* found) {
-    Toy toy = toy_new(1, 1.0);
-    double total = 0.0, right = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        total += exp(toy_sum_along(toy.logp, y));
-        right += exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
-    }
-    text_printf(
-        found,
-        "products over all %d answers of the small model add up to %.12f, over the right ones to %.12f; "
-        "Bellman, step by step, says %.12f",
-        TOY_ANSWERS, total, right, toy.J);
-    return decide(fabs(total - 1.0) < 1e-12 && fabs(right - toy.J) < 1e-12, 0);
-}
-
-static Verdict claim_underflow(Text* found) {
-    enum { T1 = 4000 };
-    float* logp = allocate(T1, sizeof(float));
-    int* mask = allocate(T1, sizeof(int));
-    float sum;
-    double product = 1.0;
-    int gone = 0;
-    for (int t = 0; t < T1; t++) {
-        logp[t] = (float)log(0.5), mask[t] = 1;
-        product *= 0.5;
-        if (product == 0.0 && !gone) gone = t + 1;
-    }
-    sequence_logprobs(&sum, logp, mask, 1, T1);
-    free(logp), free(mask);
-    text_printf(
-        found,
-        "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the sum of "
-        "logs is %.1f nats",
-        T1, gone, sum);
-    return decide(product == 0.0 && fabs(sum - T1 * log(0.5)) < 0.01, 0);
-}
-
-// The hand-made example of chapter 3: log pi("4 <end>" | "2 + 2 ="), rightly and after one slip.
-static void example_sums(float* right, float* no_shift, float* everything, float* late_mask) {
-    const int all[EXAMPLE_T] = {1, 1, 1, 1, 1, 1};
-    int late_ids[EXAMPLE_T + 1] = {0}, shifted[EXAMPLE_T - 1];
-    float logp[EXAMPLE_T - 1], unshifted[EXAMPLE_T];
-    memcpy(late_ids + 1, example_ids, sizeof example_ids); // undoes the shift of token_logprobs
-    token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
-    token_logprobs(unshifted, example_logits, late_ids, 1, EXAMPLE_T + 1, EXAMPLE_V);
-    shift_mask(shifted, example_mask, 1, EXAMPLE_T);
-    sequence_logprobs(right, logp, shifted, 1, EXAMPLE_T - 1);
-    sequence_logprobs(no_shift, unshifted, example_mask, 1, EXAMPLE_T);
-    sequence_logprobs(everything, logp, all, 1, EXAMPLE_T - 1);
-    sequence_logprobs(late_mask, logp, example_mask, 1, EXAMPLE_T - 1);
-}
-
-static Verdict claim_shift(Text* found) {
-    float right, no_shift, everything, late_mask;
-    example_sums(&right, &no_shift, &everything, &late_mask);
-    double hand = (3.0 - log(exp(1.0) + exp(3.0) + 3.0)) + (2.0 - log(4.0 + exp(2.0)));
-    text_printf(
-        found,
-        "\"4 <end>\" after \"2 + 2 =\": %.4f nats (by hand %.4f); ids not shifted %.4f, mask not shifted "
-        "%.4f",
-        right, hand, no_shift, late_mask);
-    return decide(fabs(right - hand) < 1e-5 && fabs(no_shift - right) > 0.1 && fabs(late_mask - right) > 0.1,
-                  0);
-}
-
-static Verdict claim_size(Text* found) {
-    double digits = 4000.0 * log10(128000.0);
-    text_printf(found, "128000^4000 = 10^%.1f; in bits %.0f chosen for 1 paid", digits,
-                4000.0 * log2(128000.0));
-    return decide(digits > 80.0, 0); // 10^80: the atoms of the visible universe
-}
-
-static Verdict claim_bandit(Text* found) {
-    Toy toy = toy_new(1, 1.0);
-    double grad[TOY_PARAMS], weight[TOY_ANSWERS];
-    char text[16];
-    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
-    toy_answer_gradient(grad, toy.logp, weight);
-    double gap = toy_largest_difference(grad, toy.grad, TOY_PARAMS);
-    toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
-    gap = fmax(gap, toy_largest_difference(grad, toy.grad, TOY_PARAMS));
-    text_printf(found,
-                "27 answers, gamma 1: Bellman's gradient, the sum over whole answers and the sum over "
-                "tokens differ by %s (their variances may differ)",
-                toy_difference_text(text, gap, 1e-12));
-    return decide(gap < 1e-12, 0);
-}
-
-static Verdict claim_point_six_percent(Text* found) {
-    double late[501] = {0}, credit;
-    late[500] = 1.0;
-    credit = 100.0 * discounted_return(late, 501, 0.99);
-    text_printf(
-        found,
-        "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%). Cut to one decimal it is "
-        "%.1f%%, rounded %.1f%%",
-        credit, credit / 0.99, floor(10.0 * credit) / 10.0, credit);
-    return compare_printed(credit, 0.6, 1);
-}
-
-static Verdict claim_discount_bias(Text* found) {
-    Toy toy = toy_new(1, 1.0);
-    double grad[TOY_PARAMS], angle[3];
-    const double gammas[3] = {1.0, 0.99, 0.9};
-    for (int i = 0; i < 3; i++) {
-        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, gammas[i], CREDIT_TO_GO);
-        angle[i] = toy_angle(grad, toy.grad, TOY_PARAMS);
-        if (angle[i] < 1e-9) angle[i] = 0.0;
-    }
-    text_printf(found,
-                "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f "
-                "and %.3f degrees for gamma 1, 0.99, 0.9",
-                angle[0], angle[1], angle[2]);
-    return decide(angle[0] == 0.0 && angle[1] > 1e-3 && angle[2] > angle[1], 0);
-}
-
-static Verdict claim_grpo_std(Text* found) {
-    const float reward[4] = {1, 1, 0, 0};
-    float adv[4];
-    double square = 0.0;
-    advantages_grpo(adv, reward, 4, 1e-8f);
-    for (int k = 0; k < 4; k++) square += (double)adv[k] * adv[k];
-    text_printf(
-        found,
-        "[1,1,0,0] becomes %+.4f, %+.4f. Their std is %.4f when the squares are divided by K-1, as torch "
-        "does, and %.4f when by K",
-        adv[0], adv[3], sqrt(square / 3), sqrt(square / 4));
-    return decide(fabs(sqrt(square / 4) - 1.0) < 1e-6 && fabs(sqrt(square / 3) - 1.0) < 1e-6,
-                  fabs(sqrt(square / 3) - 1.0) < 1e-6);
-}
-
-static Verdict claim_rloo(Text* found) {
-    float centered[16], rloo[16];
-    double gap = 0.0, p = 0.3, truth = p * (1.0 - p);
-    advantages_centered(centered, sixteen_rewards, 16);
-    advantages_rloo(rloo, sixteen_rewards, 16);
-    for (int k = 0; k < 16; k++) {
-        double others = 0.0; // leave-one-out, from its definition
-        for (int i = 0; i < 16; i++) others += i == k ? 0.0 : sixteen_rewards[i] / 15.0;
-        gap = fmax(gap, fabs(rloo[k] - (sixteen_rewards[k] - others)));
-        gap = fmax(gap, fabs(rloo[k] - 16.0 / 15.0 * centered[k]));
-    }
-    double exact = expected_gradient(p, 8, RULE_RLOO) / truth,
-           shrunk = expected_gradient(p, 8, RULE_CENTERED) / truth;
-    text_printf(
-        found,
-        "reward minus the mean of the others is 16/15 of centered for all 16: %s. Expected gradient over "
-        "the true one, K = 8: RLOO %.4f, centered %.4f",
-        gap < 1e-6 ? "yes" : "no", exact, shrunk);
-    return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6 && fabs(shrunk - 7.0 / 8.0) < 1e-6, 0);
-}
-
-// The variance of one rollout's gradient minus the mean reward or minus V(prefix), for 18 policies.
-static Verdict claim_value_function(Text* found) {
-    double by_mean[2] = {INFINITY, 0.0}, by_value[2] = {INFINITY, 0.0}, mean[TOY_STATES], grad[TOY_PARAMS];
-    for (int i = 0; i < 18; i++) {
-        Toy toy = toy_new(1 + i / 3, 1.0 + i % 3);
-        for (int s = 0; s < TOY_STATES; s++) mean[s] = toy.J;
-        double none = toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
-        double first = toy_rollout_gradient(grad, toy.logp, toy.reward, mean, 1.0, CREDIT_TO_GO) / none;
-        double second =
-            toy_rollout_gradient(grad, toy.logp, toy.reward, toy.value, 1.0, CREDIT_TO_GO) / none / first;
-        by_mean[0] = fmin(by_mean[0], first), by_mean[1] = fmax(by_mean[1], first);
-        by_value[0] = fmin(by_value[0], second), by_value[1] = fmax(by_value[1], second);
-    }
-    text_printf(
-        found,
-        "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's variance; "
-        "V of the prefix instead, exact here, %.2f to %.2f times that",
-        by_mean[0], by_mean[1], by_value[0], by_value[1]);
-    return decide(by_mean[1] < 0.9 && by_value[0] > 0.9, 0);
-}
-
-static Verdict claim_cartpole(Text* found) {
-    int solved[BASELINES];
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        solved[b] = summarize_seeds(1, &options).solved;
-    }
-    text_printf(found,
-                "of %d seeds with %d steps each, the group mean solves %d, a value function %d. What a "
-                "value function saves is steps: ./rl cartpole counts them",
-                CARTPOLE_SEEDS, cartpole_defaults.budget, solved[BASELINE_GROUP_MEAN],
-                solved[BASELINE_VALUE]);
-    return decide(2 * solved[BASELINE_GROUP_MEAN] < CARTPOLE_SEEDS, 0);
-}
-
-// ---- D3, section 5: KL
-
-// A judge with a hole: it pays 2 for the wrong answer "222". What the judge and the truth say of the best
-// policy.
-static Verdict claim_hole(Text* found) {
-    const double betas[] = {4.0, 0.5, 0.25, 0.1};
-    Toy ref = toy_new(2, 1.0);
-    double p[TOY_ANSWERS], judged[4] = {0}, right[4] = {0};
-    ref.reward[TOY_PARAMS - 1] = 2.0;
-    text_printf(
-        found,
-        "a judge pays 2 for one wrong answer. At the optimum, what the judge gives and the share of right "
-        "answers:");
-    for (int i = 0; i < 4; i++) {
-        toy_optimum(p, ref.logp, ref.reward, betas[i]);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            judged[i] += p[y] * toy_sum_along(ref.reward, y);
-            right[i] += p[y] * toy_verify(y);
-        }
-        text_printf(found, "%s beta %g: %.3f, %.3f", i ? ";" : "", betas[i], judged[i], right[i]);
-    }
-    int exploited =
-        judged[3] > judged[2] && judged[2] > judged[1] && right[3] < right[2] && right[2] < right[1];
-    return decide(exploited && right[3] < 0.01 && right[1] > right[0], 0);
-}
-
-static double kl_between_drifts(double from, double to) { // KL of the five-way policy at two drifts
-    double p[5], q[5], reference[5];
-    five_way(p, reference, from);
-    five_way(q, reference, to);
-    return exact_kl(p, q, 5);
-}
-
-static Verdict claim_kl_properties(Text* found) {
-    double there = kl_between_drifts(1, 0), back = kl_between_drifts(0, 1), far = kl_between_drifts(2, 0);
-    double detour = kl_between_drifts(2, 1) + there, least = INFINITY, same = 0.0;
-    for (double drift = -3.0; drift <= 3.0; drift += 0.5) {
-        if (drift != 0.0) least = fmin(least, kl_between_drifts(drift, 0));
-        same = fmax(same, fabs(kl_between_drifts(drift, drift)));
-    }
-    text_printf(
-        found,
-        "KL(P||Q) %.4f, KL(Q||P) %.4f; of a distribution with itself %.2g, least of 12 others %.4f; direct "
-        "%.4f, by way of a third %.4f: longer than its detour",
-        there, back, same, least, far, detour);
-    return decide(fabs(there - back) > 0.01 && same == 0.0 && least > 0.0 && far > detour, 0);
-}
-
-static Verdict claim_k1(Text* found) {
-    double logp[5], logp_ref[5], variance, negative, variance_3, none;
-    five_way(logp, logp_ref, 1.0);
-    double exact = exact_kl(logp, logp_ref, 5),
-           mean = kl_moments(&variance, &negative, logp, logp_ref, 5, 1.0, 1);
-    kl_moments(&variance_3, &none, logp, logp_ref, 5, 1.0, 3);
-    text_printf(
-        found,
-        "five answers, exact KL %.4f: log(pi/pi_ref) averages %.4f, with variance %.4f (k3: %.4f), and is "
-        "negative for %.0f%% of the samples",
-        exact, mean, variance, variance_3, 100.0 * negative);
-    return decide(fabs(mean - exact) < 1e-12 && variance > 2.0 * variance_3 && negative > 0.0, 0);
-}
-
-// A line of code as D3 prints it (sign -1) and with the sign that fits samples from the policy.
-static Verdict claim_printed_estimator(Text* found, int estimator) {
-    double logp[5], logp_ref[5], v, n;
-    five_way(logp, logp_ref, 1.0);
-    double exact = exact_kl(logp, logp_ref, 5),
-           printed = kl_moments(&v, &n, logp, logp_ref, 5, -1.0, estimator);
-    text_printf(
-        found,
-        "samples from pi, exact KL %.4f: as printed it averages %.4f, with log_ratio = log pi_ref - log pi "
-        "it averages %.4f",
-        exact, printed, kl_moments(&v, &n, logp, logp_ref, 5, 1.0, estimator));
-    return decide(fabs(printed - exact) < 1e-9, 0);
-}
-
-static double kl_use_error(const char* use, double drift) { // |gradient - exact| / |exact|, five answers
-    double logp[5], logp_ref[5], exact[5], other[5], weight[5], grad[5];
-    int row = 0;
-    while (row < KL_USES - 1 && strcmp(kl_uses[row].name, use)) row++;
-    five_way(logp, logp_ref, drift);
-    exact_kl_gradient(exact, other, logp, logp_ref, 5);
-    for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], row);
-    softmax_score_sum(grad, logp, weight, 5);
-    return toy_relative_error(grad, exact, 5);
-}
-
-static Verdict claim_printed_k1(Text* found) {
-    Verdict verdict = claim_printed_estimator(found, 1);
-    text_printf(
-        found,
-        ". As a penalty the printed line pays for drift (its gradient is off by %.2f times the exact one)",
-        kl_use_error("D3 k1, reward", 1.0));
-    return verdict;
-}
-
-static Verdict claim_printed_k3(Text* found) {
-    Verdict verdict = claim_printed_estimator(found, 3);
-    double logp[5], logp_ref[5], v, n;
-    five_way(logp, logp_ref, 1.0);
-    text_printf(found, ". As printed it fits samples from pi_ref: %.4f, and KL(pi_ref||pi) is %.4f",
-                kl_moments(&v, &n, logp_ref, logp, 5, 1.0, 3), exact_kl(logp_ref, logp, 5));
-    return verdict;
-}
-
-// Variance of k1 over that of k3, with the sign that fits samples from the policy; or over samples from
-// pi_ref.
-static double variance_ratio(double drift, int from_ref) {
-    double logp[5], logp_ref[5], v1, v3, n;
-    five_way(logp, logp_ref, drift);
-    kl_moments(&v1, &n, from_ref ? logp_ref : logp, from_ref ? logp : logp_ref, 5, 1.0, 1);
-    kl_moments(&v3, &n, from_ref ? logp_ref : logp, from_ref ? logp : logp_ref, 5, 1.0, 3);
-    return v1 / v3;
-}
-
-static Verdict claim_k3_variance(Text* found) {
-    double half = variance_ratio(0.5, 0), one = variance_ratio(1.0, 0), three = variance_ratio(3.0, 0);
-    text_printf(
-        found,
-        "k3 with the right sign: the variance of k1 is %.3g times that of k3 at drift 0.5, %.3g times at 1, "
-        "%.2g times at 3. For moderate drift, yes; far away k3 is the wilder one",
-        half, one, three);
-    return decide(half > 1.0 && one > 1.0 && three > 1.0, half > 1.0 && one > 1.0);
-}
-
-static Verdict claim_k3_positive(Text* found) {
-    enum { N = 1601 };
-    float *logp = allocate(N, sizeof(float)), *logp_ref = allocate(N, sizeof(float)),
-          *kl = allocate(N, sizeof(float));
-    float least = INFINITY, at_zero = NAN;
-    for (int i = 0; i < N; i++) logp[i] = (float)(i - 800) / 10.0f; // log-ratios from -80 to 80: either sign
-    kl_k3(kl, logp, logp_ref, N);
-    for (int i = 0; i < N; i++) {
-        if (logp[i] == 0.0f) at_zero = kl[i];
-        else if (!(kl[i] >= least)) least = kl[i]; // a NaN ends up here and stays
-    }
-    text_printf(found, "%d log-ratios from -80 to 80: k3 is %g at 0 and at least %.3g elsewhere", N, at_zero,
-                least);
-    free(logp), free(logp_ref), free(kl);
-    return decide(at_zero == 0.0f && least > 0.0f, 0);
-}
-
-static Verdict claim_kl_in_reward(Text* found) {
-    double with_k1 = fmax(kl_use_error("k1 in the reward", 1.0), kl_use_error("k1 in the reward", 0.1));
-    double near = kl_use_error("k3 in the reward", 0.1), away = kl_use_error("k3 in the reward", 1.0);
-    text_printf(found,
-                "relative error of the expected gradient: k1 in the reward %s; k3 in the reward, which D3 "
-                "recommends, %.2f at drift 0.1 and %.2f at 1. Only with k1",
-                with_k1 < 1e-9 ? "0" : "not 0", near, away);
-    return decide(with_k1 < 1e-9 && near < 1e-9 && away < 1e-9, with_k1 < 1e-9);
-}
-
-static Verdict claim_sum_or_mean(Text* found) {
-    enum { LONGEST = 100 };
-    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST];
-    int mask[LONGEST];
-    double ratio[3];
-    const int lengths[3] = {1, 10, 100};
-    for (int t = 0; t < LONGEST; t++) logp[t] = -1.0f, logp_ref[t] = -1.3f, mask[t] = 1;
-    for (int i = 0; i < 3; i++)
-        ratio[i] = loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 1) /
-                   loss_kl(dlogp, logp, logp_ref, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 1);
-    text_printf(
-        found,
-        "the formula has the log-ratio of the answer, the sum. For answers of 1, 10, 100 tokens the sum is "
-        "%.4g, %.4g, %.4g times the mean: no single beta makes up for it, long answers drift almost for free",
-        ratio[0], ratio[1], ratio[2]);
-    int equal = 1, constant = 1;
-    for (int i = 0; i < 3; i++) {
-        equal &= fabs(ratio[i] - 1.0) < 1e-6;
-        constant &= fabs(ratio[i] - ratio[0]) < 1e-6;
-    }
-    return decide(equal, constant);
-}
-
-// ---- D3, sections 6 to 8, and the experiments
-
-static Verdict claim_no_negative(Text* found) {
-    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, blame = -1.0f;
-    const int mask[4] = {0, 1, 1, 1};
-    float sft[4], policy[4];
-    int pushed_down = 0, blamed = 0;
-    loss_sft(sft, logp, mask, 1, 4);
-    loss_policy_gradient(policy, logp, &blame, mask, 1, 4, NORM_TOKEN_MEAN);
-    for (int t = 0; t < 4; t++) pushed_down += sft[t] > 0.0f, blamed += policy[t] > 0.0f;
-    text_printf(found,
-                "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a "
-                "negative advantage %d of 3",
-                pushed_down, blamed);
-    return decide(pushed_down == 0 && blamed == 3, 0);
-}
-
-static Verdict claim_same_form(Text* found) {
-    double gap = 0.0;
-    int pairs = 0;
-    for (int i = -4; i <= 4; i++)
-        for (int j = -4; j <= 4; j++, pairs++) {
-            float chosen = -12.0f + i, rejected = -15.0f + j, a, b, c, d, beta = 0.5f;
-            double dpo = loss_dpo(&a, &b, chosen, rejected, -12.0f, -15.0f, beta);
-            double model = loss_reward_model(&c, &d, beta * i, beta * j);
-            gap = fmax(gap, fmax(fabs(dpo - model), fabs((double)a - beta * c)));
-        }
-    text_printf(found,
-                "%d pairs: the DPO loss differs from the reward model's loss on beta log(pi/pi_ref) by %.2g",
-                pairs, gap < 1e-7 ? 0.0 : gap);
-    return decide(gap < 1e-7, 0);
-}
-
-// How far from pi_ref exp(r/beta)/Z does training with the DPO loss end?
-static double toy_dpo_distance(const double* logp_ref, const double* theta, double beta) {
-    double trained[TOY_PARAMS], logp[TOY_PARAMS], verdict[TOY_ANSWERS], reward[TOY_PARAMS], p[TOY_ANSWERS],
-        best[TOY_ANSWERS];
-    memcpy(trained, theta, sizeof trained);
-    toy_rewards(reward);
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    toy_train_dpo(trained, logp_ref, verdict, beta, 400);
-    toy_log_policy(logp, trained);
-    toy_probabilities(p, logp);
-    toy_optimum(best, logp_ref, reward, beta);
-    return toy_largest_difference(p, best, TOY_ANSWERS);
-}
-
-static Verdict claim_dpo_optimum(Text* found) {
-    Toy ref = toy_new(2, 1.0);
-    double one = toy_dpo_distance(ref.logp, ref.theta, 1.0),
-           tenth = toy_dpo_distance(ref.logp, ref.theta, 0.1);
-    char a[16], b[16];
-    text_printf(
-        found,
-        "trained on preferences between 27 answers, largest distance from pi_ref exp(r/beta)/Z: %s at beta "
-        "1, %s at 0.1",
-        toy_difference_text(a, one, 1e-6), toy_difference_text(b, tenth, 1e-6));
-    return decide(one < 1e-6 && tenth < 1e-6, 0);
-}
-
-// The distance of best-of-N from the nearest KL-regularized optimum, over all beta (a fine grid).
-static double best_of_n_distance(const double* logp_ref, const double* entry_reward, int N) {
-    double reward[TOY_ANSWERS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS], least = 1.0, at = 0.0;
-    toy_probabilities(p_ref, logp_ref);
-    for (int y = 0; y < TOY_ANSWERS; y++) reward[y] = entry_reward[TOY_LAST + y];
-    toy_best_of_n(p, p_ref, reward, N);
-    for (double step = 0.1, low = log(0.02), high = log(20.0); step > 1e-12; step *= 0.1) {
-        for (double x = low; x <= high; x += step) {
-            toy_optimum(best, logp_ref, entry_reward, exp(x));
-            double distance = toy_largest_difference(p, best, TOY_ANSWERS);
-            if (distance < least) least = distance, at = x;
-        }
-        low = at - step, high = at + step; // look closer around the best one
-    }
-    return least;
-}
-
-static Verdict claim_three_routes(Text* found) {
-    Toy ref = toy_new(2, 1.0);
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS] = {0}, p[TOY_ANSWERS], best[TOY_ANSWERS],
-                                                beta = 0.5;
-    memcpy(theta, ref.theta, sizeof theta);
-    for (int y = 0; y < TOY_ANSWERS; y++) graded[TOY_LAST + y] = toy_closeness(y);
-    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
-    toy_log_policy(logp, theta);
-    toy_probabilities(p, logp);
-    toy_optimum(best, ref.logp, ref.reward, beta);
-    double rl = toy_largest_difference(p, best, TOY_ANSWERS),
-           dpo = toy_dpo_distance(ref.logp, ref.theta, beta);
-    double two = best_of_n_distance(ref.logp, ref.reward, 4), more = best_of_n_distance(ref.logp, graded, 4);
-    text_printf(
-        found,
-        "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any beta: %s for a "
-        "0/1 reward, %.4f for a graded one. The three meet when the reward has two values",
-        rl < 1e-6 ? "0" : "not 0", dpo < 1e-6 ? "0" : "not 0", two < 1e-6 ? "0" : "not 0", more);
-    int meet = rl < 1e-6 && dpo < 1e-6 && two < 1e-6;
-    return decide(meet && more < 1e-6, meet);
-}
-
-static Verdict claim_cheating(Text* found) {
-    const char* const cheats[] = {"\\boxed{}", "\\boxed{38}", "\\boxed{38, 83}", "\\boxed{83",
-                                  "\\boxed{the answer}"};
-    int strict = 0, format = 0;
-    for (int i = 0; i < 5; i++) {
-        strict += reward_boxed(cheats[i], "83") != 0.0f;
-        format += reward_format_only(cheats[i], "83") != 0.0f;
-    }
-    float guess = reward_boxed("Perhaps 9*9 = 83? \\boxed{83}", "83");
-    text_printf(
-        found,
-        "of 5 empty or wrong answers the verifier pays %d, one that only looks for a box pays %d, and a "
-        "lucky guess gets %g. As hard to cheat as the verifier is correct",
-        strict, format, guess);
-    return decide(strict == 0 && format == 0 && guess == 0.0f, strict == 0);
-}
-
-// Equal gains per doubling of the number of samples? One question (p = 1/4), and twelve with p = 1/2, 1/4,
-// 1/8 ...
-static Verdict claim_log_linear(Text* found) {
-    enum { N = 4096, DOUBLINGS = 4 };
-    double gain[2][DOUBLINGS], spread[2];
-    for (int many = 0; many <= 1; many++) {
-        double last = 0.0, low = 1.0, high = 0.0;
-        for (int d = 0; d <= DOUBLINGS; d++) {
-            double score = 0.0;
-            for (int j = 1; j <= 12; j++) score += pass_at_k(N, many ? N >> j : N / 4, 4 << d) / 12.0;
-            if (d) gain[many][d - 1] = score - last;
-            last = score;
-        }
-        for (int d = 0; d < DOUBLINGS; d++) low = fmin(low, gain[many][d]), high = fmax(high, gain[many][d]);
-        spread[many] = high / low;
-    }
-    text_printf(
-        found,
-        "pass@k, gain of each doubling from k = 4 to 64: %.3f, %.3f, %.3f, %.3f over questions of every "
-        "difficulty; %.3f, %.3f, %.3f, %.3f on one question. Across a wide mix, yes",
-        gain[1][0], gain[1][1], gain[1][2], gain[1][3], gain[0][0], gain[0][1], gain[0][2], gain[0][3]);
-    return decide(spread[0] < 1.2 && spread[1] < 1.2, spread[1] < 1.2);
-}
-
-// The first number of a text such as "about 1M examples" or "100k+ samples"; 0 when there is none.
-static double read_size(const char* text) {
-    char* end;
-    while (*text && !is_digit(*text)) text++;
-    double size = strtod(text, &end);
-    return *end == 'k' ? size * 1e3 : *end == 'M' ? size * 1e6 : size;
-}
-
-static Verdict claim_two_orders(Text* found) {
-    double size[3] = {0};
-    for (size_t i = 0; i + 2 < sizeof recipe_stages / sizeof *recipe_stages; i++)
-        if (!strncmp(recipe_stages[i].recipe, "Tulu", 4))
-            for (int s = 0; s < 3; s++) size[s] = read_size(recipe_stages[i + s].size);
-    text_printf(found, "sizes %.0f, %.0f, %.0f: stage 3 is smaller by %.1f and %.1f powers of ten", size[0],
-                size[1], size[2], log10(size[0] / size[2]), log10(size[1] / size[2]));
-    Verdict first = compare_printed(log10(size[0] / size[2]), 2.0, 0);
-    return first == compare_printed(log10(size[1] / size[2]), 2.0, 0) ? first : DOES_NOT_HOLD;
-}
-
-static Verdict claim_prompt_in_sum(Text* found) {
-    float right, no_shift, everything, late_mask;
-    example_sums(&right, &no_shift, &everything, &late_mask);
-    text_printf(found, "\"4 <end>\" after \"2 + 2 =\": %.4f nats; with the prompt's tokens in the sum %.4f",
-                right, everything);
-    return decide(everything < right - 1.0, 0);
-}
-
-// DPO without a reference is DPO with a uniform one: a constant log pi_ref cancels in the pair.
-static Verdict claim_why_ratio(Text* found) {
-    enum { T1 = 100 };
-    float logp[T1], sum;
-    int mask[T1];
-    Toy ref = toy_new(2, 1.0), uniform = toy_new(1, 0.0);
-    double p[TOY_ANSWERS], q[TOY_ANSWERS];
-    for (int t = 0; t < T1; t++) logp[t] = (float)log(0.5), mask[t] = 1;
-    sequence_logprobs(&sum, logp, mask, 1, T1);
-    double trained = toy_dpo_distance(uniform.logp, ref.theta, 0.5);
-    toy_optimum(p, ref.logp, ref.reward, 0.5);
-    toy_optimum(q, uniform.logp, ref.reward, 0.5);
-    double missed = toy_largest_difference(p, q, TOY_ANSWERS);
-    text_printf(
-        found,
-        "large, yes: %.1f nats for %d tokens of probability 1/2. But DPO trains without ratios too: it "
-        "arrives at exp(r/beta)/Z (distance %s), which differs by up to %.3f from pi_ref exp(r/beta)/Z. The "
-        "ratio is there to keep pi_ref",
-        sum, T1, trained < 1e-6 ? "0" : "not 0", missed);
-    int large = sum < -50.0f, fails_without = !(trained < 1e-6);
-    return decide(large && fails_without, large && missed > 0.01);
-}
-
-// Experiment 2 does not sample its tokens: the text is given. So the printed lines are tried on both.
-static Verdict claim_small_drift(Text* found) {
-    double logp[5], logp_ref[5], v, n, from_pi[2], from_ref[2];
-    five_way(logp, logp_ref, 0.1);
-    for (int i = 0; i < 2; i++) {
-        from_pi[i] = kl_moments(&v, &n, logp, logp_ref, 5, -1.0, i ? 3 : 1);
-        from_ref[i] = kl_moments(&v, &n, logp_ref, logp, 5, 1.0, i ? 3 : 1);
-    }
-    text_printf(
-        found,
-        "drift 0.1, printed k1 and k3: %+.5f and %+.5f on average over samples from pi, %+.5f and %+.5f "
-        "over samples from pi_ref. They agree when pi_ref wrote the text",
-        from_pi[0], from_pi[1], from_ref[0], from_ref[1]);
-    int pi_agrees = fabs(from_pi[0] - from_pi[1]) < 0.1 * fabs(from_pi[1]);
-    int ref_agrees = fabs(from_ref[0] - from_ref[1]) < 0.1 * fabs(from_ref[1]);
-    return decide(pi_agrees && ref_agrees, ref_agrees);
-}
-
-static Verdict claim_large_drift(Text* found) {
-    const double drifts[4] = {0.1, 0.5, 1.0, 2.0};
-    int rises[2] = {1, 1};
-    for (int from_ref = 0; from_ref <= 1; from_ref++) {
-        double last = 0.0;
-        text_printf(found, from_ref ? "; over samples from pi_ref"
-                                    : "variance of k1 over that of k3, samples from pi");
-        for (int i = 0; i < 4; i++) {
-            double ratio = variance_ratio(drifts[i], from_ref);
-            text_printf(found, "%s %.3g", i ? "," : "", ratio);
-            rises[from_ref] &= ratio > last;
-            last = ratio;
-        }
-    }
-    text_printf(found, ", at drift 0.1, 0.5, 1, 2. It falls: the more drift, the worse for k3");
-    return decide(rises[0] && rises[1], rises[0] || rises[1]);
-}
-
-static Verdict claim_six_of_eight(Text* found) {
-    float reward[8], adv[8], equal[8];
-    reward_first(reward, 8, 8);
-    advantages_grpo(equal, reward, 8, 1e-8f);
-    reward_first(reward, 8, 2);
-    advantages_grpo(adv, reward, 8, 1e-8f);
-    text_printf(found,
-                "two rewards 1, six rewards 0: advantages %+.2f and %+.2f. Only eight equal ones give %g",
-                adv[0], adv[7], equal[0]);
-    double largest = 0.0;
-    for (int k = 0; k < 8; k++) largest = fmax(largest, fabs((double)adv[k]));
-    return decide(largest < 0.1, 0);
-}
-
-static const Claim claims[] = {
-    {1, "before training", "A start model that cannot do the task learns nothing from RL.",
-     claim_start_model},
-    {1, "a rollout",
-     "If the temperature is too low the answers are nearly the same and there is nothing to learn.",
-     claim_temperature},
-    {1, "a rollout", "A group that is all right or all wrong teaches nothing.", claim_silent_group},
-    {1, "the reward", "The reward reads the number behind the last ####.", claim_last_hash},
-    {1, "the reward", "The same number gets 1; another number, or none that can be read, gets 0.",
-     claim_same_number},
-    {1, "the reward", "A lucky guess can be rewarded.", claim_lucky_guess},
-    {1, "the reward", "The finer the reward, the steadier the training.", claim_finer_reward},
-    {1, "the advantage", "Three right answers of sixteen: the mean reward is 3/16 = 0.1875.", claim_mean},
-    {1, "the advantage", "Right answers then have a positive advantage, wrong ones a negative one.",
-     claim_signs},
-    {1, "the advantage", "So the log-probability of right answers goes up and that of wrong ones goes down.",
-     claim_right_up},
-    {1, "the advantage", "Samples of the current model, at temperature 1 with top-k 50, are on-policy.",
-     claim_on_policy},
-    {1, "the advantage", "On-policy, PPO's clipping of the ratio is not needed.", claim_no_clip},
-    {1, "the loss",
-     "Maximizing advantage x sum of log-probs is the same as minimizing minus that, divided by the number "
-     "of valid tokens.",
-     claim_equivalent_loss},
-    {1, "the tool",
-     "The tool's output, 36 for 12*3, is inserted with mask 0 and moves no parameter by itself.", claim_mask},
-    {1, "pass@k", "pass@1 is the chance of one try, pass@16 that of at least one success in sixteen.",
-     claim_pass_meaning},
-    {1, "pass@k", "pass@k usually rises with k.", claim_pass_rises},
-    {1, "pass@k", "pass@k does not tell the accuracy of a single answer.", claim_pass_not_accuracy},
-
-    {2, "overview", "Half of 3x-9 equals x+37: the answer is 83.", claim_equation},
-    {2, "section 1",
-     "From 15.2% in 10.1 minutes to 52.0% in 862.6: without touching the weights, each point costs more and "
-     "more.",
-     claim_price},
-    {2, "section 1",
-     "GRPO takes its signal from comparing the samples with each other, without a value model.",
-     claim_comparison},
-    {2, "section 2", "Comparisons of pairs can be turned into scores.", claim_pairs},
-    {2, "sections 3, 4", "The four rollouts get [1,1,0,0].", claim_four},
-    {2, "section 4",
-     "r3 is right and gets 0, because the fallback for answers without a box is switched off.", claim_r3},
-    {2, "section 4", "Only right and in the box pays, so the format needs no rule of its own.",
-     claim_format_inside},
-    {2, "section 6", "12,500 problems less 500 for the exam leave 12,000 to train on.", claim_split},
-    {2, "limits", "A near miss and utter nonsense get the same reward.", claim_near_miss},
-
-    {3, "section 1", "The gradient of log p(tau) contains no term of the dynamics.", claim_no_dynamics},
-    {3, "section 1", "Without an end, only gamma < 1 makes the sum of rewards converge.",
-     claim_discount_converges},
-    {3, "section 1", "The advantage is relative, and V, Q and A are out of date once the policy moves.",
-     claim_relative},
-    {3, "section 2", "The thermostat starts at random and learns to heat when cold and to stop when warm.",
-     claim_thermostat},
-    {3, "section 3",
-     "With deterministic transitions the probability of an answer is exactly the product of its tokens' "
-     "probabilities.",
-     claim_product},
-    {3, "section 3", "Thousands of factors below 1 underflow; sums of logs do not.", claim_underflow},
-    {3, "section 3", "Logits at t belong to token t+1; without the shift one trains on nonsense.",
-     claim_shift},
-    {3, "section 3",
-     "128,000 tokens and 4,000 steps make astronomically many trajectories, for one bit of reward.",
-     claim_size},
-    {3, "section 4",
-     "Token as action and whole answer as action are equivalent (gamma 1, one reward at the end).",
-     claim_bandit},
-    {3, "section 4", "0.99^500 is about 0.6%.", claim_point_six_percent},
-    {3, "section 4", "Discounting the tokens of an answer is a bias that one makes oneself.",
-     claim_discount_bias},
-    {3, "section 4", "Dividing by the group's standard deviation standardizes the advantages.",
-     claim_grpo_std},
-    {3, "section 4", "RLOO is the centered advantage times K/(K-1), which makes it unbiased.", claim_rloo},
-    {3, "section 4", "The finer credit of a value function adds little.", claim_value_function},
-    {3, "sections 0, 4", "A group mean as baseline does not work on CartPole.", claim_cartpole},
-    {3, "section 5", "Without the KL term the optimizer finds the holes of the reward model.", claim_hole},
-    {3, "section 5",
-     "KL is asymmetric, never negative, 0 only between equals, and breaks the triangle inequality.",
-     claim_kl_properties},
-    {3, "section 5", "k1 = log(pi/pi_ref) is unbiased, noisy, and may be negative.", claim_k1},
-    {3, "section 5", "The printed line of code for k1, -log_ratio, is unbiased.", claim_printed_k1},
-    {3, "section 5", "The printed line of code for k3, exp(log_ratio)-1-log_ratio, is unbiased.",
-     claim_printed_k3},
-    {3, "section 5", "k3 has a lower variance than k1.", claim_k3_variance},
-    {3, "section 5, experiment 2", "k3 is never negative, sample by sample.", claim_k3_positive},
-    {3, "section 5",
-     "The KL estimate (k3 by preference) can be subtracted from the reward to get the objective.",
-     claim_kl_in_reward},
-    {3, "section 5", "Reward minus beta times the mean KL per token is the objective, literally.",
-     claim_sum_or_mean},
-    {3, "section 6", "SFT has no negative examples: it can teach what to do, not what to avoid.",
-     claim_no_negative},
-    {3, "section 6", "The DPO loss has the form of the reward model's loss.", claim_same_form},
-    {3, "section 6", "DPO leads to the optimum of the KL-regularized objective.", claim_dpo_optimum},
-    {3, "section 6", "RL, rejection sampling and DPO optimize the same objective.", claim_three_routes},
-    {3, "section 6", "A verifiable 0/1 reward cannot be cheated.", claim_cheating},
-    {3, "section 6", "More samples in parallel raise the score in proportion to the log of the compute.",
-     claim_log_linear},
-    {3, "section 8", "Tulu 3's third stage has two orders of magnitude less data than the first two.",
-     claim_two_orders},
-    {3, "experiment 1", "Leave the mask out and the log-probability is far off.", claim_prompt_in_sum},
-    {3, "experiment 1", "DPO uses ratios because log-probabilities of answers are large negative numbers.",
-     claim_why_ratio},
-    {3, "experiment 2", "Under small drift the printed k1 and k3 are close to each other.",
-     claim_small_drift},
-    {3, "experiment 2", "The larger the drift, the wilder is k1 beside k3.", claim_large_drift},
-    {3, "experiment 3", "Six of eight scores are equal, and the standardized advantages are near 0.",
-     claim_six_of_eight},
-};
-enum { CLAIMS = sizeof claims / sizeof *claims };
-
-// A label, then a text in lines of at most `width` characters, broken at spaces where there is one.
-static void append_wrapped(Text* out, const char* label, const char* text, int width) {
-    while (*text) {
-        int n = (int)strlen(text), cut = n > width ? width : n;
-        while (n > width && cut > 0 && text[cut] != ' ') cut--;
-        if (cut == 0) cut = width;
-        text_printf(out, "    %-9s%.*s\n", label, cut, text);
-        for (text += cut, label = ""; *text == ' ';) text++;
-    }
-}
-
-// Text for a cell of a Markdown table: what Markdown would read as a mark of its own gets a backslash.
-static void append_markdown(Text* out, const char* text) {
-    for (; *text; text++) {
-        if (strchr("\\|*_<>$[]", *text)) text_append(out, "\\", 1);
-        text_append(out, text, 1);
-    }
-}
-
-static void append_claim(Text* out, int number, const Claim* claim, const char* found, Verdict verdict) {
-    char left[64];
-    snprintf(left, sizeof left, "%2d  D%d, %s", number, claim->document, claim->place);
-    text_printf(out, "%s%*s\n", left, 80 - (int)strlen(left), verdict_names[verdict]);
-    append_wrapped(out, "says", claim->statement, 67);
-    append_wrapped(out, "computed", found, 67);
-    text_printf(out, "\n");
-}
-
-static void append_claim_row(Text* out, int number, const Claim* claim, const char* found, Verdict verdict) {
-    text_printf(out, "| %d | D%d, %s | ", number, claim->document, claim->place);
-    append_markdown(out, claim->statement);
-    text_printf(out, " | ");
-    append_markdown(out, found);
-    text_printf(out, " | %s |\n", verdict_names[verdict]);
-}
-
-// Computes every claim and writes the ledger, for a terminal or as a Markdown table.
-static void write_claims(Text* out, int markdown) {
-    int count[VERDICTS] = {0};
-    text_printf(out,
-                "%s\n\nWhat the three documents say, in our words, and what the functions of the\n"
-                "chapters compute. The verdict follows from the numbers.\n\n",
-                markdown ? "# The claims ledger" : "THE CLAIMS LEDGER");
-    if (markdown)
-        text_printf(out, "| No. | Where | It says | Computed | Verdict |\n|---:|---|---|---|---|\n");
-    for (int i = 0; i < CLAIMS; i++) {
-        Text found = {0};
-        Verdict verdict = claims[i].check(&found);
-        (markdown ? append_claim_row : append_claim)(out, i + 1, &claims[i], found.data, verdict);
-        count[verdict]++;
-        text_free(&found);
-    }
-    text_printf(out, "%s%d statements: %d hold, %d hold with a condition, %d do not hold as printed.\n",
-                markdown ? "\n" : "", CLAIMS, count[HOLDS], count[HOLDS_WITH_CONDITION],
-                count[DOES_NOT_HOLD]);
-}
-
-static int command_claims(int argc, char** argv) {
-    int markdown = 0;
-    Text out = {0};
-    Option options[] = {{"markdown", OPTION_FLAG, &markdown, 0, 0, "print a table in Markdown", 0, 0}, {0}};
-    if (asked_for_help(argc, argv, "claims - the statements of the three documents, each computed",
-                       "./rl claims [--markdown]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    write_claims(&out, markdown);
-    printf("%s", out.data);
-    text_free(&out);
-    return 0;
-}
-
-// ==========================================================================================================
 // The command line
 // ==========================================================================================================
 //
 // Nothing below teaches reinforcement learning: it parses options, prints tables and calls the chapters.
 
 // ---- text for people
-
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
-static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
-                             *const from = "<|output_start|>", *const to = "<|output_end|>";
-    text_append(out, "", 0);
-    for (const char *s = text, *stop = text + strlen(text); s < stop;) {
-        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
-        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
-            s += strlen(start), o += strlen(from);
-            text_append(out, "[", 1), append_printable(out, s, (size_t)(e - s));
-            text_append(out, " -> ", 4), append_printable(out, o, (size_t)(t - o)), text_append(out, "]", 1);
-            s = t + strlen(to);
-            continue;
-        }
-        const char* end_name = special_names[ASSISTANT_END - 256];
-        if (!strncmp(s, end_name, strlen(end_name))) { s += strlen(end_name); continue; }
-        int n = max_int(1, utf8_length(s, stop));
-        append_printable(out, s, (size_t)n), s += n;
-    }
-}
 
 // One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
 // With `fill` the rest of the width is filled with spaces.
@@ -8639,7 +7001,7 @@ static void evaluation_options(Option* t, RlOptions* o) {
 // gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
 // is not loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.verifier = &reward_kinds[0]};
+    Reward r = {.kind = &reward_kinds[0]};
     int models = 0;
     *judge = 0;
     for (const char* part = text;; part++) {
@@ -8647,9 +7009,10 @@ static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
         size_t n = strcspn(part, "+");
         snprintf(name, sizeof name, "%.*s", (int)n, part);
         if (strncmp(name, "model:", 6)) {
-            const RewardKind* verifier = find_reward(name);
-            if (r.verified) fail(2, "--reward %s has two verifiers; one is enough", text);
-            r.verifier = verifier, r.verified = 1;
+            const RewardKind* kind = find_reward(name);
+            if (r.paid) fail(2, "--reward %s has two reward functions; one is enough", text);
+            r.kind = kind;
+            r.paid = 1;
         } else {
             if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
             snprintf(judge, PATH_SIZE, "%s", name + 6);
@@ -8852,47 +7215,34 @@ static void check_method(const RlOptions* o, const Option* options) {
     choose(o->kl_per, kl_per_names, "kl-per");
 }
 
-// The columns of the printed table; the middle ones depend on what can move.
-typedef struct { const char* name; int width, digits; size_t at; int when; } Column;
-enum { ALWAYS, PLAIN, DRIFTING };     // PLAIN: on-policy, without a reference, the reward is the verifier's
-
-static const Column columns[] = {
-    {"reward", 7, 3, offsetof(Metrics, reward), ALWAYS},
-    {"right", 6, 3, offsetof(Metrics, right), DRIFTING},
-    {"solved", 7, 3, offsetof(Metrics, pass_rate), PLAIN},
-    {"tool", 6, 3, offsetof(Metrics, tool_rate), PLAIN},
-    {"format", 7, 3, offsetof(Metrics, format_rate), PLAIN},
-    {"silent", 7, 1, offsetof(Metrics, silent), PLAIN},
-    {"kl-ref", 7, 3, offsetof(Metrics, kl_ref), DRIFTING},
-    {"kl-old", 8, 5, offsetof(Metrics, kl_old), DRIFTING},
-    {"clipped", 8, 4, offsetof(Metrics, clip_fraction), DRIFTING},
-    {"length", 7, 1, offsetof(Metrics, length), ALWAYS},
-    {"entropy", 8, 3, offsetof(Metrics, entropy), ALWAYS},
-    {"|grad|", 7, 3, offsetof(Metrics, grad_norm), ALWAYS},
-    {"s", 6, 2, offsetof(Metrics, seconds), ALWAYS},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-static int is_drifting(const RlOptions* o) {
-    return o->beta > 0.0f || (o->reference && *o->reference) || o->epochs_per_batch > 1 || o->overlong ||
-           strstr(o->reward, "model:") || (o->minibatch && o->minibatch < o->examples_per_step);
+static double column_value(const Column* c, const void* record) {
+    return *(const double*)((const char*)record + c->at);
 }
 
-static void print_metrics_head(int drifting, int with_eval) {
+static void write_record(FILE* file, long step, const Metrics* s) {
+    fprintf(file, "%ld", step);
+    for (int i = 0; i < RL_COLUMNS; i++) {
+        double x = column_value(&rl_columns[i], s);
+        fprintf(file, isnan(x) ? "," : ",%.6g", x);
+    }
+    fprintf(file, "\n");
+}
+
+static void print_titles(void) {
     printf("%6s", "update");
-    for (int i = 0; i < COLUMNS; i++)
-        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
-            printf("%*s", columns[i].width, columns[i].name);
-    printf("%s\n", with_eval ? "   test" : "");
+    for (int i = 0; i < RL_COLUMNS; i++)
+        if (rl_columns[i].title) printf("%*s", rl_columns[i].width, rl_columns[i].title);
+    printf("\n");
 }
 
-// One line for the n updates since the last one: means over them. sum (COLUMNS).
-static void print_metrics(long step, const double* sum, int n, int drifting, double test) {
+// One line for the n updates since the last one: means over them. sum (RL_COLUMNS).
+static void print_means(long step, const double* sum, int n, double held_out) {
     printf("%6ld", step);
-    for (int i = 0; i < COLUMNS; i++)
-        if (columns[i].when != (drifting ? PLAIN : DRIFTING))
-            printf("%*.*f", columns[i].width, columns[i].digits, sum[i] / n);
-    if (!isnan(test)) printf("  %5.3f", test);
+    for (int i = 0; i < RL_COLUMNS; i++) {
+        const Column* c = &rl_columns[i];
+        double x = c->at == offsetof(Metrics, held_out) ? held_out : sum[i] / n;
+        if (c->title && !isnan(x)) printf("%*.*f", c->width, c->digits, x);
+    }
     printf("\n");
     fflush(stdout);
 }
@@ -8909,33 +7259,40 @@ static int rl_train(Learner* l, const Option* options, long step) {
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
+    Group* group = groups_new(o->examples_per_step, o->num_samples, q.longest + room + 1);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
+    Text header = {0};
+    text_printf(&header, "step");
+    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
+    Run run = run_begin(o->out, o->resume, header.data, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
-    print_metrics_head(is_drifting(o), o->eval_every > 0);
-    double sum[COLUMNS] = {0};
+    print_titles();
+    double sum[RL_COLUMNS] = {0};
     while (run_goes_on(&run)) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
-        Metrics s = rl_step(l, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        for (int i = 0; i < COLUMNS; i++) sum[i] += *(const double*)((const char*)&s + columns[i].at);
-        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm), n++;
+        Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
+        for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
+        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm);
+        n++;
         if (o->eval_every && run.step % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
-                                          l->reward.verifier, NULL, o->seed + 2);
-            s.test = e.pass[0];
+                                          l->reward.kind, NULL, o->seed + 2);
+            s.held_out = e.pass[0];
             evaluation_free(&e);
         }
-        write_metrics(run.metrics, run.step - 1, &s);
-        if (run_logs(&run) || !isnan(s.test)) {
-            print_metrics(run.step, sum, n, is_drifting(o), s.test);
-            memset(sum, 0, sizeof sum), n = 0;
+        write_record(run.metrics, run.step - 1, &s);
+        if (run_logs(&run) || !isnan(s.held_out)) {
+            print_means(run.step, sum, n, s.held_out);
+            memset(sum, 0, sizeof sum);
+            n = 0;
         }
         if (run_saves(&run)) save_rl(l, options, run.step);
     }
-    questions_free(&q), questions_free(&test);
+    groups_free(group, o->examples_per_step);
+    questions_free(&q), questions_free(&test), text_free(&header);
     free(deck.order), free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
@@ -8993,14 +7350,14 @@ static int command_algos(int argc, char** argv) {
 
 typedef struct {
     RlOptions rl;                    // sampling and what all training has: model, data, out, lr, beta, ...
-    const char *questions, *eval_questions, *judge, *loss;
+    const char *questions, *eval_questions, *annotator, *loss;
     int per_question, most_pairs, batch_size, warmup_steps;
     float noise;
 } PairOptions;
 
 // The two commands that train on pairs. Their defaults are what differs.
 typedef struct {
-    const char *name, *what, *out, *loss, *judge;
+    const char *name, *what, *out, *loss, *annotator;
     int scalar;
     float lr;
 } PairCommand;
@@ -9013,7 +7370,7 @@ static const PairCommand pair_commands[] = {
 };
 
 static PairOptions pair_defaults(const PairCommand* c) {
-    PairOptions o = {.rl = rl_defaults(), .judge = c->judge, .loss = c->loss, .per_question = 4,
+    PairOptions o = {.rl = rl_defaults(), .annotator = c->annotator, .loss = c->loss, .per_question = 4,
                      .batch_size = 32, .warmup_steps = 10};
     o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
     o.rl.out = c->out, o.rl.num_epochs = 1, o.rl.lr = c->lr, o.rl.log_every = 10;
@@ -9025,7 +7382,7 @@ static PairOptions pair_defaults(const PairCommand* c) {
 static int judging_options(Option* t, PairOptions* o, const char* questions) {
     Option table[] = {
         {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
-        {"judge", OPTION_TEXT, &o->judge, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
+        {"annotator", OPTION_TEXT, &o->annotator, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
         {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
         {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
         {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
@@ -9075,24 +7432,29 @@ static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float 
     const RlOptions* r = &o->rl;
     uint64_t seed = r->seed + 4 + 2 * (uint64_t)made;
     Questions q = load_questions(path, m->config.context, r->sample.max_new_tokens);
-    PairRules rules = {find_judge(o->judge), find_reward(r->reward), o->per_question, noise, seed + 1};
+    PairRules rules = {find_annotator(o->annotator), find_reward(r->reward), o->per_question, noise, seed + 1};
     Pairs p = {0};
     int used = 0;
-    printf("%s: %d answers to each of %d questions\n  judge: %s\n", path, r->num_samples, q.count,
-           rules.judge->what);
+    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, r->num_samples, q.count,
+           rules.annotator->what);
     fflush(stdout);
-    Rollout* all = answer_all_questions(m, &q, r->num_samples, r->sample, seed);
-    for (int i = 0; i < q.count; i++) {
-        int before = p.count;
-        judge_pairs(&p, &q.list[i], i, all + (size_t)i * r->num_samples, r->num_samples, &rules);
-        used += p.count > before;
+    int K = r->num_samples, together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q.count; from += together) {
+        int B = min_int(together, q.count - from);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, r->sample, seed);
+        for (int i = 0; i < B; i++) {
+            int before = p.count;
+            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
+            used += p.count > before;
+        }
+        rollouts_free(rollouts);
     }
     if (!p.count)
         fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
-                "more --num-samples or another --judge", path);
+                "more --num-samples or another --annotator", path);
     limit_pairs(&p, most, rules.seed);
     printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
-    rollouts_free(all, q.count * r->num_samples), questions_free(&q);
+    questions_free(&q);
     return p;
 }
 
@@ -9118,7 +7480,7 @@ static int command_pairs(int argc, char** argv) {
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o.rl), find_judge(o.judge), find_reward(o.rl.reward);
+    check_sampling(&o.rl), find_annotator(o.annotator), find_reward(o.rl.reward);
     set_threads(o.rl.threads);
     Model m = load_tagged_model(o.rl.model);
     out_file(folder, o.rl.out);
@@ -9263,7 +7625,7 @@ static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const
     if (r->resume) return;
     if (reads && reads_held_out)
         refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
-                                                   "top-k", "top-p", "judge", "pairs-per-question", NULL},
+                                                   "top-k", "top-p", "annotator", "pairs-per-question", NULL},
                     "no answers are sampled; the pairs are in files");
     if (reads)
         refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
@@ -9277,7 +7639,7 @@ static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     RlOptions* r = &o->rl;
     long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
     if (r->resume && r->out == c->out) r->out = r->resume;
-    check_sampling(r), find_judge(o->judge);
+    check_sampling(r), find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
     refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
@@ -9342,24 +7704,29 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     check_folder_name(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
-    Rollout* all = answer_all_questions(m, &q, K, o->sample, o->seed + 4);
     float* score = allocate((size_t)n, sizeof(float));
     char** answer = allocate((size_t)n, sizeof(char*));
-    int* kept = allocate((size_t)n, sizeof(int));
-    int* index = allocate((size_t)q.count, sizeof(int));
-    Group* group = allocate((size_t)q.count, sizeof(Group));
-    for (int i = 0; i < q.count; i++) index[i] = i;
-    reward_rollouts(score, group, &reward, o, &q, index, all, q.count);
-    float above = reward.verified ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
-    if (reward.model) model_free(&judge);
-    free(index), free(group);
-    for (int i = 0; i < n; i++) {
-        mean += score[i] / (double)n;
-        answer[i] = rollout_answer(&all[i], &q.list[i / K]);
-        if (!answer[i]) score[i] = (float)NAN;
+    int *kept = allocate((size_t)n, sizeof(int)), together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q.count; from += together) {
+        int B = min_int(together, q.count - from);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, o->seed + 4);
+        for (int i = 0; i < B; i++) {
+            const Rollout* r = rollouts + (size_t)i * K;
+            float* own = score + (size_t)(from + i) * K;
+            grade_rollouts(own, r, K, q.list[from + i].truth, reward.kind);
+            if (reward.model) add_model_rewards(own, reward.paid, reward.model, r, K);
+            for (int k = 0; k < K; k++) {
+                mean += own[k] / (double)n;
+                char* text = answer[(size_t)(from + i) * K + k] = rollout_answer(&r[k], &q.list[from + i]);
+                if (!text) own[k] = (float)NAN;                  // not to be kept
+            }
+        }
+        rollouts_free(rollouts);
     }
+    float above = reward.paid ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
+    if (reward.model) model_free(&judge);
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
-    if (!M && reward.verified)
+    if (!M && reward.paid)
         fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
     if (!M)
         fail(2, "no answer to a question of %s came to its end; try more --max-new-tokens than %d", o->data,
@@ -9377,7 +7744,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     printf("  of %d answers, mean reward %.3f, %d are kept (%s):\n  mean reward %.3f, answers to %d "
            "questions; wrote %s/kept.jsonl\n\n", n, mean, M, keep_names[rule], kept_mean, questions, o->out);
     for (int i = 0; i < n; i++) free(answer[i]);
-    text_free(&text), rollouts_free(all, n), free(score), free(answer), free(kept), questions_free(&q);
+    text_free(&text), free(score), free(answer), free(kept), questions_free(&q);
 }
 
 static int command_best_of_n(int argc, char** argv) {
@@ -9517,12 +7884,12 @@ static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
         l.seconds += seconds_now() - begin;
         for (int i = 0; i < B; i++) {
             const Question* question = &q->list[from + i];
-            Group g = judge_group(reward, r + (size_t)i * K, K, question->truth, kind);
-            evaluation_add(&l.pass, K, g.right);
+            Grades g = grade_rollouts(reward, r + (size_t)i * K, K, question->truth, kind);
+            evaluation_add(&l.pass, K, g.correct);
             vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
             l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
         }
-        rollouts_free(r, B * K);
+        rollouts_free(r);
     }
     evaluation_finish(&l.pass);
     l.pass.length /= (double)count * K, l.prompt /= count;
@@ -9994,7 +8361,7 @@ static int command_sample(int argc, char** argv) {
         printf("\n%s\n\n", text.data);
         text_free(&raw), text_free(&text);
     }
-    rollouts_free(rollouts, o.num_samples);
+    rollouts_free(rollouts);
     tokens_free(&prompt), model_free(&m);
     return 0;
 }
@@ -10089,7 +8456,7 @@ static int command_run(int argc, char** argv) {
     Setup setup;
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
-    const RewardKind* kind = setup.learner.reward.verifier;
+    const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     int three = min_int(3, test.count);
     Evaluation before = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
@@ -10121,175 +8488,54 @@ static int command_run(int argc, char** argv) {
         "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
         total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
-    text_free(&out), rollouts_free(first, three), rollouts_free(last, three);
+    text_free(&out), rollouts_free(first), rollouts_free(last);
     evaluation_free(&before), evaluation_free(&after), questions_free(&test);
     setup_free(&setup);
     return 0;
 }
 
-// ---- text in a narrow place
+// ---- ./rl trace: one update under the microscope, on a model and a question of the reader's choice
 
-// A text in one line; of one that is longer than `width` characters, the end.
-static void print_ending(const char* text, int width) {
-    const char *s = text + strlen(text), *cut = s;
-    for (int count = 0; s > text && count < width;) {
-        int begins = (*--s & 0xC0) != 0x80; // 10xxxxxx goes on with a character
-        count += begins;
-        if (begins && count <= width - 2) cut = s;
-    }
-    if (s > text) printf(".."), s = cut;
-    for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
-}
-
-static void print_rollout_ending(const Rollout* r, int width) {
-    Text raw = rollout_text(r), text = {0};
-    append_readable(&text, raw.data);
-    print_ending(text.data, width);
-    text_free(&raw), text_free(&text);
-}
-
-// ---- ./rl trace
-
-// The rollouts of one question with everything that the loss sees. Arrays are (K,T1), 0 behind the end.
-typedef struct {
-    int K, T1, judged, compared;
-    Rollout* rollouts;         // (K)
-    float *reward, *advantage; // (K), when judged
-    float *logp, *other;       // under the model that sampled; under a second one, when compared
-    float* slope;              // d(loss)/d(logp), when judged
-    int* mask;
-    double loss; // -(sum of advantage x logp) / valid tokens: chapter 9, as in chapter 10
-} Trace;
-
-// Takes over the rollouts. truth may be NULL (no rewards then), other may be NULL (no comparison).
-static Trace trace_group(Model* m, Model* other, const Tokens* prompt, Rollout* rollouts, int K,
-                         const char* truth, const RewardKind* kind) {
-    int T1 = longest_rollout(rollouts, K);
-    size_t n = (size_t)K * T1;
-    Trace s = {.K = K, .T1 = T1, .judged = truth != NULL, .compared = other != NULL, .rollouts = rollouts};
-    s.reward = allocate((size_t)K, sizeof(float)), s.advantage = allocate((size_t)K, sizeof(float));
-    s.logp = allocate(n, sizeof(float)), s.other = allocate(n, sizeof(float));
-    s.slope = allocate(n, sizeof(float)), s.mask = allocate(n, sizeof(int));
-    for (int k = 0; k < K; k++) {
-        score_rollout(s.logp + (size_t)k * T1, m, prompt, &rollouts[k]);
-        if (other) score_rollout(s.other + (size_t)k * T1, other, prompt, &rollouts[k]);
-        memcpy(s.mask + (size_t)k * T1, rollouts[k].mask, (size_t)rollouts[k].length * sizeof(int));
-    }
-    if (truth) {
-        judge_group(s.reward, rollouts, K, truth, kind);
-        advantages_centered(s.advantage, s.reward, K);
-        s.loss = loss_policy_gradient(s.slope, s.logp, s.advantage, s.mask, K, T1, NORM_TOKEN_MEAN);
-    }
-    return s;
-}
-
-static void trace_free(Trace* s) {
-    rollouts_free(s->rollouts, s->K);
-    free(s->reward), free(s->advantage), free(s->logp), free(s->other), free(s->slope), free(s->mask);
-    *s = (Trace){0};
-}
-
-// What rollout k adds to the loss: the sum of its tokens' shares.
-static double rollout_share(const Trace* s, int k) {
-    double share = 0.0;
-    for (size_t i = (size_t)k * s->T1; i < (size_t)(k + 1) * s->T1; i++)
-        share += (double)s->slope[i] * s->logp[i];
-    return share;
-}
-
-static int first_rewarded(const Trace* s) {
-    for (int k = 0; k < s->K && s->judged; k++)
-        if (s->reward[k] > 0.5f) return k;
+static int first_rewarded(const Group* g, int K) {
+    for (int k = 0; k < K; k++) if (g->reward[k] > 0.5f) return k;
     return 0;
 }
 
-// One line per rollout; the one that is shown token by token below has the mark.
-static void print_trace_group(const Trace* s, int chosen) {
-    float *sum = allocate((size_t)s->K, sizeof(float)), *other = allocate((size_t)s->K, sizeof(float));
-    int valid = count_masked(s->mask, s->K * s->T1), room = 80 - 19 - 8 - 2;
-    sequence_logprobs(sum, s->logp, s->mask, s->K, s->T1);
-    sequence_logprobs(other, s->other, s->mask, s->K, s->T1);
-    room -= (s->judged ? 23 : 0) + (s->compared ? 16 : 0);
-    printf("   k%s tokens sampled%8s", s->judged ? " reward     adv" : "", s->compared ? "logp A" : "log pi");
-    printf("%s%s  answer ends\n", s->compared ? "  logp B   B - A" : "", s->judged ? "   share" : "");
-    for (int k = 0; k < s->K; k++) {
-        const Rollout* r = &s->rollouts[k];
-        printf("%c%3d", k == chosen ? '>' : ' ', k);
-        if (s->judged) printf(" %6g %7.4f", (double)s->reward[k], (double)s->advantage[k]);
-        printf(" %6d %7d", r->length, count_masked(r->mask, r->length));
-        print_nats(sum[k], 1);
-        if (s->compared) print_nats(other[k], 1), print_change((double)other[k] - sum[k], 1);
-        if (s->judged) print_nats(0.0 + 1e3 * rollout_share(s, k), 1);
-        printf("  ");
-        print_rollout_ending(r, room);
-        printf("\n");
-    }
-    if (s->judged)
-        printf("\nThe shares (in thousandths) add up to the loss of the group:\n"
-               "-(sum of adv x log pi) / %d sampled tokens = %.6f.\n",
-               valid, s->loss);
-    free(sum), free(other);
-}
-
-// Did the second model move as the advantages of the first one's rollouts ask? Means per rollout.
-static void print_trace_change(const Trace* s) {
+// Mean change of log pi(y|x), in nats per rollout, of those with a positive and of those with a negative advantage.
+static void print_mean_change(const Group* g, int K, const float* other, const char* what) {
+    int T1 = g->rollouts->T - 1, count[2] = {0, 0};
     double change[2] = {0.0, 0.0};
-    int count[2] = {0, 0};
-    for (int k = 0; k < s->K; k++) {
-        int right = s->reward[k] > 0.5f;
-        count[right]++;
-        for (int t = 0; t < s->T1; t++)
-            change[right] += (double)s->other[k * s->T1 + t] - s->logp[k * s->T1 + t];
+    for (int k = 0; k < K; k++) {
+        int positive = g->total[k] > 0.0f, side = positive || g->total[k] == 0.0f ? 0 : 1;
+        if (g->total[k] == 0.0f) continue;
+        count[side]++;
+        for (int i = k * T1; i < (k + 1) * T1; i++) if (g->mask[i]) change[side] += (double)other[i] - g->logp_old[i];
     }
-    printf("\nFrom A to B the log-probability of a rollout changed on average by\n\n");
-    if (count[1]) printf("   %+10.4f nats for the %d that were rewarded\n", change[1] / count[1], count[1]);
-    if (count[0]) printf("   %+10.4f nats for the %d that were not\n", change[0] / count[0], count[0]);
-    if (count[1] && change[1] < 0.0)
-        printf("\nA rewarded rollout may become less likely too, when it is right here by a way of\n"
-               "answering that mostly fails: training saw more than this question.\n");
+    printf("\n%s, mean change of log pi(y|x) in nats:\n\n", what);
+    if (count[0]) printf("   %+10.4f   the %d with a positive advantage\n", change[0] / count[0], count[0]);
+    if (count[1]) printf("   %+10.4f   the %d with a negative one\n", change[1] / count[1], count[1]);
 }
 
-// The tokens that learn the most. What reaches the logit of a chosen token is slope * (1 - p), chapter 3, and
-// the slope is the same for all of them.
-static void print_decisions(const Rollout* r, const float* logp) {
-    int done[3];
+// The tokens that learn the most: what reaches the logit of a sampled token is dlogp x (1 - p), chapter 3.
+static void print_decisions(const Rollout* r, const float* logp, const float* dlogp) {
+    int done[3] = {-1, -1, -1};
     double sum = 0.0;
-    for (int t = 0; t < r->length; t++) sum += r->mask[t] ? 1.0 - exp((double)logp[t]) : 0.0;
-    printf("\nWhat reaches the logit of a chosen token is slope x (1 - p). Of all of it");
-    for (int i = 0; i < 3 && i < count_masked(r->mask, r->length); i++) {
-        int best = -1;
-        char text[24];
-        for (int t = 0; t < r->length; t++) {
-            int used = !r->mask[t] || (i > 0 && t == done[0]) || (i > 1 && t == done[1]);
-            if (!used && (best < 0 || logp[t] < logp[best])) best = t;
+    char text[24];
+    for (int t = r->prompt; t < r->prompt + r->length; t++)
+        sum += r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
+    if (sum == 0.0) return;
+    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    for (int i = 0; i < 3; i++) {
+        double most = 0.0;
+        for (int t = r->prompt; t < r->prompt + r->length; t++) {
+            double x = fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1]));
+            if (!r->mask[t] || x <= most || t == done[0] || t == done[1]) continue;
+            most = x;
+            done[i] = t;
         }
-        done[i] = best;
-        printf("%s\n   %5.1f%% goes to t = %d, %s", i ? "," : "",
-               100.0 * (1.0 - exp((double)logp[best])) / fmax(sum, 1e-300), best,
-               token_text(text, r->ids[best]));
+        if (done[i] < 0) return;
+        printf("   %5.1f%%  t = %d, %s\n", 100.0 * most / sum, done[i] - r->prompt, token_text(text, r->ids[done[i]]));
     }
-    printf(".\n");
-}
-
-static void print_trace(const Trace* s, int chosen) {
-    size_t at = (size_t)chosen * s->T1;
-    print_trace_group(s, chosen);
-    if (s->judged && s->compared) print_trace_change(s);
-    if (s->judged && !has_signal(s->advantage, s->K))
-        printf("\nAll rewards are equal, so all advantages are 0 and nothing is learned from\n"
-               "these. More samples (--num-samples) or another question may bring a difference.\n");
-    printf("\nRollout %d, token by token.%s\n\n", chosen,
-           s->judged ? " slope = d loss / d log pi = -adv / sampled tokens of\nthe "
-                       "group; share = slope x log pi; both in thousandths. m is the mask."
-                     : "");
-    print_tokens(&s->rollouts[chosen], s->logp + at, s->compared ? s->other + at : NULL,
-                 s->judged ? s->slope + at : NULL);
-    if (s->advantage[chosen] != 0.0f) print_decisions(&s->rollouts[chosen], s->logp + at);
-    printf("\nTake away: %s\n",
-           s->judged ? "every sampled token has the same slope, every forced one has 0.\n"
-                       "A token that was certain has nothing to learn; the open decisions learn."
-                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
-                       "With --answer N come reward, advantage and each token's share of the loss.");
 }
 
 // The prompt of a question that came from the command line.
@@ -10306,50 +8552,90 @@ static Tokens question_prompt(const char* question, const Model* m) {
 }
 
 static int command_trace(int argc, char** argv) {
+    static const char* const before_after[] = {"before", "after", "change"};
+    static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char *question = NULL, *compare = NULL;
-    int chosen = -1;
-    o.model = "out/run/rl", o.num_samples = 8;
+    const char *text = NULL, *compare = NULL;
+    int chosen = -1, first = 0;
+    o.model = "out/run/rl";
+    o.out = "";
+    o.num_samples = 8;
+    o.examples_per_step = 1;
     Option more[] = {
-        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, advantage, loss", 0, 0},
+        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, loss and update", 0, 0},
         {"compare", OPTION_TEXT, &compare, 0, 0, "a second model that looks at the same rollouts", 0, 0},
-        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0,
-         0}};
-    memcpy(options + sampling_options(options, &o), more, sizeof more);
-    if (asked_for_help(argc, argv, "trace - the rollouts of one question, and one of them token by token",
+        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0, 0},
+        {"lr", OPTION_FLOAT, &o.lr, 0, 10, "of the update, times --init-lr-frac's default", 0, 0}};
+    int count = sampling_options(options, &o);
+    memcpy(options + count, more, sizeof more);
+    method_options(options + count + (int)(sizeof more / sizeof *more), &o);
+    set_method(&o, asked_algo(argc, argv));
+    if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
                        "./rl trace \"QUESTION\" [--option=value ...]", options))
         return 0;
-    if (!parse_options(options, argc, argv, &question, 1) || !*question)
+    if (!parse_options(options, argc, argv, &text, 1) || !*text)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
     if (chosen >= o.num_samples)
         fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
              o.num_samples, o.num_samples - 1);
+    o.minibatch = min_int(o.minibatch, 1);
+    o.resample = 0;                       // there is one question
     check_sampling(&o);
+    check_method(&o, options);
     set_threads(o.threads);
-    Model m = load_tagged_model(o.model), other = {0};
-    if (compare) other = load_tagged_model(compare);
-    Tokens prompt = question_prompt(question, &m);
-    if (compare && other.config.context < min_int(m.config.context, prompt.length + o.sample.max_new_tokens))
+    Setup setup;
+    Model second = {0};
+    setup_load(&setup, &o, 0);
+    Model* m = &setup.policy;
+    if (compare) second = load_tagged_model(compare);
+    Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
+    Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
+    int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
+    if (compare && second.config.context < min_int(m->config.context, T - 1))
         fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", compare,
-             other.config.context, o.sample.max_new_tokens);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    Trace s = trace_group(&m, compare ? &other : NULL, &prompt, rollouts, o.num_samples, o.answer,
-                          find_reward(o.reward));
-    print_wrapped("Question", question);
-    if (o.answer) printf("Answer    %s, reward %s\n", o.answer, o.reward);
+             second.config.context, o.sample.max_new_tokens);
+    Group* g = groups_new(1, K, T);
+    float* other = allocate((size_t)K * (size_t)(T - 1), sizeof(float));
+    Metrics s = {0};
+    if (o.answer) s = rl_step(&setup.learner, g, &q, &first, 0, 1.0);
+    else {
+        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
+        shift_mask(g->mask, g->rollouts->mask, K, T);
+    }
+    if (compare || o.answer) score_rollouts(other, compare ? &second : m, g->rollouts, K);
+    if (chosen < 0) chosen = o.answer ? first_rewarded(g, K) : 0;
+    const float* shown = compare || o.answer ? other : NULL;
+    const char* const* names = compare ? two_models : before_after;
+    print_wrapped("Question", text);
+    if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
     printf("Model     %s%s\n", compare ? "A = " : "", o.model);
     if (compare) printf("          B = %s\n", compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", o.num_samples, compare ? ", sampled by A" : "",
-           (unsigned long long)o.seed);
-    print_trace(&s, chosen < 0 ? first_rewarded(&s) : chosen);
-    trace_free(&s), tokens_free(&prompt), model_free(&m);
-    if (compare) model_free(&other);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, compare ? ", sampled by A" : "", (unsigned long long)o.seed);
+    print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
+    if (o.answer) {
+        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
+        if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
+        print_mean_change(g, K, other, compare ? "From A to B" : "By this update");
+    }
+    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
+           o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
+    size_t at = (size_t)chosen * (size_t)(T - 1);
+    int learned = o.answer && g->trained;
+    print_tokens(&g->rollouts[chosen], g->logp_old + at, shown ? shown + at : NULL, names, learned ? g->dlogp + at : NULL);
+    if (learned) print_decisions(&g->rollouts[chosen], g->logp_old + at, g->dlogp + at);
+    printf("\nTake away: %s\n",
+           o.answer ? "within an answer every sampled token has the same advantage, every forced\n"
+                      "one dlogp 0. A token that was certain has nothing to learn; the open decisions do."
+                    : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
+                      "With --answer N come reward, advantage and one update.");
+    groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
+    if (compare) model_free(&second);
     return 0;
 }
 
-// ---- ./rl experiment: the three experiments at the end of D3
+// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
 
 typedef struct {
     RlOptions rl;
@@ -10357,202 +8643,80 @@ typedef struct {
     int shortest, longest, groups;
 } ExperimentOptions;
 
-// A question and an answer to it as one sequence: ids, and the mask as the rollout has it. *prompt is the
-// length of the question's part. The answer is the given one, or else one that the model samples.
-static Tokens experiment_text(int* prompt, const char* title, Model* m, const ExperimentOptions* e) {
+// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
+// answer is the given one, or else one that the model samples.
+static void experiment_on_text(Model* m, int number, const ExperimentOptions* e) {
     const RlOptions* o = &e->rl;
     Problems file = {0};
     if (!e->question) file = load_problems(o->eval_data);
     const char* question = e->question ? e->question : file.list[0].question;
     Tokens text = question_prompt(question, m);
-    *prompt = text.length;
+    int prompt = text.length;
     if (e->completion) {
         tokens_free(&text);
         render_conversation(&text, question, e->completion);
     } else {
         Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
-        for (int t = 0; t < r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
-        rollouts_free(r, 1);
+        for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
+        rollouts_free(r);
     }
     if (text.length > m->config.context)
         fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
              m->config.context);
     Text raw = {0}, answer = {0};
-    decode_tokens(&raw, text.ids + *prompt, text.length - *prompt, 1);
+    decode_tokens(&raw, text.ids + prompt, text.length - prompt, 1);
     append_readable(&answer, raw.data);
-    printf("%s (D3, hands-on experiments)\n\nModel     %s\n", title, o->model);
+    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number,
+           number == 1 ? "The decomposition and the mask" : "KL by hand", o->model);
     print_wrapped("Question", question);
     print_wrapped("Answer", answer.data);
     printf("          (%s; [expression -> result] is a call of the tool)\n\n",
            e->completion ? "given" : "sampled by the model");
-    text_free(&raw), text_free(&answer), problems_free(&file);
-    return text;
-}
-
-// The logits of every position, (T,V), as D3's first lines compute them. free() them.
-static float* all_logits(Model* m, const int* ids, int T) {
-    Batch b = {0};
-    int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
-    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
-    batch_add(&b, ids, targets, T, -1);
-    model_forward(m, &b);
-    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
-    batch_free(&b), free(targets);
-    return logits;
-}
-
-// log pi(ids[t] | ids[0..t-1]) by a forward pass of its own, which sees nothing of what comes later.
-static float one_factor(Model* m, const int* ids, int t) {
-    Batch b = {0};
-    int* targets = allocate((size_t)t, sizeof(int));
-    for (int i = 0; i < t; i++) targets[i] = i == t - 1 ? ids[t] : -1;
-    batch_add(&b, ids, targets, t, -1);
-    model_forward(m, &b);
-    float logp = m->acts.logp[0];
-    batch_free(&b), free(targets);
-    return logp;
-}
-
-// Both ways for the tokens first .. T-1 that have mask 1; (T - first) each, 0 where the mask is 0. Returns
-// the largest difference.
-static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
-                        int first) {
-    double largest = 0.0;
-    float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, m->config.vocab_size);
-    for (int t = first; t < text->length; t++) {
-        at_once[t - first] = text->mask[t] ? logp[t - 1] : 0.0f;
-        one_by_one[t - first] = text->mask[t] ? one_factor(m, text->ids, t) : 0.0f;
-        largest = fmax(largest, fabs((double)at_once[t - first] - one_by_one[t - first]));
-    }
-    free(logp);
-    return largest;
-}
-
-// The product of the factors, instead of the sum of their logs.
-static void print_products(const char* name, const float* logp, int n) {
-    float product_float = 1.0f;
-    double product = 1.0, sum = 0.0;
-    for (int t = 0; t < n; t++) {
-        product_float *= (float)exp((double)logp[t]);
-        product *= exp((double)logp[t]), sum += logp[t];
-    }
-    printf("   %-30s %6d %12.4f %12.4g %12.4g\n", name, n, sum, (double)product_float, product);
-}
-
-static void print_underflow_of(const float* chosen, int n, const float* every, int T1) {
-    double mean = 0.0;
-    for (int t = 0; t < n; t++) mean += (double)chosen[t] / n;
-    printf("3. Product or sum. The factors multiplied, in float and in double:\n\n");
-    printf("   %-30s %6s %12s %12s %12s\n", "", "tokens", "sum of logs", "float", "double");
-    print_products("the answer's sampled tokens", chosen, n);
-    print_products("all tokens, prompt included", every, T1);
-    printf("\n   Normal floats end at 2^-126 = exp(%.2f), doubles at 2^-1022 = exp(%.2f).\n"
-           "   With %.4g nats per token that is after ",
-           log(0x1p-126), log(0x1p-1022), mean);
-    if (mean < 0.0) printf("%.0f and %.0f tokens.\n\n", log(0x1p-126) / mean, log(0x1p-1022) / mean);
-    else printf("no number of tokens.\n\n");
-}
-
-static void experiment_1(Model* m, const ExperimentOptions* e) {
-    int prompt, n = 0, V = m->config.vocab_size;
-    Tokens text = experiment_text(&prompt, "EXPERIMENT 1. The decomposition and the mask", m, e);
-    int T = text.length, length = T - prompt;
-    float* logits = all_logits(m, text.ids, T);
-    float *at_once = allocate((size_t)length, sizeof(float)),
-          *one_by_one = allocate((size_t)length, sizeof(float)),
-          *chosen = allocate((size_t)length, sizeof(float)), *every = allocate((size_t)T, sizeof(float));
-    double difference = decompose(at_once, one_by_one, m, logits, &text, prompt);
-    Rollout answer = {.length = length, .ids = text.ids + prompt, .mask = text.mask + prompt};
-    for (int t = 0; t < length; t++)
-        if (answer.mask[t]) chosen[n++] = at_once[t];
-    token_logprobs(every, logits, text.ids, 1, T, V);
-
-    printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per sampled token:\n\n"
-           "   A: one pass over the whole text, logits shifted against the ids (chapter 3).\n"
-           "   B: a pass of its own for each token, over nothing but what came before it.\n\n");
-    print_tokens(&answer, at_once, one_by_one, NULL);
-    printf("\n   Largest difference of a term: %.1e nats. One pass is enough because\n"
-           "   attention is causal: no token sees what comes after it.\n\n",
-           difference);
-
-    printf("2. The mask. %d tokens of prompt, %d of answer, %d of them sampled:\n\n", prompt, length, n);
-    print_mask_slips(logits, text.ids, text.mask, prompt, T, V);
-    printf("\n   Nothing crashes: every line has a number, and one of them is right. The\n"
-           "   prompt weighs so much because it is long, and because models are trained to\n"
-           "   write answers, not questions. Answers of different length are compared by the\n"
-           "   mean per token.\n\n");
-
-    print_underflow_of(chosen, n, every, T - 1);
-    printf("Take away: the log-probability of an answer is a sum over the tokens that the\n"
-           "model chose. Neither the question nor the tool's words belong to it.\n");
-    free(logits), free(at_once), free(one_by_one), free(chosen), free(every);
-    tokens_free(&text);
-}
-
-// ---- experiments 2 and 3: what chapters 8 and 7 need, from a model
-
-static void run_experiment_2(Model* m, const ExperimentOptions* e) {
-    int prompt, n = 0, V = m->config.vocab_size;
-    Tokens text = experiment_text(&prompt, "EXPERIMENT 2. KL by hand", m, e);
-    float* logits = all_logits(m, text.ids, text.length);
-    for (int t = prompt; t < text.length; t++) {
-        if (!text.mask[t]) continue;
-        memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
-        text.ids[n] = text.ids[t];
-        n++;
-    }
-    experiment_2(logits, text.ids, n, V, !e->completion, e->rl.seed);
-    free(logits);
-    tokens_free(&text);
+    if (number == 1) experiment_1(m, &text, prompt);
+    else experiment_2(m, &text, prompt, !e->completion, o->seed);
+    text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
 }
 
 // D3's rule: 1 for a reply of --shortest to --longest characters.
 static float reward_length(const Rollout* r, const ExperimentOptions* e) {
     Text reply = {0};
     int characters = 0;
-    decode_tokens(&reply, r->ids, r->length, 0);
+    decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
     for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
     text_free(&reply);
     return characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
 }
 
-static void run_experiment_3(Model* m, const ExperimentOptions* e) {
+// Experiment 3: K answers to each of the questions of a file, graded four times.
+static void experiment_on_groups(Model* m, const ExperimentOptions* e) {
     enum { REWARDS = 4 };
     const RlOptions* o = &e->rl;
     const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
     float* reward[REWARDS];
-    int K = o->num_samples, *right;
-    if (e->question && !o->answer) fail(2, "--question needs --answer, which the verifier compares with");
-    Questions q = {0};
-    if (!e->question) q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
-    int groups = e->question ? 1 : min_int(e->groups, q.count);
+    Questions q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
+    int K = o->num_samples, groups = min_int(e->groups, q.count);
+    int* right = allocate((size_t)groups * K, sizeof(int));
     for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
-    right = allocate((size_t)groups * K, sizeof(int));
     for (int g = 0; g < groups; g++) {
-        Tokens own = {0};
-        if (e->question) own = question_prompt(e->question, m);
-        const char* truth = e->question ? o->answer : q.list[g].truth;
-        Rollout* r = generate(m, e->question ? &own : &q.list[g].prompt, 1, K, o->sample, tool_calculator,
-                              o->seed + 2, (uint64_t)g);
+        const Question* one = &q.list[g];
+        Rollout* r = generate(m, &one->prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)g);
         for (int k = 0; k < K; k++) {
             Text text = rollout_text(&r[k]);
-            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, truth);
-            reward[1][g * K + k] = reward_boxed(text.data, truth);
-            reward[2][g * K + k] = reward_partial_credit(text.data, truth);
+            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
+            reward[1][g * K + k] = reward_boxed(text.data, one->truth);
+            reward[2][g * K + k] = reward_partial(text.data, one->truth);
             reward[3][g * K + k] = reward_length(&r[k], e);
             right[g * K + k] = reward[2][g * K + k] >= 0.5f;
             text_free(&text);
         }
-        rollouts_free(r, K);
-        tokens_free(&own);
+        rollouts_free(r);
     }
     printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
     printf("Model     %s\n", o->model);
-    print_wrapped("Question", e->question ? e->question : q.list[0].question);
-    print_beginning("Answer", e->question ? o->answer : q.list[0].truth, 1);
-    printf("\nRewards   %s, the verifier; boxed, 1 for a right answer in a box; partial, 1\n"
-           "          for that, 0.5 for a right one elsewhere, 0.1 for a box with a wrong one;\n"
+    print_wrapped("Question", q.list[0].question);
+    print_beginning("Answer", q.list[0].truth, 1);
+    printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
+           "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
            "          length, D3's rule: 1 for %d to %d characters\n\n",
            o->reward, e->shortest, e->longest);
     experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
@@ -10561,56 +8725,49 @@ static void run_experiment_3(Model* m, const ExperimentOptions* e) {
     questions_free(&q);
 }
 
-static const struct {
-    const char* title;
-    void (*run)(Model* m, const ExperimentOptions* e);
-} experiments[] = {
-    {"log pi(y|x) as a sum over tokens, and what a wrong mask prints", experiment_1},
-    {"the KL penalty by hand: k1, k2, k3, sum or mean, beta from 0.001 to 0.1", run_experiment_2},
-    {"eight samples of one question, and how many advantages are 0", run_experiment_3},
-};
-enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
-
 static int command_experiment(int argc, char** argv) {
     ExperimentOptions e = {.rl = rl_defaults(), .shortest = 50, .longest = 100, .groups = 64};
     Option options[RL_OPTIONS] = {{0}};
     const char* which = NULL;
-    e.rl.model = "out/run/rl", e.rl.num_samples = 8, e.rl.sample.top_k = 0;
+    e.rl.model = "out/run/rl";
+    e.rl.num_samples = 8;
+    e.rl.sample.top_k = 0;
     Option more[] = {
-        {"question", OPTION_TEXT, &e.question, 0, 0, "instead of the first one of the data", 0, 0},
-        {"answer", OPTION_TEXT, &e.rl.answer, 0, 0, "its right answer (experiment 3)", 0, 0},
+        {"question", OPTION_TEXT, &e.question, 0, 0, "instead of the first of the data (1, 2)", 0, 0},
         {"completion", OPTION_TEXT, &e.completion, 0, 0, "a reply to it; else one is sampled (1, 2)", 0, 0},
         {"data", OPTION_TEXT, &e.rl.eval_data, 0, 0, "questions", 0, 0},
         {"groups", OPTION_INT, &e.groups, 1, 1e6, "how many of them, from the top (3)", 0, 0},
-        {"shortest", OPTION_INT, &e.shortest, 0, 1e6, "the length rule: rewarded from here, characters (3)",
-         0, 0},
+        {"shortest", OPTION_INT, &e.shortest, 0, 1e6, "length rule: rewarded from here, characters (3)", 0, 0},
         {"longest", OPTION_INT, &e.longest, 0, 1e6, "to here (3)", 0, 0}};
     memcpy(options + sampling_options(options, &e.rl), more, sizeof more);
     if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
                        "./rl experiment 1|2|3 [--option=value ...]", options))
         return 0;
     if (!parse_options(options, argc, argv, &which, 1)) {
-        for (int i = 0; i < EXPERIMENTS; i++) printf("  %d  %s\n", i + 1, experiments[i].title);
-        printf("\n./rl experiment N runs one on %s; --model-tag names another model\n"
+        printf("  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
+               "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
+               "  3  eight samples of one question, and how many advantages are 0\n\n"
+               "./rl experiment N runs one on %s; --model-tag names another model\n"
                "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
                e.rl.model);
         return 0;
     }
-    if (strlen(which) != 1 || *which < '1' || *which > '0' + EXPERIMENTS)
-        fail(2, "there is no experiment '%s'; there are 1 to %d", which, EXPERIMENTS);
+    if (strlen(which) != 1 || *which < '1' || *which > '3')
+        fail(2, "there is no experiment '%s'; there are 1 to 3", which);
     if (e.shortest > e.longest)
         fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", e.shortest, e.longest);
     check_sampling(&e.rl);
     set_threads(e.rl.threads);
     Model m = load_tagged_model(e.rl.model);
-    experiments[*which - '1'].run(&m, &e);
+    if (*which == '3') experiment_on_groups(&m, &e);
+    else experiment_on_text(&m, *which - '0', &e);
     model_free(&m);
     return 0;
 }
 
 // ---- lessons and warm-ups
 
-static const struct { const char* title; void (*run)(void); } lessons[] = {
+static const struct { const char* title; void (*run)(int more); } lessons[] = {
     {"The language of reinforcement learning", lesson_1},
     {"Two warm-ups: thermostat and CartPole", lesson_2},
     {"The language model as policy", lesson_3},
@@ -10629,43 +8786,49 @@ enum { LESSONS = sizeof lessons / sizeof *lessons };
 static int command_lesson(int argc, char** argv) {
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
-        printf("\n./rl lesson N prints one, ./rl lesson all prints all.\n");
+        printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
+               "reading can do without: ./rl lesson 7 --more\n");
         return 0;
     }
-    if (argc > 1) fail(2, "one lesson at a time: ./rl lesson 7, or ./rl lesson all");
+    int more = argc == 2 && !strcmp(argv[1], "--more");
+    if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, lesson 7 --more, or lesson all");
     char* end;
     long n = strtol(argv[0], &end, 10);
     if (!strcmp(argv[0], "all")) {
         for (int i = 0; i < LESSONS; i++) {
             if (i) printf("\n\n");
-            lessons[i].run();
+            lessons[i].run(more);
         }
         return 0;
     }
     if (*end || end == argv[0] || n < 1 || n > LESSONS)
         fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
-    lessons[n - 1].run();
+    lessons[n - 1].run(more);
     return 0;
 }
 
-static uint64_t seed_argument(int argc, char** argv, const char* name, const char* what) {
+static int command_thermostat(int argc, char** argv) {
     uint64_t seed = 1;
     Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
-    char usage[64];
-    snprintf(usage, sizeof usage, "./rl %s [--seed N]", name);
-    if (asked_for_help(argc, argv, what, usage, options)) exit(end_of_output(0));
+    if (asked_for_help(argc, argv, "thermostat - REINFORCE keeps a room at 70 F",
+                       "./rl thermostat [--seed=N]", options))
+        return 0;
     parse_options(options, argc, argv, NULL, 0);
-    return seed;
-}
-
-static int command_thermostat(int argc, char** argv) {
-    run_thermostat(seed_argument(argc, argv, "thermostat", "thermostat - REINFORCE keeps a room at 70 F"));
+    run_thermostat(seed);
     return 0;
 }
 
 static int command_cartpole(int argc, char** argv) {
-    run_cartpole(
-        seed_argument(argc, argv, "cartpole", "cartpole - group mean against value function on CartPole"));
+    uint64_t seed = 1;
+    float lr = (float)cartpole_defaults.learning_rate;
+    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
+                        {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "cartpole - group mean against value function on CartPole",
+                       "./rl cartpole [--option=value ...]", options))
+        return 0;
+    parse_options(options, argc, argv, NULL, 0);
+    run_cartpole(seed, lr);
     return 0;
 }
 
@@ -10777,7 +8940,7 @@ static void read_times(double* all, double* updates, double* seconds, const char
     *all = *updates = *seconds = NAN;
     join_path(path, folder, "metrics.csv");
     if (!file_exists(path)) return;
-    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "test", 0);
+    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
     for (int i = 0; each && i < rows; i++) {
         *all = (i ? *all : 0.0) + each[i];
         if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
@@ -10868,7 +9031,6 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
     {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
-    {"claims", "what the three documents say, checked statement by statement", command_claims},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };

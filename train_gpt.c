@@ -147,9 +147,19 @@ static int thread_index(void) {
 #endif
 }
 
+static int is_in_parallel_loop(void) {
+#ifdef _OPENMP
+    return omp_in_parallel();
+#else
+    return 0;
+#endif
+}
+
+enum { MAX_THREADS = 1024 };
 static void set_threads(int threads) {
 #ifdef _OPENMP
     if (threads > 0) omp_set_num_threads(threads);
+    else if (thread_count() > MAX_THREADS) omp_set_num_threads(MAX_THREADS);
 #else
     (void)threads;
 #endif
@@ -538,20 +548,30 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
             for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
 }
 
-// c has the row stride ldc; a.row or a.col must be 1.
-static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
+// The columns n0 .. n0 + TILE_N - 1 of c.
+static void matmul_strip(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate, int n0) {
     float panel[PANEL_K * TILE_N];
-    for (int n0 = 0; n0 < N; n0 += TILE_N) {
-        int n1 = min_int(TILE_N, N - n0);
-        for (int k0 = 0; k0 < K; k0 += PANEL_K) {
-            int k1 = min_int(PANEL_K, K - k0), add = accumulate || k0 > 0;
-            pack_panel(panel, (View){b.data + (size_t)k0 * b.row + (size_t)n0 * b.col, b.row, b.col}, k1, n1);
-            for (int m0 = 0; m0 < M; m0 += TILE_M) {
-                int m1 = min_int(TILE_M, M - m0);
-                View rows = {a.data + (size_t)m0 * a.row + (size_t)k0 * a.col, a.row, a.col};
-                matmul_tile(c + (size_t)m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
-            }
+    int n1 = min_int(TILE_N, N - n0);
+    for (int k0 = 0; k0 < K; k0 += PANEL_K) {
+        int k1 = min_int(PANEL_K, K - k0), add = accumulate || k0 > 0;
+        pack_panel(panel, (View){b.data + (size_t)k0 * b.row + (size_t)n0 * b.col, b.row, b.col}, k1, n1);
+        for (int m0 = 0; m0 < M; m0 += TILE_M) {
+            int m1 = min_int(TILE_M, M - m0);
+            View rows = {a.data + (size_t)m0 * a.row + (size_t)k0 * a.col, a.row, a.col};
+            matmul_tile(c + (size_t)m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
         }
+    }
+}
+
+// c has the row stride ldc; a.row or a.col must be 1. A large product outside of the loops over questions and
+// conversations gives its strips to the threads: one long answer, a large model. (The branch is written in C: a pragma with
+// a false `if` would still cost a quarter of the speed inside of those loops.)
+static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
+    if ((double)M * N * K > 1e6 && thread_count() > 1 && !is_in_parallel_loop()) {
+        #pragma omp parallel for schedule(static)
+        for (int n = 0; n < N; n += TILE_N) matmul_strip(c, ldc, a, b, M, N, K, accumulate, n);
+    } else {
+        for (int n = 0; n < N; n += TILE_N) matmul_strip(c, ldc, a, b, M, N, K, accumulate, n);
     }
 }
 
@@ -902,24 +922,39 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
     }
 }
 
-// ---- log-probabilities:  logp = log softmax(logits)[target] = logit[target] - log sum exp(logits)
-// Also the entropy -sum p log p in nats. logits, probs (M,V); target of row m: targets[scored[m]].
+// ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
 
-static inline float softmax_log_sum(float* probs, const float* logits, int V) {
-    float top = maximum(logits, V);
-    memcpy(probs, logits, (size_t)V * sizeof(float));
-    float sum = exp_and_sum(probs, top, V), inverse = 1.0f / sum;
-    for (int i = 0; i < V; i++) probs[i] *= inverse;
-    return top + (float)log((double)sum);
+// log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out first, so that
+// no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is a token that cannot occur.
+static inline float log_sum_exp(const float* z, int V) {
+    if (V <= 0) return -INFINITY;                      // the log of an empty sum
+    float top = maximum(z, V), s[SUMS] = {0};
+    int i = 0;
+    for (; i + SUMS <= V; i += SUMS)
+        for (int j = 0; j < SUMS; j++) s[j] += fast_exp(z[i + j] - top);
+    for (int j = 0; i + j < V; j++) s[j] += fast_exp(z[i + j] - top);
+    return top + (float)log((double)add_up(s));
 }
 
-static void logprob_forward(float* logp, float* entropy, float* probs, const float* logits,
-                            const int* targets, const int* scored, int M, int V) {
+// The entropy -sum p log p of the row, in nats; lse is its log_sum_exp. p = 0 adds 0, as its limit does.
+static inline float row_entropy(const float* z, float lse, int V) {
+    float s[SUMS] = {0};
+    for (int i = 0; i < V; i += SUMS)
+        for (int j = 0; j < SUMS && i + j < V; j++) {
+            float p = fast_exp(z[i + j] - lse);
+            s[j] += p == 0.0f ? 0.0f : p * (lse - z[i + j]);
+        }
+    return add_up(s);
+}
+
+// logp (M) of the scored tokens: the target of row m is targets[scored[m]]. logits, probs (M,V).
+static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets, const int* scored,
+                            int M, int V) {
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
-        float lse = softmax_log_sum(probs + (size_t)m * V, row, V);
+        float lse = log_sum_exp(row, V);
+        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - lse);
         logp[m] = row[targets[scored[m]]] - lse;
-        entropy[m] = lse - dot(probs + (size_t)m * V, row, V);
     }
 }
 
@@ -1060,25 +1095,25 @@ typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
-    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has the scalar (M) instead of
-    // the logits and probs
-    float *last, *hidden, *logits, *probs, *logp, *entropy, *scalar;
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M); a scalar model has the scalar (M) instead of the
+    // logits and probs
+    float *last, *hidden, *logits, *probs, *logp, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
     float* scratch;                                                 // for attention
     float* memory;
 } Activations;
 
-enum { WORKERS = 16 };
+enum { MAX_TURNS = 16 };
 
-typedef struct {
+typedef struct Model {
     Config config;
-    int frozen;                    // 1 = only reads, never learns; to be set before the first forward pass
-    Weights weights, grads;        // grads are allocated by the first backward pass
+    int frozen;                        // 1 = only reads, never learns; to be set before the first forward pass
+    Weights weights, grads;            // grads are allocated by the first backward pass
     Activations acts;
-    float *cosine, *sine;          // (context, D/2) the rotary angles
-    Activations* thread_acts;      // the rest is for run_tasks(): one per thread,
-    int threads;
-    Weights worker_grads[WORKERS]; // one per worker
+    Batch batch;                       // what answers_forward() sent through it last
+    float *cosine, *sine;              // (context, D/2) the rotary angles
+    struct Model* workers;             // (MAX_THREADS) see worker()
+    Weights turn_grads[MAX_TURNS];     // see learning_worker()
 } Model;
 
 // Says why a configuration cannot be, or NULL when it can.
@@ -1107,14 +1142,18 @@ static Model model_new(Config config) {
     m.cosine = allocate(angles, sizeof(float));
     m.sine = allocate(angles, sizeof(float));
     rope_table(m.cosine, m.sine, &config);
+    m.workers = allocate(MAX_THREADS, sizeof(Model));
     return m;
 }
 
 static void model_free(Model* m) {
-    weights_free(&m->weights), weights_free(&m->grads);
-    for (int i = 0; i < m->threads; i++) free(m->thread_acts[i].memory);
-    for (int j = 0; j < WORKERS; j++) weights_free(&m->worker_grads[j]);
-    free(m->acts.memory), free(m->thread_acts), free(m->cosine), free(m->sine);
+    for (int i = 0; i < MAX_THREADS && m->workers; i++) {
+        batch_free(&m->workers[i].batch);
+        free(m->workers[i].acts.memory);
+    }
+    for (int j = 0; j < MAX_TURNS; j++) weights_free(&m->turn_grads[j]);
+    weights_free(&m->weights), weights_free(&m->grads), batch_free(&m->batch);
+    free(m->acts.memory), free(m->workers), free(m->cosine), free(m->sine);
     *m = (Model){0};
 }
 
@@ -1156,10 +1195,9 @@ static size_t activations_layout(Activations* a, const Config* c, size_t L, size
         {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
         {&a->act, L * n * F},     {&a->last, n * C},     {&a->hidden, n * C},
         {&a->logits, n * V},      {&a->probs, n * V},    {&a->logp, n},
-        {&a->entropy, n},         {&a->scalar, n},       {&a->dx, n * C},
-        {&a->dh, n * C},          {&a->dqkv, n * Q},     {&a->datt, n * HD},
-        {&a->dgu, n * 2 * F},     {&a->dact, n * F},     {&a->dlast, n * C},
-        {&a->scratch, attention_scratch_size(c)},
+        {&a->scalar, n},          {&a->dx, n * C},       {&a->dh, n * C},
+        {&a->dqkv, n * Q},        {&a->datt, n * HD},    {&a->dgu, n * 2 * F},
+        {&a->dact, n * F},        {&a->dlast, n * C},    {&a->scratch, attention_scratch_size(c)},
     };
     size_t total = 0;
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
@@ -1226,14 +1264,13 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     rmsnorm_forward(a->hidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
 }
 
-// The whole model. Leaves acts.logits (M,V), acts.logp (M) and acts.entropy (M) in nats for the M scored
-// tokens.
+// The whole model. Leaves acts.logits (M,V) and acts.logp (M), in nats, for the M scored tokens.
 static void model_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
     int C = m->config.width, V = m->config.vocab_size;
     matmul(a->logits, (size_t)V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
-    logprob_forward(a->logp, a->entropy, a->probs, a->logits, b->targets, b->scored, b->M, V);
+    logprob_forward(a->logp, a->probs, a->logits, b->targets, b->scored, b->M, V);
 }
 
 static void model_zero_grads(Model* m) {
@@ -1287,7 +1324,6 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     model_hidden_backward(m, b, a->dh);
 }
 
-#ifdef TRAIN_GPT_NO_MAIN   // rl.c trains scalar models; alone, this file only writes and reads them
 // The body with a scalar head. Leaves acts.scalar (M), one number for each scored token (one whose target is
 // not -1; which token that target is plays no part).
 static void model_scalar_forward(Model* m, const Batch* b) {
@@ -1311,42 +1347,133 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
         }
     model_hidden_backward(m, b, a->dh);
 }
-#endif
+
+// ---- answers through a model: the only place where they are packed
+//
+// ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1 asks for the
+// log-probability of token t + 1. This is the shape of the documents' PyTorch lines. A model computes less than that:
+//
+//     what all rows have in common before the first scored token (the prompt of a question) once, as a segment of
+//     its own that each row continues;
+//     of rows that are alike only the first one (a policy that knows what it wants writes the same answer again and again);
+//     nothing behind a row's last scored token.
+//
+//     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>         nothing is scored
+//     segment 1, row 0         <|assistant_start|>    T    o    m  ...                 what the model reads
+//                               T                     o    m   ' ' ...                  its targets: the shift
+
+// Tokens that all rows have in common before the first one that is scored.
+static int shared_length(const int* ids, const int* mask, int K, int T) {
+    for (int t = 0; t < T - 1; t++)
+        for (int k = 0; k < K; k++)
+            if (mask[k * (T - 1) + t] || ids[k * T + t] != ids[t]) return t;
+    return T - 1;
+}
+
+// first[k] = the first row that is like row k, or -1 when nothing of row k is scored.
+static void find_first_rows(int* first, const int* ids, const int* mask, int K, int T) {
+    size_t row = (size_t)T * sizeof(int), row1 = (size_t)(T - 1) * sizeof(int);
+    for (int k = 0; k < K; k++) {
+        first[k] = -1;
+        for (int t = 0; t < T - 1; t++) if (mask[k * (T - 1) + t]) first[k] = k;
+        for (int i = 0; i < k && first[k] == k; i++)
+            if (!memcmp(ids + i * T, ids + k * T, row) && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
+    }
+}
+
+// What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token before it.
+// out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence longer than the context, or a
+// token outside the vocabulary, ends the program.
+static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
+    int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
+    int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
+    find_first_rows(first, ids, mask, K, T);
+    batch_clear(&m->batch);
+    for (int k = 0; k < K; k++) {
+        int end = shared;
+        for (int t = shared; t < T1; t++) {
+            targets[t] = mask[k * T1 + t] ? ids[k * T + t + 1] : -1;
+            if (mask[k * T1 + t]) end = t + 1;
+        }
+        if (first[k] != k) continue;
+        if (shared && prefix < 0) prefix = batch_add(&m->batch, ids, NULL, shared, -1);
+        batch_add(&m->batch, ids + k * T + shared, targets + shared, end - shared, prefix);
+    }
+    if (m->batch.M && m->config.scalar) model_scalar_forward(m, &m->batch);
+    else if (m->batch.M) model_forward(m, &m->batch);
+    const float* scored = m->config.scalar ? m->acts.scalar : m->acts.logp;
+    for (int k = 0; k < K; k++)
+        for (int t = 0; t < T1; t++) {
+            if (first[k] == k) out[k * T1 + t] = mask[k * T1 + t] ? *scored++ : 0.0f;
+            else out[k * T1 + t] = first[k] < 0 ? 0.0f : out[first[k] * T1 + t];
+        }
+    free(first), free(targets);
+}
+
+// The way back, directly after it and with the same arguments, from d = d(loss)/d(out) (K,T1): adds to the gradients of m.
+// Where the mask is 0, d is not read.
+static void answers_backward(Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
+    int T1 = T - 1, M = 0;
+    int* first = allocate((size_t)K, sizeof(int));
+    float* sum = allocate((size_t)K * (size_t)T1, sizeof(float));
+    find_first_rows(first, ids, mask, K, T);
+    for (int k = 0; k < K; k++)                                // rows that are alike add up in the first of them
+        for (int t = 0; t < T1; t++)
+            if (mask[k * T1 + t]) sum[first[k] * T1 + t] += d[k * T1 + t];
+    for (int k = 0; k < K; k++)                                // from (K,T1) to the list of scored tokens, in place
+        for (int t = 0; t < T1; t++)
+            if (first[k] == k && mask[k * T1 + t]) sum[M++] = sum[k * T1 + t];
+    if (M && m->config.scalar) model_scalar_backward(m, &m->batch, sum);
+    else if (M) model_backward(m, &m->batch, sum);
+    free(first), free(sum);
+}
 
 // ---- threads
 //
-// The only place where there are any. A step consists of tasks that do not depend on each other: some
-// conversations, or the rollouts of a question, through the model and back. Task i is done by worker i mod
-// WORKERS, a model that shares the weights but has activations and gradients of its own. Each worker does its
-// tasks in order, and in the end the gradients of the workers are added in order. So every sum is the same
-// for one thread as for sixteen, and threads wait for each other only once per step.
+// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m), which shares the
+// weights of m and has activations of its own. A loop that learns is cut into turns:
+//
+//     #pragma omp parallel for schedule(dynamic)
+//     for (int turn = 0; turn < turns; turn++) {
+//         Model* w = learning_worker(m, turn);                  gradients of this turn, at first 0
+//         for (int i = turn; i < count; i += turns) ...         forward and backward with w
+//     }
+//     add_gradients(m, turns);                                  in the order of the turns
+//
+// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the same bits for one
+// as for sixteen. A gradient is as large as the model, so the number of turns follows from the model's size alone.
 
-typedef void (*Task)(Model* worker, int index, void* context);
+static int turns_of(const Model* m) {
+    double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
+    return fit < 2.0 ? 2 : fit > MAX_TURNS ? MAX_TURNS : (int)fit;
+}
 
-static void run_tasks(Model* m, int tasks, int with_grads, Task task, void* context) {
-    int workers = min_int(tasks, WORKERS), threads = thread_count();
-    if (threads > m->threads) {
-        m->thread_acts = enlarge(m->thread_acts, (size_t)threads, sizeof(Activations));
-        memset(m->thread_acts + m->threads, 0, (size_t)(threads - m->threads) * sizeof(Activations));
-        m->threads = threads;
-    }
-    if (with_grads && !m->grads.memory) model_zero_grads(m);
-    #pragma omp parallel for schedule(dynamic)
-    for (int j = 0; j < workers; j++) {
-        Model worker = *m;
-        Weights* grads = &m->worker_grads[j];
-        if (with_grads && !grads->memory) *grads = weights_new(&m->config);
-        else if (with_grads) memset(grads->memory, 0, grads->count * sizeof(float));
-        worker.grads = *grads;
-        worker.acts = m->thread_acts[thread_index()];
-        for (int i = j; i < tasks; i += WORKERS) task(&worker, i, context);
-        m->thread_acts[thread_index()] = worker.acts;
-    }
-    #pragma omp parallel for schedule(static) if (with_grads)
-    for (long k = 0; k < (with_grads ? (long)m->grads.count : 0); k += 4096)
-        for (int j = 0; j < workers; j++)
+static Model* worker(Model* m) {
+    Model* w = &m->workers[thread_index()];
+    w->config = m->config;
+    w->frozen = m->frozen;
+    w->weights = m->weights;
+    w->cosine = m->cosine;
+    w->sine = m->sine;
+    return w;
+}
+
+// The first turn adds to the gradients of m itself, which model_zero_grads() has cleared.
+static Model* learning_worker(Model* m, int turn) {
+    Model* w = worker(m);
+    Weights* grads = turn ? &m->turn_grads[turn] : &m->grads;
+    if (!grads->memory) *grads = weights_new(&m->config);
+    else if (turn) memset(grads->memory, 0, grads->count * sizeof(float));
+    w->grads = *grads;
+    return w;
+}
+
+static void add_gradients(Model* m, int turns) {
+    #pragma omp parallel for schedule(static)
+    for (long k = 0; k < (long)m->grads.count; k += 4096)
+        for (int turn = 1; turn < turns; turn++)
             for (long i = k; i < k + 4096 && i < (long)m->grads.count; i++)
-                m->grads.memory[i] += m->worker_grads[j].memory[i];
+                m->grads.memory[i] += m->turn_grads[turn].memory[i];
 }
 
 // =============================================================================================
@@ -1399,6 +1526,15 @@ static double clip_gradient(Model* m, double max_norm) {
         float scale = (float)(max_norm / norm);
         for (size_t i = 0; i < m->grads.count; i++) g[i] *= scale;
     }
+    return norm;
+}
+
+// The end of a gradient step: clip, AdamW, and a gradient of 0 for the next one. Returns the norm before clipping.
+static double clip_and_step(Model* m, Optimizer* o, double lr, double max_norm, AdamOptions adam) {
+    if (!m->grads.memory) model_zero_grads(m);
+    double norm = clip_gradient(m, max_norm);
+    adamw_step(m, o, (float)lr, adam);
+    model_zero_grads(m);
     return norm;
 }
 
@@ -1547,23 +1683,37 @@ typedef struct {
     float top_p;             // keep the likeliest tokens that together have this probability; 1 = all
 } SampleOptions;
 
+// One sequence: a row of the arrays that rollouts_new() makes; T1 = T - 1.
 typedef struct {
-    int prompt;              // index of the prompt that it answers
-    int length;              // tokens after the prompt
+    int T;                   // room
+    int prompt, length;      // tokens of the prompt, and those that follow it
     int finished;            // 1 = ended with <|assistant_end|> (or <|bos|>), 0 = cut off
-    int* ids;                // (length)
-    int* mask;               // (length) 1 = sampled by the model, 0 = forced by the tool
-    float* logp;             // (length) log-probability under the model; 0 where forced
-    // (length) the same under the distribution that was sampled from: after temperature, top-k, top-p
-    float* logp_sampler;
+    int* ids;                // (T) prompt, answer, padding (0)
+    int* mask;               // (T) 1 = sampled by the model; 0 = prompt, forced by the tool, padding
+    float* logp;             // (T1) log pi of the NEXT token, in nats; 0 where it was not sampled
+    float* entropy;          // (T1) entropy of the distribution that it was drawn from, before top-k and temperature
 } Rollout;
 
-// The tool. It sees a row's tokens after each sampled one and writes the tokens that must follow now, at most
+// The tool. It sees a row's answer after each sampled token and writes the tokens that must follow now, at most
 // `capacity`; it returns how many. It keeps no state between calls.
-typedef int (*ForceFunction)(int* forced, int capacity, const int* ids, int length);
+typedef int (*ForceFunction)(int* forced, int capacity, const int* answer, int length);
 
-static void rollouts_free(Rollout* r, int count) {
-    for (int i = 0; i < count; i++) free(r[i].ids), free(r[i].mask), free(r[i].logp), free(r[i].logp_sampler);
+// `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask (count,T) and
+// r->logp (count,T1) of the first are the padded arrays of all of them.
+static Rollout* rollouts_new(int count, int T) {
+    size_t size = (size_t)count * (size_t)T;
+    int *ids = allocate(size, sizeof(int)), *mask = allocate(size, sizeof(int));
+    float *logp = allocate(size, sizeof(float)), *entropy = allocate(size, sizeof(float));
+    Rollout* r = allocate((size_t)count, sizeof(Rollout));
+    for (int i = 0; i < count; i++) {
+        size_t at = (size_t)i * (size_t)T, at1 = (size_t)i * (size_t)(T - 1);
+        r[i] = (Rollout){T, 0, 0, 0, ids + at, mask + at, logp + at1, entropy + at1};
+    }
+    return r;
+}
+
+static void rollouts_free(Rollout* r) {
+    if (r) free(r->ids), free(r->mask), free(r->logp), free(r->entropy);
     free(r);
 }
 
@@ -1617,28 +1767,25 @@ static int count_for_share(const float* p, int V, float top_p, float* work) {
     return count;
 }
 
-// Draws a token from logits (V) and tells its log-probability under the model and under the sampler.
-// work (2V).
-static int sample_token(float* logp, float* logp_sampler, const float* logits, int V, SampleOptions o,
-                        Rng* rng, float* work) {
-    float *p = work, lse = softmax_log_sum(p, logits, V);
-    int choice = 0, whole = o.temperature == 1.0f;      // whole: the sampler is the model
-    for (int i = 1; i < V; i++) if (logits[i] > logits[choice]) choice = i;
-    *logp = logits[choice] - lse, *logp_sampler = 0.0f;
+// Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's distribution; both in
+// nats, before temperature, top-k and top-p. work (2V).
+static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
+    float *p = work, lse = log_sum_exp(logits, V), top = maximum(logits, V), below = 0.0f;
+    int choice = 0;
+    while (logits[choice] < top) choice++;
+    *entropy = row_entropy(logits, lse, V);
+    *logp = logits[choice] - lse;
     if (o.temperature <= 0.0f) return choice;
-    float top = logits[choice];
-    if (o.temperature != 1.0f)
-        for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
-    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V), whole = 0;
-    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V), work + V), whole = 0;
-    float total = sum_of(p, V), u = random_uniform(rng) * total, below = 0.0f;
-    for (int i = 0; i < V; i++) {
+    for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
+    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V);
+    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V), work + V);
+    float u = random_uniform(rng) * sum_of(p, V);
+    for (int i = 0; i < V && below <= u; i++) {
         if (p[i] == 0.0f) continue;
         choice = i;                                     // the last one, should rounding leave u above the sum
-        if ((below += p[i]) > u) break;
+        below += p[i];
     }
     *logp = logits[choice] - lse;
-    *logp_sampler = whole ? *logp : (float)log((double)(p[choice] / total));
     return choice;
 }
 
@@ -1789,66 +1936,63 @@ static void decoder_free(Decoder* d) {
         free(d->next), free(d->position);
 }
 
-typedef struct {
-    const Tokens* prompts;
-    int B, K, together;              // prompts, rollouts of each, prompts decoded in one batch
-    SampleOptions o;
-    ForceFunction tool;
-    uint64_t seed, first;
-    Rollout* rollouts;               // (B,K)
-} GenerateTask;
-
-static Rollout rollout_new(int prompt, int room) {
-    size_t n = (size_t)room;
-    return (Rollout){prompt,
-                     0,
-                     0,
-                     allocate(n, sizeof(int)),
-                     allocate(n, sizeof(int)),
-                     allocate(n, sizeof(float)),
-                     allocate(n, sizeof(float))};
+// The row of a prompt, before the first token of the answer.
+static void rollout_begin(Rollout* r, const Tokens* prompt) {
+    size_t T = (size_t)r->T, P = (size_t)prompt->length;
+    r->prompt = prompt->length;
+    r->length = 0;
+    r->finished = 0;
+    memset(r->ids, 0, T * sizeof(int));
+    memcpy(r->ids, prompt->ids, P * sizeof(int));
+    memset(r->mask, 0, T * sizeof(int));
+    memset(r->logp, 0, (T - 1) * sizeof(float));
+    memset(r->entropy, 0, (T - 1) * sizeof(float));
 }
 
-// Decodes the prompts first .. first+B-1 of a GenerateTask.
-static void generate_some(Model* m, int index, void* context) {
-    const GenerateTask* g = context;
+// Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and o.max_new_tokens. A prompt
+// has at least 2 tokens; a rollout that reaches the end of the context is cut off there. Rollout k of prompt q draws from
+// random_stream(seed, first + q, k): it depends neither on its neighbours nor on the number of threads.
+static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, int B, int K, SampleOptions o,
+                            ForceFunction tool, uint64_t seed, uint64_t first) {
     const Config* c = &m->config;
-    int q0 = index * g->together, B = min_int(g->together, g->B - q0), K = g->K, n = B * K, V = c->vocab_size,
-        R = min_int(g->o.max_new_tokens, c->context);
-    Decoder d = decoder_new(c, g->prompts + q0, B, K, R);
-    Rollout* rollouts = g->rollouts + (size_t)q0 * K;
+    int n = B * K, V = c->vocab_size, R = min_int(o.max_new_tokens, c->context);
+    for (int q = 0; q < B; q++)
+        if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
+            fail(2, "a prompt of %d tokens cannot be answered in a context of %d tokens", prompts[q].length, c->context);
+    Decoder d = decoder_new(c, prompts, B, K, R);
     Rng* rng = allocate((size_t)n, sizeof(Rng));
-    int *forced = allocate((size_t)n * R, sizeof(int)), *left = allocate((size_t)n, sizeof(int)),
+    int *forced = allocate((size_t)n * (size_t)R, sizeof(int)), *left = allocate((size_t)n, sizeof(int)),
         *taken = allocate((size_t)n, sizeof(int));
     for (int i = 0; i < n; i++) {
-        const Tokens* prompt = &g->prompts[q0 + i / K];
-        rollouts[i] = rollout_new(q0 + i / K, R);
-        rng[i] = random_stream(g->seed, g->first + (uint64_t)(q0 + i / K), (uint64_t)(i % K));
+        const Tokens* prompt = &prompts[i / K];
+        rollout_begin(&rollouts[i], prompt);
+        rng[i] = random_stream(seed, first + (uint64_t)(i / K), (uint64_t)(i % K));
         d.active[i] = i;
         d.next[i] = prompt->ids[prompt->length - 1];
     }
-    decoder_prefill(&d, m, g->prompts + q0);
+    decoder_prefill(&d, m, prompts);
     for (int t = 0; t < R && n > 0; t++) {
         int going_on = 0;
         decoder_step(&d, m, n, t);
         for (int i = 0; i < n; i++) {
             int row = d.active[i];
             Rollout* r = &rollouts[row];
-            r->length = t + 1;
-            if (left[row] > 0) {                              // the tool has the word
-                r->ids[t] = forced[(size_t)row * R + taken[row]++];
+            int *answer = r->ids + r->prompt, at = r->prompt + t;
+            if (left[row] > 0) {                              // the tool's output: forced, not sampled
+                answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
-                r->ids[t] = sample_token(&r->logp[t], &r->logp_sampler[t], d.logits + (size_t)i * V, V, g->o,
+                answer[t] = sample_token(&r->logp[at - 1], &r->entropy[at - 1], d.logits + (size_t)i * V, V, o,
                                          &rng[row], d.work);
-                r->mask[t] = 1;
-                r->finished = r->ids[t] == ASSISTANT_END || r->ids[t] == BOS;
-                left[row] = g->tool && !r->finished ? g->tool(forced + (size_t)row * R, R, r->ids, t + 1) : 0;
+                r->mask[at] = 1;
+                r->finished = answer[t] == ASSISTANT_END || answer[t] == BOS;
+                left[row] = tool && !r->finished ? tool(forced + (size_t)row * R, R, answer, t + 1) : 0;
                 taken[row] = 0;
             }
-            // finished rows and full ones leave the batch
-            if (r->finished || d.P[row / K] + t + 2 >= c->context) continue;
-            d.next[going_on] = r->ids[t], d.active[going_on++] = row;
+            r->length = t + 1;
+            if (r->finished || d.P[row / K] + t + 2 >= c->context) continue;   // leaves the batch
+            d.next[going_on] = answer[t];
+            d.active[going_on++] = row;
         }
         n = going_on;
     }
@@ -1856,31 +2000,22 @@ static void generate_some(Model* m, int index, void* context) {
     decoder_free(&d);
 }
 
-// Samples K rollouts for each of B prompts. Returns B*K of them, rollout k of prompt q at [q*K + k];
-// rollouts_free() frees them. A prompt has at least 2 tokens; a rollout that reaches the end of the context
-// is cut off there. Rollout k of prompt q draws from random_stream(seed, first + q, k): it depends neither on
-// its neighbours nor on the number of threads.
+// The same for many prompts, in parallel. Returns B*K rollouts, rollout k of prompt q at [q*K + k]; rollouts_free() frees them.
 enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
 static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
                          uint64_t seed, uint64_t first) {
-    for (int q = 0; q < B; q++)
-        if (prompts[q].length < 2)
-            fail(2, "a prompt must have at least 2 tokens, this one has %d", prompts[q].length);
-    for (int q = 0; q < B; q++)
-        if (prompts[q].length + 1 > m->config.context)
-            fail(2, "a prompt of %d tokens leaves no room in the model's context of %d tokens",
-                 prompts[q].length, m->config.context);
-    GenerateTask g = {prompts,
-                      B,
-                      K,
-                      max_int(1, DECODE_ROWS / K),
-                      o,
-                      tool,
-                      seed,
-                      first,
-                      allocate((size_t)B * K, sizeof(Rollout))};
-    run_tasks(m, (B + g.together - 1) / g.together, 0, generate_some, &g);
-    return g.rollouts;
+    int longest = 0, together = max_int(1, DECODE_ROWS / K);
+    for (int q = 0; q < B; q++) longest = max_int(longest, prompts[q].length);
+    Rollout* rollouts = rollouts_new(B * K, longest + min_int(o.max_new_tokens, m->config.context) + 1);
+    if (B <= together) {             // one batch: the products may use the threads
+        sample_rollouts(rollouts, worker(m), prompts, B, K, o, tool, seed, first);
+        return rollouts;
+    }
+    #pragma omp parallel for schedule(dynamic)
+    for (int q = 0; q < B; q += together)
+        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, min_int(together, B - q), K, o, tool, seed,
+                        first + (uint64_t)q);
+    return rollouts;
 }
 
 // =============================================================================================
@@ -3000,79 +3135,105 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
     return count;
 }
 
-// Appends a conversation as one segment: input ids[0..n-2], target ids[t+1] where its mask is 1.
-static void batch_add_conversation(Batch* b, const Tokens* t) {
-    int n = t->length - 1;
-    int* targets = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < n; i++) targets[i] = t->mask[i + 1] ? t->ids[i + 1] : -1;
-    batch_add(b, t->ids, targets, n, -1);
-    free(targets);
+// ---- the loss of supervised fine-tuning, and what one token counts in a loss
+
+// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out may be mask
+// itself: reading is always ahead of writing. (Why it moves: chapter 3 of rl.c.)
+void shift_mask(int* out, const int* mask, int B, int T) {
+    for (int b = 0; b < B; b++)
+        for (int t = 0; t + 1 < T; t++)
+            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
 }
 
-// Some conversations through the model, and back when dlogp != 0. A task takes as many as make BATCH_TOKENS
-// tokens: enough for full speed, little enough for the cache.
-enum { BATCH_TOKENS = 600 };
-typedef struct { const Tokens* const* list; int* from; double* loss; float dlogp; } ConversationsTask;
+static int count_masked(const int* mask, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++) count += mask[i] != 0;
+    return count;
+}
 
-static void conversations_some(Model* m, int index, void* context) {
-    const ConversationsTask* c = context;
-    Batch b = {0};
-    for (int i = c->from[index]; i < c->from[index + 1]; i++) batch_add_conversation(&b, c->list[i]);
-    model_forward(m, &b);
-    for (int k = 0; k < b.M; k++) c->loss[index] -= m->acts.logp[k];
-    if (c->dlogp != 0.0f) {
-        float* d = allocate((size_t)b.M, sizeof(float));
-        for (int k = 0; k < b.M; k++) d[k] = c->dlogp;
-        model_backward(m, &b, d);
-        free(d);
+// Every loss of this project is  sum over tokens of  w * f(token).  Papers differ in the weight w:
+//
+//     NORM_TOKEN_MEAN      1 / (scored tokens of the group)    every token counts the same     nanochat, DAPO, supervised
+//     NORM_SEQUENCE_MEAN   1 / (K * tokens of its sequence)    every answer counts the same    GRPO's paper, GSPO
+//     NORM_SEQUENCE_SUM    1 / K                               log pi(y) = sum over tokens     REINFORCE, RLOO
+//     NORM_CONSTANT        1 / (K * max_tokens)                the sum, over a constant        Dr. GRPO
+enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
+
+// w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in K: it is a rollout
+// that was paid for, and leaving it out would make the step size depend on how many answers happened to be empty. max_tokens,
+// the longest possible answer, is read for NORM_CONSTANT only. An unknown norm gives NaN.
+void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_tokens) {
+    int in_group = count_masked(mask, K * T1);
+    for (int k = 0; k < K; k++) {
+        int in_sequence = count_masked(mask + k * T1, T1);
+        double count = norm == NORM_TOKEN_MEAN    ? in_group
+                     : norm == NORM_SEQUENCE_MEAN ? (double)K * in_sequence
+                     : norm == NORM_SEQUENCE_SUM  ? K
+                     : norm == NORM_CONSTANT      ? (double)K * max_tokens
+                                                  : (double)NAN;
+        for (int i = k * T1; i < (k + 1) * T1; i++) w[i] = mask[i] ? (float)(1.0 / count) : 0.0f;
     }
-    batch_free(&b);
 }
 
-// Cuts a list of `count` texts into tasks of about BATCH_TOKENS tokens: task t takes from[t] .. from[t+1]-1.
-// tokens (count), from (count + 1) with from[0] = 0. Returns the number of tasks.
-static int cut_into_tasks(int* from, const int* tokens, int count) {
-    int tasks = 0, sum = 0;
-    for (int i = 0; i < count; i++) {
-        if (sum && sum + tokens[i] > BATCH_TOKENS) from[++tasks] = i, sum = 0;
-        sum += tokens[i];
+// Supervised fine-tuning: - logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9 of rl.c).
+//   dlogp (n)   out: d(loss)/d(logp) = - w
+//   logp (n)    log-probabilities in nats;  w (n) from token_weights(). Where it is 0 nothing is read
+// Returns the loss in nats.
+double loss_sft(float* dlogp, const float* logp, const float* w, int n) {
+    double loss = 0.0;
+    for (int i = 0; i < n; i++) {
+        dlogp[i] = 0.0f;
+        if (w[i] == 0.0f) continue;
+        loss -= (double)w[i] * logp[i];
+        dlogp[i] = -w[i];
     }
-    if (count) from[++tasks] = count;
-    return tasks;
+    return loss;
 }
 
-// Sum of -logp over the scored tokens of `count` conversations. With dlogp != 0 the gradient is added to
-// grads too.
-static double conversations_loss(Model* m, const Tokens* const* list, int count, float dlogp) {
-    int* tokens = allocate((size_t)count, sizeof(int));
-    ConversationsTask c = {list, allocate((size_t)count + 1, sizeof(int)),
-                           allocate((size_t)count, sizeof(double)), dlogp};
-    for (int i = 0; i < count; i++) tokens[i] = list[i]->length;
-    int tasks = cut_into_tasks(c.from, tokens, count);
-    run_tasks(m, tasks, dlogp != 0.0f, conversations_some, &c);
-    double sum = 0.0;
-    for (int i = 0; i < tasks; i++) sum += c.loss[i];
-    free(c.from), free(c.loss), free(tokens);
-    return sum;
+// Conversations as arrays of one shape: ids (K,T) and the shifted mask (K,T1), padded with 0. The longest has T - 1 tokens, so
+// that a scalar model can be asked at each last one.
+typedef struct { int T, *ids, *mask; } Padded;
+
+static Padded pad_conversations(const Tokens* const* list, int K) {
+    Padded p = {0};
+    for (int k = 0; k < K; k++) p.T = max_int(p.T, list[k]->length + 1);
+    p.ids = allocate((size_t)K * (size_t)p.T, sizeof(int));
+    p.mask = allocate((size_t)K * (size_t)p.T, sizeof(int));
+    for (int k = 0; k < K; k++) {
+        memcpy(p.ids + (size_t)k * p.T, list[k]->ids, (size_t)list[k]->length * sizeof(int));
+        memcpy(p.mask + (size_t)k * p.T, list[k]->mask, (size_t)list[k]->length * sizeof(int));
+    }
+    shift_mask(p.mask, p.mask, K, p.T);
+    return p;
 }
 
-static long scored_tokens(const Tokens* const* list, int count) {
-    long total = 0;
-    for (int i = 0; i < count; i++)
-        for (int t = 1; t < list[i]->length; t++) total += list[i]->mask[t];
-    return total;
-}
+static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 
-// One update on the conversations list[0..count-1]; returns the mean loss per scored token before it, in
-// nats.
-static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, float lr,
-                         float grad_clip, AdamOptions adam, double* norm) {
-    long total = scored_tokens(list, count);
-    model_zero_grads(m);
-    double loss = conversations_loss(m, list, count, total ? (float)(-1.0 / (double)total) : 0.0f);
-    *norm = clip_gradient(m, grad_clip);
-    adamw_step(m, o, lr, adam);
-    return total ? loss / (double)total : 0.0;
+// Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A pass through the
+// model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
+enum { TOGETHER = 4 };
+static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
+    Padded p = pad_conversations(list, count);
+    int T = p.T, T1 = T - 1, turns = turns_of(m);
+    size_t n = (size_t)count * (size_t)T1;
+    float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float)), *w = allocate(n, sizeof(float));
+    double *part = allocate((size_t)count, sizeof(double)), loss = 0.0;
+    token_weights(w, p.mask, count, T1, NORM_TOKEN_MEAN, 0);
+    #pragma omp parallel for schedule(dynamic)
+    for (int turn = 0; turn < turns; turn++) {
+        Model* one = learn ? learning_worker(m, turn) : worker(m);
+        for (int k = turn * TOGETHER; k < count; k += turns * TOGETHER) {
+            int K = min_int(TOGETHER, count - k), *ids = p.ids + (size_t)k * T, *mask = p.mask + (size_t)k * T1;
+            size_t at = (size_t)k * T1;
+            answers_forward(logp + at, one, ids, mask, K, T);
+            part[k] = loss_sft(dlogp + at, logp + at, w + at, K * T1);
+            if (learn) answers_backward(one, dlogp + at, ids, mask, K, T);
+        }
+    }
+    if (learn) add_gradients(m, turns);
+    for (int k = 0; k < count; k++) loss += part[k];
+    free(logp), free(dlogp), free(w), free(part), padded_free(&p);
+    return loss;
 }
 
 // What the model answers now. There is no tool here: the model has to write the calculator's output itself.
@@ -3083,11 +3244,11 @@ static void print_sample(Model* m, const char* question, uint64_t seed) {
     if (prompt.length < m->config.context) {
         SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
         Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
-        decode_tokens(&text, r->ids, r->length, 1);
+        decode_tokens(&text, r->ids + r->prompt, r->length, 1);
         append_printable(&shown, text.data, text.length);
         append_printable(&asked, question, strlen(question));
         printf("\n%s\n%s\n\n", asked.data, shown.data);
-        rollouts_free(r, 1);
+        rollouts_free(r);
     }
     text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
 }
@@ -3165,7 +3326,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
             tokens += batch[i]->length;
         }
         float lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
-        double loss = train_step(&m, &optimizer, batch, o->batch_size, lr, o->grad_clip, o->adam, &norm);
+        double loss = sft_loss(&m, batch, o->batch_size, 1);
+        norm = clip_and_step(&m, &optimizer, lr, o->grad_clip, o->adam);
         run_count(&run, loss, norm);
         double now = seconds_now();
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", run.step - 1, loss, (double)lr, norm,
@@ -3173,11 +3335,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         if (run_logs(&run)) {
             printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", run.step, loss, (double)lr, norm,
                    (double)tokens / (now - begin), now - run.started);
-            if (held_count) {
-                long scored = scored_tokens(all, held_count);
-                printf(" %9.4f",
-                       scored ? conversations_loss(&m, all, held_count, 0.0f) / (double)scored : 0.0);
-            }
+            if (held_count) printf(" %9.4f", sft_loss(&m, all, held_count, 0));
             printf("\n");
             fflush(stdout);
         }

@@ -36,4 +36,4 @@ done
 
 ./rl compare $MODEL $OUT/nanochat $OUT/reinforce $OUT/rloo $OUT/grpo $OUT/drgrpo $OUT/dapo $OUT/gspo $OUT/cispo \
     $OUT/ppo $OUT/dpo $OUT/best-prompt $OUT/best-overall $OUT/best-random --reference $MODEL $HELD_OUT
-./rl plot $OUT/nanochat $OUT/grpo $OUT/ppo test
+./rl plot $OUT/nanochat $OUT/grpo $OUT/ppo held_out

@@ -24,7 +24,7 @@ RL="--data $DATA --eval-data $TEST --num-steps $STEPS --seed $SEED"
 HELD_OUT="--data $TEST --eval-examples $QUESTIONS --seed $SEED"
 PAIRS="--questions $DATA --eval-questions $TEST --seed $SEED"
 
-./rl reward-model --judge wordy --model-tag $MODEL $PAIRS --out $OUT/reward
+./rl reward-model --annotator wordy --model-tag $MODEL $PAIRS --out $OUT/reward
 
 train() {                              # train NAME OPTIONS...: RL, the KL to the start measured
     name=$1
@@ -39,7 +39,7 @@ train mean-0.3 --reward model:$OUT/reward --beta 0.3 --kl-in reward --kl-estimat
 train verifier --reward gsm8k
 
 for run in beta-0 beta-0.3 mean-0.3; do
-    ./rl plot $OUT/$run reward right kl_reference --smooth 5
+    ./rl plot $OUT/$run reward accuracy kl_ref --smooth 5
 done
 ./rl compare $MODEL $OUT/beta-0 $OUT/beta-0.1 $OUT/beta-0.3 $OUT/beta-1 $OUT/mean-0.3 $OUT/verifier \
     --reference $MODEL $HELD_OUT
