@@ -3868,10 +3868,47 @@ static const RewardKind reward_kinds[] = {
     {"format", reward_format, reward_boxed, extract_boxed},
 };
 
+// The place of `text` in a list that ends in NULL, or a complaint that shows the list.
+static int choose(const char* text, const char* const* names, const char* option) {
+    Text list = {0};
+    for (int i = 0; names[i]; i++) {
+        if (!strcmp(text, names[i])) {
+            text_free(&list);
+            return i;
+        }
+        text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
+    }
+    fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
+}
+
+// The same for the `count` rows of a table, each of `size` bytes, which begin with their names.
+static int choose_row(const char* text, const void* rows, int count, size_t size, const char* option) {
+    const char** names = allocate((size_t)count + 1, sizeof(char*));
+    for (int i = 0; i < count; i++) names[i] = *(const char* const*)((const char*)rows + (size_t)i * size);
+    int row = choose(text, names, option);
+    free(names);
+    return row;
+}
+
 static const RewardKind* find_reward(const char* name) {
-    for (size_t i = 0; i < sizeof reward_kinds / sizeof *reward_kinds; i++)
-        if (!strcmp(name, reward_kinds[i].name)) return &reward_kinds[i];
-    fail(2, "there is no reward '%s'; choose gsm8k, boxed, partial or format", name);
+    int count = sizeof reward_kinds / sizeof *reward_kinds;
+    return &reward_kinds[choose_row(name, reward_kinds, count, sizeof *reward_kinds, "reward")];
+}
+
+// What a reward says about a text. Whoever grades asks here: training, evaluation, ./rl grade.
+typedef struct {
+    float reward;
+    int correct, found;              // by the verifier; the answer is where the reward looks, right or wrong
+    char answer[MAX_ANSWER + 1];     // what stands there; "" = nothing
+} Grade;
+
+static Grade grade_answer(const char* text, const char* truth, const RewardKind* kind) {
+    float verified = kind->verifier(text, truth);
+    Grade g = {.reward = kind->reward == kind->verifier ? verified : kind->reward(text, truth)};
+    g.correct = verified == 1.0f;
+    g.found = kind->format(text, g.answer, sizeof g.answer);
+    if (!g.found) *g.answer = 0;
+    return g;
 }
 
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
@@ -3926,6 +3963,10 @@ typedef struct {
     const char *algo, *advantage, *ratio, *norm, *kl_estimator, *kl_in, *kl_per;
     float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
     int epochs_per_batch, minibatch, resample, overlong;
+    // what other commands than ./rl train take: those of chapter 12, ./rl eval, grade, trace
+    const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare, *question, *completion;
+    int shortest, longest, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
+    float noise;
 } RlOptions;
 
 // ---- the methods
@@ -4006,24 +4047,9 @@ static const char* const estimator_names[] = {"k1", "k2", "k3", NULL};
 static const char* const kl_in_names[] = {"loss", "reward", NULL};
 static const char* const kl_per_names[] = {"sequence", "token", NULL};
 
-// The place of `text` in a list, or a complaint that shows the list.
-static int choose(const char* text, const char* const* names, const char* option) {
-    Text list = {0};
-    for (int i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) {
-            text_free(&list);
-            return i;
-        }
-        text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
-    }
-    fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
-}
-
 // Makes a method's decisions the defaults.
 static void set_method(RlOptions* o, const char* name) {
-    const char* names[METHODS + 1] = {NULL};
-    for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
-    const Method* m = &methods[choose(name, names, "algo")];
+    const Method* m = &methods[choose_row(name, methods, METHODS, sizeof *methods, "algo")];
     o->algo = m->name;
     o->advantage = m->advantage;
     o->ratio = m->ratio;
@@ -4090,6 +4116,12 @@ static RlOptions rl_defaults(void) {
         .value_lr = 1e-3f,
         .value_clip = 0.2f,
         .epochs_per_batch = 1,
+        .annotator = "verifier",
+        .keep = "prompt",
+        .per_question = 4,
+        .batch_size = 32,
+        .warmup_steps = 10,
+        .rollout = -1,
     };
     set_method(&o, methods[0].name);
     return o;
@@ -4186,16 +4218,15 @@ static void groups_free(Group* group, int B) {
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
 static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
         Text text = rollout_text(r);
-        float correct = kind->verifier(text.data, truth);
-        reward[k] = kind->reward == kind->verifier ? correct : kind->reward(text.data, truth);
-        g.correct += correct == 1.0f;
+        Grade grade = grade_answer(text.data, truth, kind);
+        reward[k] = grade.reward;
+        g.correct += grade.correct;
         g.tool += used_tool(r);
-        g.format += kind->format(text.data, answer, sizeof answer);
+        g.format += grade.found;
         g.tokens += r->length;
         g.sampled += count_masked(r->mask, r->T);
         for (int t = 0; t + 1 < r->T; t++) g.entropy += r->entropy[t];
@@ -4555,9 +4586,9 @@ static void lesson_10(int more) {
  * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
  * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
  * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are five kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the two that are certain. `./rl overlap`
- * counts all five and shows examples, because the loose ones are for a person to judge: problems of one
+ * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
+ * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
+ * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
  * template with other numbers may be just what a test should ask.
  * ======================================================================================================== */
 
@@ -4575,32 +4606,54 @@ double pass_at_k(int n, int correct, int k) {
     return 1.0 - none;
 }
 
-// The k after this one on the ladder 1, f, f^2, ... that ends with n itself; 0 = that was the last.
-static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
+// The answer that most of n answers agree on: the index of the first one of the largest group of equal
+// answers. An empty answer "" abstains. -1 when nobody votes. Time: n comparisons for each different text.
+int majority_vote(const char* const* answers, int n) {
+    int best = -1, most = 0;
+    for (int i = 0; i < n; i++) {
+        int votes = 0, counted = !*answers[i];
+        for (int j = 0; j < i && !counted; j++) counted = !strcmp(answers[j], answers[i]);
+        for (int j = 0; j < n && !counted; j++) votes += *answers[j] && answers_equal(answers[i], answers[j]);
+        if (votes <= most) continue;
+        best = i;
+        most = votes;
+    }
+    return best;
+}
+
+// ---- from the answers to one question to means and intervals over all questions
 
 typedef struct {
     int questions, samples;
-    double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
-    double* squares;                // (samples) sums over the questions of their pass@k squared
-    double *low, *high;             // (samples) 95% intervals of pass@k
-    int* right;                     // (questions) how many answers to each are right
-    double tool_rate, format_rate, length;
-    double entropy, kl;             // nats per token; KL(model || reference) in nats per answer
+    // Rates, (samples) each; entry k-1 is about k answers. While questions are added, sums over them.
+    double *pass, *low, *high;             // pass@k and its 95% interval
+    double *vote, *vote_low, *vote_high;   // majority of k answers: k = 1, 2, 4, ... and samples only
+    double* no_vote;                       // share of the groups of k in which nobody votes
+    double *squares, *vote_squares;        // sums over the questions of their rates squared
+    int* right;                            // (questions) how many answers to each are right
+    double tool_rate, format_rate, length; // shares of the answers; tokens per answer
+    double entropy, kl;                    // nats per token; KL(model || reference) in nats per answer
+    long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
+enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
+
 static Evaluation evaluation_new(int samples) {
-    size_t n = (size_t)samples;
-    return (Evaluation){.samples = samples,
-                        .pass = allocate(n, sizeof(double)),
-                        .squares = allocate(n, sizeof(double)),
-                        .low = allocate(n, sizeof(double)),
-                        .high = allocate(n, sizeof(double))};
+    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
+    Evaluation e = {.samples = samples};
+    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
+                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
+    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    return e;
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass), free(e->squares), free(e->low), free(e->high), free(e->right);
+    free(e->pass), free(e->right);
     *e = (Evaluation){0};
 }
+
+// The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
+static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
 // A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
 // question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
@@ -4610,7 +4663,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
     double half = z / (1 + z * z / flips) * sqrt(p * (1 - p) / flips + z * z / (4 * flips * flips));
-    *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
+    *low = fmax(0.0, middle - half);
+    *high = fmin(1.0, middle + half);
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
@@ -4624,26 +4678,66 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// One more question, with n >= samples answers, of which `right` are right.
-static void evaluation_add(Evaluation* e, int n, int right) {
+// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
+// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
+// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
+// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
+//
+// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
+// two votes are as good as one, except that the second counts where the first abstains.
+static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
+                            int votes) {
+    int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
+    for (int from = 0; from < groups * votes; from += votes) {
+        int winner = majority_vote(answers + from, votes);
+        if (winner < 0) nobody++;
+        else right += correct[from + winner];
+    }
+    *none = groups ? (double)nobody / groups : 0.0;
+    return groups ? (double)right / groups : 0.0;
+}
+
+// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
+    int right = 0;
+    double none;
+    for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        double rate = pass_at_k(n, right, k);
+        // pass@1 without the rounding of the product
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
         e->pass[k - 1] += rate;
-        if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
-        e->squares[k - 1] += pow(rate, 2);
+        e->squares[k - 1] += rate * rate;
+    }
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        double rate = vote_accuracy(&none, answers, correct, n, k);
+        e->vote[k - 1] += rate;
+        e->vote_squares[k - 1] += rate * rate;
+        e->no_vote[k - 1] += none;
     }
     e->right = enlarge(e->right, (size_t)e->questions + 1, sizeof(int));
     e->right[e->questions++] = right;
 }
 
-// Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k is worth so many independent tries. (The k of the loop is one less.) For pass@1 they are
-// many, and the shares show their own variance.
+// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
+// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
+// shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
-    for (int k = 0; k < e->samples; k++)
-        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
-                               k ? e->samples / (k + 1) : 0);
+    for (int i = 0; i < e->samples; i++) {
+        int tries = i ? e->samples / (i + 1) : 0;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
+                               e->questions, tries);
+        e->no_vote[i] /= e->questions;
+    }
+    double answers = (double)e->questions * e->samples;
+    e->tool_rate /= answers;
+    e->format_rate /= answers;
+    e->length /= answers;
+    e->kl /= answers;
+    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
 }
+
+// ---- a model on questions
 
 // KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
 // far from the reference: chapter 8.)
@@ -4676,6 +4770,28 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
     return rollouts;
 }
 
+// One more question, with its K rollouts. Each votes for its answer in the rewarded format.
+static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
+                                    const RewardKind* kind) {
+    char** answers = allocate((size_t)K, sizeof(char*));
+    int* correct = allocate((size_t)K, sizeof(int));
+    for (int k = 0; k < K; k++) {
+        Text text = rollout_text(&r[k]);
+        Grade grade = grade_answer(text.data, truth, kind);
+        correct[k] = grade.correct;
+        answers[k] = copy_text(grade.answer);
+        e->tool_rate += used_tool(&r[k]);
+        e->format_rate += grade.found;
+        e->length += r[k].length;
+        e->sampled += count_masked(r[k].mask, r[k].T);
+        for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
+        text_free(&text);
+    }
+    evaluation_add(e, (const char* const*)answers, correct, K);
+    for (int k = 0; k < K; k++) free(answers[k]);
+    free(answers), free(correct);
+}
+
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
 // NULL) the distance to it is measured too.
 static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
@@ -4683,63 +4799,18 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     count = min_int(count, q->count);
     Evaluation e = evaluation_new(samples);
     int together = max_int(1, EVAL_ROWS / samples);
-    long sampled = 0;
-    float* reward = allocate((size_t)samples, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
         for (int i = 0; i < B; i++) {
-            Grades g = grade_rollouts(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
-            evaluation_add(&e, samples, g.correct);
-            e.tool_rate += g.tool;
-            e.format_rate += g.format;
-            e.length += (double)g.tokens;
-            e.entropy += g.entropy;
-            sampled += g.sampled;
+            const Rollout* r = rollouts + (size_t)i * samples;
+            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
         }
         rollouts_free(rollouts);
     }
-    double n = (double)count * samples;
-    e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
-    e.entropy /= sampled ? (double)sampled : 1.0;
     evaluation_finish(&e);
-    free(reward);
     return e;
-}
-
-// ---- majority vote: the answer that most of n answers agree on, with no training at all (D2 section 1)
-
-// Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody
-// votes.
-static int majority_vote(const char* const* answers, int n) {
-    int best = -1, best_votes = 0;
-    for (int i = 0; i < n; i++) {
-        int votes = 0;
-        for (int j = 0; j < n && *answers[i]; j++)
-            votes += *answers[j] && answers_equal(answers[i], answers[j]);
-        if (votes > best_votes) best = i, best_votes = votes;
-    }
-    return best;
-}
-
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. *none (out): the share of groups in which nobody voted; these are not right. With fewer
-// answers than votes there is no group, and both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second can speak when the first is silent.
-static double vote_accuracy(double* none, const char* const* answers, int n, int votes, const char* truth) {
-    int groups = votes > 0 ? n / votes : 0, right = 0, silent = 0;
-    for (int g = 0; g < groups; g++) {
-        const char* const* group = answers + (size_t)g * votes;
-        int winner = majority_vote(group, votes);
-        silent += winner < 0;
-        right += winner >= 0 && answers_equal(group[winner], truth);
-    }
-    *none = groups ? (double)silent / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
 }
 
 // How often the vote of n answers is right when each is right with probability p and wrong answers are spread
@@ -4760,7 +4831,7 @@ static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
 //
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
 // be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
-// that lifts the first and not the second has elicited; when the curves even cross, it has narrowed the model
+// that lifts the first and not the second has elicited; when the second even falls, it has narrowed the model
 // (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
 // seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
 // number only; "not in 256 answers" is not "never".
@@ -4777,9 +4848,11 @@ static double pass_difference(double* low, double* high, const Evaluation* befor
                               int k) {
     double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0],
-               y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x, yy += y * y, xy += x * y;
+        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
+        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
+        xx += x * x;
+        yy += y * y;
+        xy += x * y;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
     double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
@@ -4789,28 +4862,20 @@ static double pass_difference(double* low, double* high, const Evaluation* befor
     return mean[1] - mean[0];
 }
 
-// The first k at which the other one of two curves is above than at the beginning; 0 = they do not cross.
-// What differs by less than rounding does not count. a, b (n): pass@1 ... pass@n.
-static int curves_cross(const double* a, const double* b, int n) {
-    double first = 0.0;
-    for (int k = 1; k <= n; k++) {
-        double difference = a[k - 1] - b[k - 1];
-        if (fabs(difference) < 1e-12) continue;
-        if (first == 0.0) first = difference;
-        if (first * difference < 0.0) return k;
-    }
-    return 0;
+// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
+static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
+    memset(solved, 0, 4 * sizeof(int));
+    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
 }
 
 // ---- keeping train and test apart
 
 // When are two questions the same? From strict to loose; each one includes those above it.
 enum {
-    SAME_TEXT,           // byte for byte
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
     SAME_BUT_NUMBERS,    // and every number is "#": one template, filled in anew
-    NEARLY_SAME,         // many of the same runs of words: see find_near()
+    NEARLY_SAME,         // many of the same runs of words: see find_twins()
     LIKENESSES
 };
 
@@ -4835,171 +4900,133 @@ static int gap_length(const char* text, const char* p) {
            !is_within_number(text, p);
 }
 
+// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
+static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
+    while (p < end) {
+        char c = (char)tolower((unsigned char)*p++);
+        int number = hide_numbers && is_digit(c);
+        if (c != ',') text_append(out, number ? "#" : &c, 1);
+        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
+    }
+}
+
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
     text_append(out, "", 0);
-    if (likeness == SAME_TEXT) { text_append(out, question, strlen(question)); return; }
     for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p), name = likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p);
-        end = p + (gap ? gap : 1);
+        int gap = gap_length(question, p);
+        end = p + max_int(gap, 1);
         if (gap) continue;
         if (!is_sign(question, p))
             while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
         if (out->length) text_append(out, " ", 1);
-        if (name) { text_append(out, "@", 1); continue; }
-        while (p < end) {
-            char c = (char)tolower((unsigned char)*p);
-            int number = likeness >= SAME_BUT_NUMBERS && is_digit(c);
-            if (c != ',') text_append(out, number ? "#" : &c, 1);
-            do p++; while (number && p < end && (is_digit(*p) || *p == '.' || *p == ','));
-        }
+        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
+        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
     }
-}
-
-typedef struct { char* text; int question; } Key;
-
-static int compare_keys(const void* a, const void* b) {
-    const Key *x = a, *y = b;
-    int order = strcmp(x->text, y->text);
-    return order ? order : x->question - y->question;
-}
-
-// For each question of b the first one of a that is the same: twin (b->count), -1 = none. NEARLY_SAME is
-// find_near()'s. A question without a word is the same as none.
-static void find_twins(int* twin, const Problems* a, const Problems* b, int likeness) {
-    Key* keys = allocate((size_t)a->count, sizeof(Key));
-    for (int i = 0; i < a->count; i++) {
-        Text t = {0};
-        reduce_question(&t, a->list[i].question, likeness);
-        keys[i] = (Key){t.data, i};
-    }
-    qsort(keys, (size_t)a->count, sizeof(Key), compare_keys);
-    for (int i = 0; i < b->count; i++) {
-        Text t = {0};
-        int low = 0, high = a->count;      // the first key that is not below t
-        reduce_question(&t, b->list[i].question, likeness);
-        while (low < high) {
-            int middle = low + (high - low) / 2;
-            if (strcmp(keys[middle].text, t.data) < 0) low = middle + 1;
-            else high = middle;
-        }
-        int found = t.length && low < a->count && !strcmp(keys[low].text, t.data);
-        twin[i] = found ? keys[low].question : -1;
-        text_free(&t);
-    }
-    for (int i = 0; i < a->count; i++) free(keys[i].text);
-    free(keys);
-}
-
-// How many questions of b also stand in a.
-static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    int* twin = allocate((size_t)b->count, sizeof(int));
-    int shared = 0;
-    find_twins(twin, a, b, likeness);
-    for (int i = 0; i < b->count; i++) shared += twin[i] >= 0;
-    free(twin);
-    return shared;
 }
 
 // Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
 // changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
 // is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only.
+// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
+// its only run.
 //
-// Comparing every pair would take 500 x 12,000 looks at long texts. Instead, all runs of a are sorted by a
-// hash of 64 bits, and each run of b is looked up. (That two different runs share a hash is as good as
-// impossible: 10^6 against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.)
-enum { GRAM_WORDS = 8, GRAM_LOOKS = 256 };   // of a run that is everywhere, so many places are looked at
+// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
+// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
+// 1,319 against 7,473 are ten million pairs and take two seconds.
+enum { GRAM_WORDS = 8 };
 static const double NEAR_SHARE = 0.5;
 
-typedef struct { uint64_t hash; int question; } Gram;
-typedef struct { Gram* list; size_t count, capacity; } Grams;
+typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
 
-static int compare_grams(const void* a, const void* b) {
-    const Gram *x = a, *y = b;
-    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
-    return x->question - y->question;
+static int compare_hashes(const void* a, const void* b) {
+    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
+    return (x > y) - (x < y);
 }
 
-// Appends the runs of one question, each once.
-static void add_grams(Grams* g, const char* question, int index) {
+static Grams question_grams(const char* question, int likeness) {
     Text t = {0};
-    size_t begin = g->count, kept = begin;
-    int words = 0;
-    reduce_question(&t, question, SAME_WORDS);
+    Grams g = {0};
+    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
+    reduce_question(&t, question, near ? SAME_WORDS : likeness);
+    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
     for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += strcspn(p, " ");
-        if (++words < GRAM_WORDS) continue;
+        p += near ? strcspn(p, " ") : t.length;
+        if (++words < GRAM_WORDS && near) continue;
         uint64_t hash = 0;
         for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        if (g->count == g->capacity) {
-            g->capacity = 2 * g->capacity + 64;
-            g->list = enlarge(g->list, g->capacity, sizeof(Gram));
-        }
-        g->list[g->count++] = (Gram){mix_u64(hash), index};
+        g.hash[g.count++] = mix_u64(hash);
         from += strcspn(from, " ") + 1;
     }
-    if (g->count > begin) qsort(g->list + begin, g->count - begin, sizeof(Gram), compare_grams);
-    for (size_t i = begin; i < g->count; i++)
-        if (i == begin || g->list[i].hash != g->list[i - 1].hash) g->list[kept++] = g->list[i];
-    g->count = kept;
+    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
+    for (int i = 0; i < g.count; i++)
+        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
+    g.count = kept;
     text_free(&t);
+    return g;
 }
 
-static size_t first_gram(const Grams* g, uint64_t hash) {   // the first one that is not below hash
-    size_t low = 0, high = g->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->list[middle].hash < hash) low = middle + 1;
-        else high = middle;
+// How many runs two questions share: one walk along both lists.
+static int count_shared(const Grams* a, const Grams* b) {
+    int i = 0, j = 0, shared = 0;
+    while (i < a->count && j < b->count) {
+        uint64_t x = a->hash[i], y = b->hash[j];
+        shared += x == y;
+        i += x <= y;
+        j += y <= x;
     }
-    return low;
+    return shared;
 }
 
-// For each question of b the one of a with which it shares the most runs: twin (b->count), -1 = there is none
-// with NEAR_SHARE of its runs; share (b->count). Time: linear in the length of b and nearly so in that of a.
-static void find_near(int* twin, double* share, const Problems* a, const Problems* b) {
-    Grams all = {0}, own = {0};
-    int *shared = allocate((size_t)a->count, sizeof(int)), *touched = allocate((size_t)a->count, sizeof(int));
-    for (int i = 0; i < a->count; i++) add_grams(&all, a->list[i].question, i);
-    if (all.count) qsort(all.list, all.count, sizeof(Gram), compare_grams);
-    for (int i = 0; i < b->count; i++) {
-        int best = -1, count = 0;
-        own.count = 0;
-        add_grams(&own, b->list[i].question, i);
-        for (size_t k = 0; k < own.count; k++) {
-            size_t from = first_gram(&all, own.list[k].hash), to = from;
-            for (; to < all.count && to - from < GRAM_LOOKS && all.list[to].hash == own.list[k].hash; to++) {
-                int q = all.list[to].question;
-                if (!shared[q]++) touched[count++] = q;
-                if (best < 0 || shared[q] > shared[best]) best = q;
-            }
-        }
-        share[i] = best < 0 ? 0.0 : (double)shared[best] / (double)own.count;
-        twin[i] = share[i] >= NEAR_SHARE ? best : -1;
-        while (count) shared[touched[--count]] = 0;
-    }
-    free(all.list), free(own.list), free(shared), free(touched);
-}
-
-// The strictest likeness that each question of b has with one of a (LIKENESSES: with none), and which one.
+// The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
 typedef struct { int likeness, twin; double share; } Match;
 
-static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = allocate((size_t)b->count, sizeof(Match));
-    int* twin = allocate((size_t)b->count, sizeof(int));
-    double* share = allocate((size_t)b->count, sizeof(double));
-    for (int i = 0; i < b->count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
-    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
-        if (likeness == NEARLY_SAME) find_near(twin, share, a, b);
-        else find_twins(twin, a, b, likeness);
-        for (int i = 0; i < b->count; i++) {
-            if (match[i].likeness < LIKENESSES || twin[i] < 0) continue;
-            match[i] = (Match){likeness, twin[i], share[i]};
+// Matches the questions of b that have no match yet: each with the question of a that has the most of its
+// runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
+// Returns how many were found.
+static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
+    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
+    int found = 0;
+    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
+    for (int i = 0; i < b->count; i++) {
+        if (match[i].likeness < LIKENESSES) continue;
+        Grams own = question_grams(b->list[i].question, likeness);
+        int best = -1, most = 0;
+        for (int j = 0; j < a->count; j++) {
+            int shared = count_shared(&grams[j], &own);
+            if (shared <= most) continue;
+            best = j;
+            most = shared;
         }
+        if (best >= 0 && most >= NEAR_SHARE * own.count) {
+            match[i] = (Match){likeness, best, (double)most / own.count};
+            found++;
+        }
+        free(own.hash);
     }
-    free(twin), free(share);
+    for (int i = 0; i < a->count; i++) free(grams[i].hash);
+    free(grams);
+    return found;
+}
+
+static Match* no_matches(int count) {
+    Match* match = allocate((size_t)count, sizeof(Match));
+    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
     return match;
+}
+
+static Match* match_questions(const Problems* a, const Problems* b) {
+    Match* match = no_matches(b->count);
+    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
+    return match;
+}
+
+// How many questions of b also stand in a.
+static int count_overlap(const Problems* a, const Problems* b, int likeness) {
+    Match* match = no_matches(b->count);
+    int found = find_twins(match, a, b, likeness);
+    free(match);
+    return found;
 }
 
 static double binomial(int n, int c, double p) {
@@ -5008,62 +5035,70 @@ static double binomial(int n, int c, double p) {
     return x * pow(p, c) * pow(1 - p, n - c);
 }
 
+// The exact expectations, over c of n right answers, of pass@k and of the shortcut 1 - (1 - c/n)^k.
+static void print_bias(const int* ks, int count, int n, double p) {
+    printf("     k  1 - %.1f^k  1 - C(n-c,k)/C(n,k)     bias  1 - (1-c/n)^k     bias\n", 1 - p);
+    for (int i = 0; i < count; i++) {
+        double truth = 1 - pow(1 - p, ks[i]), good = 0.0, naive = 0.0;
+        for (int c = 0; c <= n; c++) {
+            good += binomial(n, c, p) * pass_at_k(n, c, ks[i]);
+            naive += binomial(n, c, p) * (1 - pow(1 - (double)c / n, ks[i]));
+        }
+        double bias = fabs(good - truth) < 5e-13 ? 0.0 : good - truth;
+        printf("  %4d %10.4f %20.4f %8.4f %14.4f %8.4f\n", ks[i], truth, good, bias, naive, naive - truth);
+    }
+}
+
 static void lesson_11(int more) {
     (void)more;
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
-    printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
-    printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
-    for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
-    printf("\n");
-    for (int c = 0; c <= 3; c++) {
-        printf("  %5d", c);
-        for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
-        printf("\n");
-    }
-    printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact "
-           "expectation over c (17 cases, binomial) of two estimators:\n\n");
-    printf("     k     truth 1-C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
-    double worst = 0.0;
-    for (int i = 0; i < 5; i++) {
-        double truth = 1 - pow(0.8, ks[i]), good = 0.0, naive = 0.0;
-        for (int c = 0; c <= n; c++) {
-            good += binomial(n, c, 0.2) * pass_at_k(n, c, ks[i]);
-            naive += binomial(n, c, 0.2) * (1 - pow(1 - (double)c / n, ks[i]));
-        }
-        printf("  %4d  %8.4f  %16.4f  %8.4f  %13.4f  %8.4f\n", ks[i], truth, good,
-               fabs(good - truth) < 5e-13 ? 0.0 : good - truth, naive, naive - truth);
-        worst = fmin(worst, naive - truth);
-    }
-    printf("\nThe shortcut says too little, by up to %.3f here: an estimate raised to a power\nis no "
-           "estimate of the power.\n",
-           -worst);
-
     const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
-    int winner = majority_vote(answers, 8);
-    printf("\nMajority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s.\n", answers[winner]);
-    printf("\nHow often the vote is right, when one answer is right with probability p and the\nwrong ones "
-           "are spread over 9 values (20000 games each):\n\n  votes    p = 0.15   p = 0.30   p = 0.45\n");
+    static const char* const kinds[] = {"the same words", "but for names", "but for numbers"};
     Rng rng = {11};
+    double low, high;
+    printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
+           "Question  Is the model better, at what, and how sure is that?\n"
+           "Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
+           "Symbols   n answers to a question were sampled, c of them are right. C(n,k) is\n"
+           "          the number of ways to choose k of n, C(n-c,k) of those without a right\n"
+           "          one.\n\n");
+    printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120,\n"
+           "   pass@2 = 1 - 91/120 = %.4f.\n\n      c", pass_at_k(16, 2, 2));
+    for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
+    for (int c = 0; c <= 3; c++) {
+        printf("\n  %5d", c);
+        for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
+    }
+    printf("\n\n2. Is it unbiased? When an answer is right with probability 0.2, one of k is\n"
+           "   with 1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two\n"
+           "   estimators:\n\n");
+    print_bias(ks, 5, n, 0.2);
+    printf("\n   The shortcut says too little: an estimate raised to a power is no estimate of\n"
+           "   the power.\n");
+    rate_interval(&low, &high, 1.0, 0.0, 16);
+    printf("\n3. How sure? All of 16 questions solved is no certainty: Wilson's 95%% interval\n"
+           "   begins at 16 / (16 + 1.96^2) = %.4f. Questions count, not answers.\n", low);
+    printf("\n4. Majority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s, with 4\n"
+           "   to 2 to 1. How often a vote is right, when one answer is right with chance p\n"
+           "   and the wrong ones are spread over 9 values (20000 games each):\n\n"
+           "  votes    p = 0.15   p = 0.30   p = 0.45\n", answers[majority_vote(answers, 8)]);
     for (int i = 0; i < 5; i++) {
         printf("  %5d", ks[i]);
         for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
         printf("\n");
     }
-    printf("\nD2's ladder climbs from 15.2%% to 52%% this way (ten votes and a chain of\nthought), for %.0f "
-           "times the time: 862.6 minutes against 10.1.\n",
-           862.6 / 10.1);
-
-    const char *train = "data/train.jsonl", *test = "data/test.jsonl";
-    printf("\nTrain and test kept apart:\n\n");
-    if (!file_exists(train) || !file_exists(test)) printf("  (skipped: %s or %s is not here)\n", train, test);
-    else {
-        Problems a = load_problems(train), b = load_problems(test);
-        printf("  %s: %d questions, %s: %d questions\n", train, a.count, test, b.count);
-        printf("  the same question in both                        %d\n", count_overlap(&a, &b, SAME_WORDS));
-        printf("  the same question about somebody else            %d\n",
-               count_overlap(&a, &b, SAME_BUT_NAMES));
-        problems_free(&a), problems_free(&b);
+    printf("\n   D2 climbs from 15.2%% to 52%% this way (ten votes and a chain of thought), for\n"
+           "   862.6 / 10.1 = %.0f times the time.\n", 862.6 / 10.1);
+    printf("\n5. Train and test kept apart. What is compared of a question:\n\n"
+           "  as it stands     Tom has 3 pens, Ana has 1,250.\n");
+    for (int likeness = SAME_WORDS; likeness <= SAME_BUT_NUMBERS; likeness++) {
+        Text text = {0};
+        reduce_question(&text, "Tom has 3 pens, Ana has 1,250.", likeness);
+        printf("  %-16s %s\n", kinds[likeness], text.data);
+        text_free(&text);
     }
+    printf("\nTake away: pass@1 is what a model does, pass@k what it finds in k tries, a vote\n"
+           "what it mostly says. Each is a mean over questions that were not trained on.\n");
 }
 
 /* ==========================================================================================================
@@ -5262,10 +5297,8 @@ static const Annotator annotators[] = {
 };
 
 static const Annotator* find_annotator(const char* name) {
-    enum { ANNOTATORS = sizeof annotators / sizeof *annotators };
-    const char* names[ANNOTATORS + 1] = {NULL};
-    for (int i = 0; i < ANNOTATORS; i++) names[i] = annotators[i].name;
-    return &annotators[choose(name, names, "annotator")];
+    int count = sizeof annotators / sizeof *annotators;
+    return &annotators[choose_row(name, annotators, count, sizeof *annotators, "annotator")];
 }
 
 // A rollout as the answer of a data file; to be freed. NULL when it cannot be one: it was cut off, is empty
@@ -5602,8 +5635,8 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
 // only what goes beyond that is due to the reward.
 
-enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM, KEEP_RULES };
-static const char* const keep_names[KEEP_RULES] = {"prompt", "overall", "random"};
+enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
+static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
 typedef struct { float score; int place, index; } RankedAnswer;
 
@@ -6905,97 +6938,157 @@ static void write_out_file(const char* path, Text* text) {
     text_free(text);
 }
 
-// ---- options of all commands that use a model
+// ---- the options of all commands
+//
+// One table: what there is, where in RlOptions its value stands, and which commands take it. What means
+// something else to another command stands in a row of its own. The defaults are rl_defaults(), and what a
+// command changes in them. The names are nanochat's where it has them; else the help gives TRL's or verl's.
 
-enum { RL_OPTIONS = 64 };
+enum {
+    FOR_TRAIN = 1, FOR_RUN = 2, FOR_EVAL = 4, FOR_SAMPLE = 8, FOR_TRACE = 16, FOR_PAIRS = 32,
+    FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_COMPARE = 512, FOR_EXPERIMENT = 1024,
+    FOR_GRADE = 2048,
+    FOR_RL = FOR_TRAIN | FOR_RUN, FOR_METHOD = FOR_RL | FOR_TRACE,
+    FOR_PREFS = FOR_REWARD_MODEL | FOR_DPO,             // trained on preferences: pairs of answers
+    FOR_PAIRING = FOR_PAIRS | FOR_PREFS,                // make pairs
+    FOR_SAMPLING = FOR_GRADE - 1                        // all that use a model
+};
 
-static int sampling_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"model-tag", OPTION_TEXT, &o->model, 0, 0, "model to start from: a directory, or out/TAG", 1, 0},
-        {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (after ####), boxed; train: model:DIR, sums (+)", 1,
-         0},
-        {"num-samples", OPTION_INT, &o->num_samples, 1, 4096, "rollouts per question (nanochat: 16)", 1, 0},
-        {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)",
-         1, 0},
-        {"temperature", OPTION_FLOAT, &o->sample.temperature, 0, 100,
-         "0 = always the likeliest token (nanochat: 1.0)", 1, 0},
-        {"top-k", OPTION_INT, &o->sample.top_k, 0, 1e6, "sample from the k likeliest, 0 = all (nanochat: 50)",
-         1, 0},
-        {"top-p", OPTION_FLOAT, &o->sample.top_p, 0, 1, "sample from the likeliest up to this probability", 1,
-         0},
-        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 1, 0},
-        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
+typedef struct {
+    const char* name;
+    OptionType type;
+    size_t at;               // place of the value in RlOptions
+    double low, high;        // allowed range of numbers
+    int saved;               // 1 = in trainer_state.json, see Option
+    int commands;            // who takes it
+    const char* help;
+} RlOption;
 
-static int training_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"data", OPTION_TEXT, &o->data, 0, 0, "questions to train on", 1, 0},
-        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
-        {"allow-overlap", OPTION_FLAG, &o->allow_overlap, 0, 0, "evaluate also on questions trained on", 1,
-         0},
-        {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
-        {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
-        {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096,
-         "questions per update (nanochat: 16)", 1, 0},
-        {"num-epochs", OPTION_INT, &o->num_epochs, 1, 1e6, "passes over the questions (nanochat: 1)", 1, 0},
-        {"num-steps", OPTION_INT, &o->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
-        {"lr", OPTION_FLOAT, &o->lr, 0, 10, "the learning rate of supervised training", 1, 0},
-        {"init-lr-frac", OPTION_FLOAT, &o->init_lr_frac, 0, 1,
-         "fraction of it to begin with (nanochat: 0.05)", 1, 0},
-        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices (nanochat: 0)",
-         1, 0},
-        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any (nanochat: none)",
-         1, 0},
-        {"eval-every", OPTION_INT, &o->eval_every, 0, 1e9, "updates between evaluations (nanochat: 60)", 1,
-         0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "questions of an evaluation (nanochat: 400)",
-         1, 0},
-        {"eval-samples", OPTION_INT, &o->eval_samples, 1, 4096, "rollouts of each of them", 1, 0},
-        {"save-every", OPTION_INT, &o->save_every, 0, 1e9,
-         "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
-        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
+#define INT(field)   OPTION_INT, offsetof(RlOptions, field)
+#define FLOAT(field) OPTION_FLOAT, offsetof(RlOptions, field)
+#define TEXT(field)  OPTION_TEXT, offsetof(RlOptions, field)
+#define FLAG(field)  OPTION_FLAG, offsetof(RlOptions, field)
 
-// The decisions of a method; --algo sets all of them, and each can be set by itself.
-static void method_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"algo", OPTION_TEXT, &o->algo, 0, 0, "a row of `./rl algos`: sets all that follows", 1, 0},
-        {"advantage", OPTION_TEXT, &o->advantage, 0, 0, "none, centered, rloo, grpo or gae", 1, 0},
-        {"ratio", OPTION_TEXT, &o->ratio, 0, 0, "pi/pi_old: none, token, sequence or cispo", 1, 0},
-        {"norm", OPTION_TEXT, &o->norm, 0, 0, "average by token, sequence, sum or constant", 1, 0},
-        {"clip-low", OPTION_FLOAT, &o->clip_low, 0, 1, "the ratio counts from 1 - this", 1, 0},
-        {"clip-high", OPTION_FLOAT, &o->clip_high, 0, 1e6, "to 1 + this", 1, 0},
-        {"beta", OPTION_FLOAT, &o->beta, 0, 1e6, "price of a nat of KL to the reference", 1, 0},
-        {"kl-estimator", OPTION_TEXT, &o->kl_estimator, 0, 0, "k1, k2 or k3 (chapter 8)", 1, 0},
-        {"kl-in", OPTION_TEXT, &o->kl_in, 0, 0, "the loss, or the reward", 1, 0},
-        {"kl-per", OPTION_TEXT, &o->kl_per, 0, 0, "in the reward: sum per sequence, or mean per token", 1, 0},
-        {"reference", OPTION_TEXT, &o->reference, 0, 0, "model of the KL; with --beta 0 only measured", 1,
-         0},
-        {"epochs-per-batch", OPTION_INT, &o->epochs_per_batch, 1, 1000, "passes over the same rollouts", 1,
-         0},
-        {"minibatch", OPTION_INT, &o->minibatch, 0, 4096, "questions per gradient step; 0 = all", 1, 0},
-        {"resample", OPTION_INT, &o->resample, 0, 1000, "redraw groups without signal so often", 1, 0},
-        {"overlong", OPTION_INT, &o->overlong, 0, 65536, "soft limit, tokens before the hard one", 1, 0},
-        {"gamma", OPTION_FLOAT, &o->gamma, 0, 1, "gae: discount per token", 1, 0},
-        {"lambda", OPTION_FLOAT, &o->lambda, 0, 1, "gae: 1 = no bias, 0 = no variance", 1, 0},
-        {"value-lr", OPTION_FLOAT, &o->value_lr, 0, 10, "gae: learning rate of the value model", 1, 0},
-        {"value-clip", OPTION_FLOAT, &o->value_clip, 0, 1e6, "gae: largest change of a value; 0 = any", 1, 0},
-    };
-    memcpy(t, table, sizeof table);
-}
+static const RlOption rl_options[] = {
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~(FOR_RUN | FOR_COMPARE),
+     "model to start from: a directory, or out/TAG"},
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_RUN, "start from this model instead of training one"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_SAMPLING, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
+    {"reward", TEXT(reward), 0, 0, 0, FOR_GRADE, "boxed or gsm8k (the number after ####)"},
+    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat: 16)"},
+    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING,
+     "longest rollout (nanochat: 256)"},
+    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING,
+     "0 = always the likeliest token (nanochat: 1.0)"},
+    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING,
+     "sample from the k likeliest, 0 = all (nanochat: 50)"},
+    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "sample from the likeliest up to this probability"},
+    {"seed", OPTION_SEED, offsetof(RlOptions, seed), 0, 0, 1, FOR_SAMPLING, "of everything random"},
+    {"threads", INT(threads), 0, 1024, 0, FOR_SAMPLING, "threads; 0 = all cores"},
+    // a run of reinforcement learning
+    {"data", TEXT(data), 0, 0, 1, FOR_RL, "questions to train on"},
+    {"eval-data", TEXT(eval_data), 0, 0, 1, FOR_RL, "questions to evaluate on"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_RL, "evaluate also on questions trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_RL, "directory for checkpoint and metrics.csv"},
+    {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN, "directory of a run to go on with"},
+    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat: 16)"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_RL, "passes over the questions (nanochat: 1)"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_RL, "updates; 0 = as num-epochs says"},
+    {"lr", FLOAT(lr), 0, 10, 1, FOR_RL, "the learning rate of supervised training"},
+    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "fraction of it to begin with (nanochat: 0.05)"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_RL, "AdamW: decay of matrices (nanochat: 0)"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_RL, "longest gradient norm; 0 = any (nanochat: none)"},
+    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat: 60)"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL, "questions of an evaluation (nanochat: 400)"},
+    {"eval-samples", INT(eval_samples), 1, 4096, 1, FOR_RL, "rollouts of each of them"},
+    {"save-every", INT(save_every), 0, 1e9, 0, FOR_RL,
+     "updates between saves; 0 = at the end (nanochat: 60)"},
+    {"log-every", INT(log_every), 1, 1e9, 0, FOR_RL, "updates per printed line"},
+    // looking at models and answers
+    {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
+     "how many of them, from the top"},
+    {"reference", TEXT(reference), 0, 0, 0, FOR_COMPARE, "model that the KL is measured to"},
+    {"question", TEXT(question), 0, 0, 0, FOR_EXPERIMENT, "instead of the first of the data (1, 2)"},
+    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply to it; else one is sampled (1, 2)"},
+    {"shortest", INT(shortest), 0, 1e6, 0, FOR_EXPERIMENT, "length rule (3): rewarded from here, characters"},
+    {"longest", INT(longest), 0, 1e6, 0, FOR_EXPERIMENT, "to here (3)"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL, "the model before: what training changed since"},
+    {"out", TEXT(out), 0, 0, 0, FOR_EVAL, "CSV file for the table"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE, "the right answer: each rollout is then rewarded"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_TRACE, "the right answer: brings reward, loss and update"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_TRACE, "a second model that looks at the same rollouts"},
+    {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
+    {"lr", FLOAT(lr), 0, 10, 0, FOR_TRACE, "of the update, times --init-lr-frac's default"},
+    {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},
+    // the decisions of a method: --algo sets all of them, and each can be set by itself
+    {"algo", TEXT(algo), 0, 0, 1, FOR_METHOD, "a row of `./rl algos`: sets all that follows"},
+    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (verl: adv_estimator)"},
+    {"ratio", TEXT(ratio), 0, 0, 1, FOR_METHOD, "pi/pi_old: none, token, sequence or cispo"},
+    {"norm", TEXT(norm), 0, 0, 1, FOR_METHOD, "token, sequence, sum, constant (verl: loss_agg_mode)"},
+    {"clip-low", FLOAT(clip_low), 0, 1, 1, FOR_METHOD, "the ratio counts from 1 - this (TRL: epsilon)"},
+    {"clip-high", FLOAT(clip_high), 0, 1e6, 1, FOR_METHOD, "to 1 + this (TRL: epsilon_high)"},
+    {"beta", FLOAT(beta), 0, 1e6, 1, FOR_METHOD, "price of a nat of KL (verl: kl_loss_coef)"},
+    {"kl-estimator", TEXT(kl_estimator), 0, 0, 1, FOR_METHOD, "k1, k2 or k3, chapter 8 (verl: kl_loss_type)"},
+    {"kl-in", TEXT(kl_in), 0, 0, 1, FOR_METHOD, "the loss, or the reward (verl: use_kl_in_reward)"},
+    {"kl-per", TEXT(kl_per), 0, 0, 1, FOR_METHOD, "in the reward: sum per sequence, or mean per token"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD, "model of the KL; with --beta 0 only measured"},
+    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD,
+     "passes over the same rollouts (verl: ppo_epochs)"},
+    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD,
+     "questions a step; 0 = all (verl: ppo_mini_batch_size)"},
+    {"resample", INT(resample), 0, 1000, 1, FOR_METHOD, "dynamic sampling (DAPO), at most so many rounds"},
+    {"overlong", INT(overlong), 0, 65536, 1, FOR_METHOD, "soft limit in tokens (verl: overlong_buffer.len)"},
+    {"gamma", FLOAT(gamma), 0, 1, 1, FOR_METHOD, "gae: discount per token"},
+    {"lambda", FLOAT(lambda), 0, 1, 1, FOR_METHOD, "gae: 1 = no bias, 0 = no variance"},
+    {"value-lr", FLOAT(value_lr), 0, 10, 1, FOR_METHOD, "gae: learning rate of the value model"},
+    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD,
+     "gae: largest change; 0 = any (verl: cliprange_value)"},
+    // pairs, and training on pairs or on chosen answers
+    {"data", TEXT(data), 0, 0, 0, FOR_PAIRS | FOR_BEST_OF_N, "questions to sample answers to"},
+    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"annotator", TEXT(annotator), 0, 0, 1, FOR_PAIRING, "verifier, demos, mixed, longer, shorter, wordy"},
+    {"pairs-per-question", INT(per_question), 1, 1e6, 1, FOR_PAIRING, "at most so many pairs of each"},
+    {"pairs", INT(most_pairs), 0, 1e9, 1, FOR_PAIRING, "so many of all pairs; 0 = all"},
+    {"noise", FLOAT(noise), 0, 1, 1, FOR_PAIRING, "share of judgements that are turned around"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS, "file to write the pairs to"},
+    {"loss", TEXT(loss), 0, 0, 1, FOR_REWARD_MODEL, "bradley-terry or outcome"},
+    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
+    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_DPO, "none = the one to start from (TRL: ref_model)"},
+    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
+    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_PREFS, "held-out questions may be trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PREFS, "directory for checkpoint and metrics.csv"},
+    {"resume", TEXT(resume), 0, 0, 0, FOR_PREFS, "directory of a run to go on with"},
+    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS, "pairs per update"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_PREFS, "passes over the pairs"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_PREFS, "updates; 0 = as num-epochs says"},
+    {"lr", FLOAT(lr), 0, 10, 1, FOR_PREFS, "learning rate at its highest; it falls to 0"},
+    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which it rises"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_PREFS, "AdamW: decay of matrices"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_PREFS, "longest gradient norm; 0 = any"},
+    {"save-every", INT(save_every), 0, 1e9, 0, FOR_PREFS, "updates between saves; 0 = at the end"},
+    {"keep", TEXT(keep), 0, 0, 0, FOR_BEST_OF_N, "prompt, overall, or random (the control)"},
+    {"from", TEXT(from), 0, 0, 0, FOR_BEST_OF_N, "model to train, if not the one that answers"},
+    {"out", TEXT(out), 0, 0, 0, FOR_BEST_OF_N, "for kept.jsonl and the checkpoint"},
+    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
+    {"batch-size", INT(batch_size), 1, 1e6, 0, FOR_BEST_OF_N, "answers per update"},
+    {"lr", FLOAT(lr), 0, 10, 0, FOR_BEST_OF_N, "learning rate at its highest"},
+    {"log-every", INT(log_every), 1, 1e9, 0, FOR_PREFS | FOR_BEST_OF_N, "updates per printed line"},
+};
 
-static void evaluation_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
+enum { RL_OPTIONS = 64 };                // room for those of one command, and the end
+
+// The options of one command, with their values in o. Returns how many; behind them t must hold zeros.
+static int take_options(Option* t, RlOptions* o, int command) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof rl_options / sizeof *rl_options; i++) {
+        const RlOption* r = &rl_options[i];
+        if (!(r->commands & command)) continue;
+        t[n++] = (Option){r->name, r->type, (char*)o + r->at, r->low, r->high, r->help, r->saved, 0};
+    }
+    return n;
 }
 
 // gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
@@ -7310,9 +7403,7 @@ static const char* asked_algo(int argc, char** argv) {
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    int n = sampling_options(options, &o);
-    n += training_options(options + n, &o);
-    method_options(options + n, &o);
+    take_options(options, &o, FOR_TRAIN);
     set_method(&o, asked_algo(argc, argv));
     if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
                        "./rl train [--algo NAME] [--option=value ...]", options))
@@ -7348,100 +7439,55 @@ static int command_algos(int argc, char** argv) {
 
 // ---- ./rl pairs, ./rl reward-model, ./rl dpo
 
-typedef struct {
-    RlOptions rl;                    // sampling and what all training has: model, data, out, lr, beta, ...
-    const char *questions, *eval_questions, *annotator, *loss;
-    int per_question, most_pairs, batch_size, warmup_steps;
-    float noise;
-} PairOptions;
-
 // The two commands that train on pairs. Their defaults are what differs.
 typedef struct {
     const char *name, *what, *out, *loss, *annotator;
-    int scalar;
+    int scalar, options;             // a reward model; the command's bit in the table of options
     float lr;
 } PairCommand;
 
 static const PairCommand pair_commands[] = {
     {"reward-model", "reward-model - a judge that learns from pairs of answers", "out/reward",
-     "bradley-terry", "mixed", 1, 1e-3f},
+     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
     {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
-     "dpo", "verifier", 0, 3e-5f},
+     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
 };
 
-static PairOptions pair_defaults(const PairCommand* c) {
-    PairOptions o = {.rl = rl_defaults(), .annotator = c->annotator, .loss = c->loss, .per_question = 4,
-                     .batch_size = 32, .warmup_steps = 10};
-    o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
-    o.rl.out = c->out, o.rl.num_epochs = 1, o.rl.lr = c->lr, o.rl.log_every = 10;
-    o.rl.beta = c->scalar ? 1.0f : 0.1f;
+static RlOptions pair_defaults(const PairCommand* c) {
+    RlOptions o = rl_defaults();
+    o.annotator = c->annotator;
+    o.loss = c->loss;
+    o.out = c->out;
+    o.num_epochs = 1;
+    o.lr = c->lr;
+    o.log_every = 10;
+    o.beta = c->scalar ? 1.0f : 0.1f;
     return o;
 }
 
-// How pairs are made. `questions` is the name of the option for the file of questions.
-static int judging_options(Option* t, PairOptions* o, const char* questions) {
-    Option table[] = {
-        {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
-        {"annotator", OPTION_TEXT, &o->annotator, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
-        {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
-        {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
-        {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
-
-static void preference_options(Option* t, PairOptions* o, const PairCommand* c) {
-    RlOptions* r = &o->rl;
-    Option table[] = {
-        {"data", OPTION_TEXT, &r->data, 0, 0, "pairs to train on; none = make them", 1, 0},
-        {"eval-data", OPTION_TEXT, &r->eval_data, 0, 0, "held-out pairs", 1, 0},
-        {"allow-overlap", OPTION_FLAG, &r->allow_overlap, 0, 0, "held-out questions may be trained on", 1, 0},
-        {"out", OPTION_TEXT, &r->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
-        {"resume", OPTION_TEXT, &r->resume, 0, 0, "directory of a run to go on with", 0, 0},
-        {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "pairs per update", 1, 0},
-        {"num-epochs", OPTION_INT, &r->num_epochs, 1, 1e6, "passes over the pairs", 1, 0},
-        {"num-steps", OPTION_INT, &r->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
-        {"lr", OPTION_FLOAT, &r->lr, 0, 10, "learning rate at its highest; it falls to 0", 1, 0},
-        {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises", 1, 0},
-        {"weight-decay", OPTION_FLOAT, &r->adam.weight_decay, 0, 10, "AdamW: decay of matrices", 1, 0},
-        {"grad-clip", OPTION_FLOAT, &r->grad_clip, 0, 1e9, "longest gradient norm; 0 = any", 1, 0},
-        {"save-every", OPTION_INT, &r->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
-        {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 0, 0},
-    };
-    Option own[2][2] = {
-        {{"beta", OPTION_FLOAT, &r->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0},
-         {"reference", OPTION_TEXT, &r->reference, 0, 0, "reference model; none = the one to start from", 1,
-          0}},
-        {{"loss", OPTION_TEXT, &o->loss, 0, 0, "bradley-terry or outcome", 1, 0},
-         {"eval-questions", OPTION_TEXT, &o->eval_questions, 0, 0, "questions of held-out pairs", 1, 0}},
-    };
-    memcpy(t, own[c->scalar], sizeof own[0]);
-    memcpy(t + 2, table, sizeof table);
-}
-
+// A loss of this command; those of one kind stand together in the table.
 static const PairLoss* find_pair_loss(const char* name, const PairCommand* c) {
-    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
-        if (!strcmp(name, pair_losses[i].name) && pair_losses[i].scalar == c->scalar) return &pair_losses[i];
-    fail(2, "./rl %s has no loss '%s'; choose bradley-terry or outcome", c->name, name);
+    int rows = sizeof pair_losses / sizeof *pair_losses, first = 0, count = 0;
+    while (pair_losses[first].scalar != c->scalar) first++;
+    while (first + count < rows && pair_losses[first + count].scalar == c->scalar) count++;
+    return &pair_losses[first + choose_row(name, pair_losses + first, count, sizeof *pair_losses, "loss")];
 }
 
 // Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
 // numbers are its own.
-static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float noise, int most, int made) {
-    const RlOptions* r = &o->rl;
-    uint64_t seed = r->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, r->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(r->reward), o->per_question, noise, seed + 1};
+static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
+    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
+    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
+    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
     Pairs p = {0};
     int used = 0;
-    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, r->num_samples, q.count,
+    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
            rules.annotator->what);
     fflush(stdout);
-    int K = r->num_samples, together = max_int(1, EVAL_ROWS / K);
+    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
     for (int from = 0; from < q.count; from += together) {
         int B = min_int(together, q.count - from);
-        Rollout* rollouts = answer_questions(m, &q, from, B, K, r->sample, seed);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
         for (int i = 0; i < B; i++) {
             int before = p.count;
             annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
@@ -7468,44 +7514,44 @@ static void write_pairs(const char* path, const Pairs* p) {
 }
 
 static int command_pairs(int argc, char** argv) {
-    PairOptions o = pair_defaults(&pair_commands[1]);
+    RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    o.rl.out = NULL;
-    int n = sampling_options(options, &o.rl);
-    n += judging_options(options + n, &o, "data");
-    options[n] = (Option){"out", OPTION_TEXT, &o.rl.out, 0, 0, "file to write the pairs to", 0, 0};
+    o.out = NULL;
+    take_options(options, &o, FOR_PAIRS);
     if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
                        "./rl pairs --out FILE [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
-    if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o.rl), find_annotator(o.annotator), find_reward(o.rl.reward);
-    set_threads(o.rl.threads);
-    Model m = load_tagged_model(o.rl.model);
-    out_file(folder, o.rl.out);
-    Pairs p = make_pairs(&m, o.questions, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.rl.out, &p);
-    printf("wrote %s\n", o.rl.out);
+    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
+    check_sampling(&o);
+    find_annotator(o.annotator);
+    find_reward(o.reward);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    out_file(folder, o.out);
+    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
+    write_pairs(o.out, &p);
+    printf("wrote %s\n", o.out);
     pairs_free(&p), model_free(&m);
     return 0;
 }
 
 // Makes the files of pairs that are missing, and writes their names into the options: a resumed run then
 // reads the same pairs. Held-out pairs are judged without noise, and none is left out.
-static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand* c) {
+static void make_missing_pairs(Model* policy, RlOptions* o, const PairCommand* c) {
     static char path[2][PATH_SIZE];
     static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->rl.data, &o->rl.eval_data};
-    const char* const questions[2] = {o->questions, o->eval_questions};
+    const char** file[2] = {&o->pairs, &o->eval_pairs};
+    const char* const questions[2] = {o->data, o->eval_data};
     int missing[2];
     for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
-    if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
-    if (missing[0] || missing[1]) check_folder_name(o->rl.out);
+    if (missing[0] && missing[1]) check_apart(o->data, o->eval_data, o->allow_overlap);
+    if (missing[0] || missing[1]) check_folder_name(o->out);
     for (int i = 0; i < 2; i++) {
         if (!missing[i]) continue;
         Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->rl.out, names[i]);
+        join_path(path[i], o->out, names[i]);
         write_pairs(path[i], &p);
         printf("  wrote %s\n", path[i]);
         *file[i] = path[i];
@@ -7528,28 +7574,27 @@ static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
 }
 
 // The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
-static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOptions* o,
+static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
                           const PairCommand* c, const Option* options, long step) {
-    const RlOptions* r = &o->rl;
     const PairLoss* loss = find_pair_loss(o->loss, c);
     int per_epoch = (p->count + o->batch_size - 1) / o->batch_size, n = 0;
-    long steps = r->num_steps ? r->num_steps : (long)r->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, r->seed);
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
+    Deck deck = deck_new(p->count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
     PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(r->out, r->resume, PAIR_HEADER, step, steps, r->log_every, r->save_every);
+    Run run = run_begin(o->out, o->resume, PAIR_HEADER, step, steps, o->log_every, o->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
     printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
            "|grad|", "s");
     while (run_goes_on(&run)) {
-        float lr = r->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        float lr = o->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, r->beta, lr, r->grad_clip,
-                                   r->adam);
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, lr, o->grad_clip,
+                                   o->adam);
         run_count(&run, s.loss, s.grad_norm);
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
                 s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
@@ -7560,11 +7605,11 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOp
             fflush(stdout);
             sum = (PairMetrics){0}, n = 0;
         }
-        if (run_saves(&run)) save_run(r->out, c->name, options, run.step, m, optimizer, NULL, NULL);
+        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
     free(deck.order), free(chosen), free(batch);
     snprintf(how, sizeof how, "./rl %s", c->name);
-    return run_end(&run, how, r->out);
+    return run_end(&run, how, o->out);
 }
 
 static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
@@ -7584,7 +7629,7 @@ static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
 
 // The pairs to train on and, if there are any, those held out; no question may be in both.
 static void load_both(Pairs* list, const RlOptions* o, int context) {
-    const char* const path[2] = {o->data, o->eval_data};
+    const char* const path[2] = {o->pairs, o->eval_pairs};
     if (!path[0] || !*path[0]) fail(2, "a file of pairs is missing: --data FILE");
     for (int i = 0; i < 2; i++) {
         if (!path[i] || !*path[i]) continue;
@@ -7609,7 +7654,7 @@ static Model load_other_reference(const Model* m, const Model* start, const RlOp
 
 // Whoever gives a file that cannot be read is to be told before minutes go into making another.
 static void check_given_pairs(const RlOptions* o) {
-    const char* const path[2] = {o->data, o->eval_data};
+    const char* const path[2] = {o->pairs, o->eval_pairs};
     for (int i = 0; i < 2; i++) {
         if (!path[i] || !*path[i]) continue;
         Pairs p = load_pairs(path[i]);
@@ -7619,10 +7664,9 @@ static void check_given_pairs(const RlOptions* o) {
 
 // How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
 // same words as the first time.
-static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const Option* options) {
-    const RlOptions* r = &o->rl;
-    int reads = r->data && *r->data, reads_held_out = !c->scalar || (r->eval_data && *r->eval_data);
-    if (r->resume) return;
+static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
+    int reads = o->pairs && *o->pairs, reads_held_out = !c->scalar || (o->eval_pairs && *o->eval_pairs);
+    if (o->resume) return;
     if (reads && reads_held_out)
         refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
                                                    "top-k", "top-p", "annotator", "pairs-per-question", NULL},
@@ -7635,45 +7679,46 @@ static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const
                     "the held-out pairs are in a file");
 }
 
-static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
-    RlOptions* r = &o->rl;
-    long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
-    if (r->resume && r->out == c->out) r->out = r->resume;
-    check_sampling(r), find_annotator(o->annotator);
+static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
+    long step = o->resume ? state_from_json(o->resume, c->name, options) : 0;
+    if (o->resume && o->out == c->out) o->out = o->resume;
+    check_sampling(o);
+    find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
-    refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
-    set_threads(r->threads);
+    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
+    set_threads(o->threads);
     Model m, start = {0};            // in a resumed run needed as DPO's reference only
-    if (!r->resume || !c->scalar) start = load_tagged_model(r->model);
-    if (r->resume) m = c->scalar ? load_reward_model(r->resume, 0) : load_fitting_model(r->resume);
-    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model);
-    Model other = c->scalar ? (Model){0} : load_other_reference(&m, &start, r);
-    if (!r->resume) check_given_pairs(r), make_missing_pairs(&start, o, c);
+    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
+    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
+    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
+    Model other = c->scalar ? (Model){0} : load_other_reference(&m, &start, o);
+    if (!o->resume) {
+        check_given_pairs(o);
+        make_missing_pairs(&start, o, c);
+    }
     Pairs list[2] = {{0}};                                         // to train on, held out
-    load_both(list, r, m.config.context);
+    load_both(list, o, m.config.context);
     for (int i = 0; i < 2; i++)
         if (!c->scalar && list[i].count)
             set_reference(&list[i], other.weights.memory ? &other : &start, loss);
     model_free(&start), model_free(&other);
-    Optimizer optimizer = r->resume ? load_optimizer(r->resume, &m.config, step) : optimizer_new(&m.config);
+    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
     if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, r->beta);
-        print_pair_evaluation(&e, r->eval_data);
+        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
+        print_pair_evaluation(&e, o->eval_pairs);
     }
-    if (!status) printf("saved %s\n", r->out);
+    if (!status) printf("saved %s\n", o->out);
     pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
     return status;
 }
 
 static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    PairOptions o = pair_defaults(c);
+    RlOptions o = pair_defaults(c);
     Option options[RL_OPTIONS] = {{0}};
     char usage[80];
-    int n = sampling_options(options, &o.rl);
-    n += judging_options(options + n, &o, "questions");
-    preference_options(options + n, &o, c);
+    take_options(options, &o, c->options);
     snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
     if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
     parse_options(options, argc, argv, NULL, 0);
@@ -7686,11 +7731,6 @@ static int command_reward_model(int argc, char** argv) {
 static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
 
 // ---- ./rl best-of-n
-
-static int find_keep_rule(const char* name) {
-    for (int i = 0; i < KEEP_RULES; i++) if (!strcmp(name, keep_names[i])) return i;
-    fail(2, "there is no rule '%s' to keep answers; choose prompt, overall or random", name);
-}
 
 // Samples, scores and keeps; writes the kept answers to OUT/kept.jsonl.
 static void write_kept(Model* m, const RlOptions* o, int rule) {
@@ -7751,350 +7791,153 @@ static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
-    const char *keep = keep_names[KEEP_PROMPT], *from = NULL;
     char model[PATH_SIZE], kept[PATH_SIZE];
-    o.out = "out/best", t.steps = 150, t.lr = 5e-4f;
-    int n = sampling_options(options, &o);
-    Option table[] = {
-        {"data", OPTION_TEXT, &o.data, 0, 0, "questions to sample answers to", 0, 0},
-        {"keep", OPTION_TEXT, &keep, 0, 0, "prompt, overall, or random (the control)", 0, 0},
-        {"from", OPTION_TEXT, &from, 0, 0, "model to train, if not the one that answers", 0, 0},
-        {"out", OPTION_TEXT, &o.out, 0, 0, "for kept.jsonl and the checkpoint", 0, 0},
-        {"steps", OPTION_INT, &t.steps, 1, 1e9, "updates on the kept answers", 0, 0},
-        {"batch-size", OPTION_INT, &t.batch_size, 1, 1e6, "answers per update", 0, 0},
-        {"lr", OPTION_FLOAT, &t.lr, 0, 10, "learning rate at its highest", 0, 0},
-        {"log-every", OPTION_INT, &t.log_every, 1, 1e9, "updates between printed lines", 0, 0},
-    };
-    memcpy(options + n, table, sizeof table);
+    o.out = "out/best";
+    o.num_steps = 150;
+    o.batch_size = t.batch_size;
+    o.lr = 5e-4f;
+    o.log_every = t.log_every;
+    take_options(options, &o, FOR_BEST_OF_N);
     if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
                        "./rl best-of-n [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
-    int rule = find_keep_rule(keep);
+    int rule = choose(o.keep, keep_names, "keep");
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
-    tagged_path(model, from ? from : o.model);
+    tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
     write_kept(&m, &o, rule);
     model_free(&m);
     join_path(kept, o.out, "kept.jsonl");
-    t.data = kept, t.model = model, t.out = o.out, t.seed = o.seed, t.threads = o.threads;
+    t.data = kept;
+    t.model = model;
+    t.out = o.out;
+    t.steps = o.num_steps;
+    t.batch_size = o.batch_size;
+    t.lr = o.lr;
+    t.log_every = o.log_every;
+    t.seed = o.seed;
+    t.threads = o.threads;
     train_options(sft_options, &t);
     return train(&t, sft_options, NULL);
 }
 
 // ---- ./rl eval
 
-static void print_pass_rates(const Evaluation* e) {
-    const char* first = e->samples == 1 ? "accuracy" : "pass@1";
+// What an evaluation says about k = 1, 2, 4, ... answers to a question.
+static void print_evaluation(const Evaluation* e) {
+    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
+           "no vote", "tokens");
     for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        char name[24];
-        snprintf(name, sizeof name, "pass@%d", k);
-        printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", k == 1 ? first : name, e->pass[k - 1],
-               e->low[k - 1], e->high[k - 1]);
+        int i = k - 1;
+        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
+               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
+        if (e->length > 0.0) printf(" %8.1f\n", k * e->length);
+        else printf(" %8s\n", "-");
     }
-}
-
-static void print_evaluation(const Evaluation* e, const char* reward) {
-    printf("%d questions x %d samples, reward %s\n\n", e->questions, e->samples, reward);
-    print_pass_rates(e);
-    printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward "
-           "wants it\n  length       %6.1f   tokens per rollout\n",
-           e->tool_rate, e->format_rate, e->length);
-}
-
-static int command_eval(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    o.model = "out/run/rl";
-    Option options[RL_OPTIONS] = {{0}};
-    o.eval_examples = 256;
-    evaluation_options(options + sampling_options(options, &o), &o);
-    if (asked_for_help(argc, argv, "eval - pass@k on held-out questions", "./rl eval [--option=value ...]",
-                       options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
-    print_evaluation(&e, o.reward);
-    evaluation_free(&e), questions_free(&q), model_free(&m);
-    return 0;
-}
-
-// ---- ./rl vote: many answers instead of training
-
-typedef struct {                 // of a ladder of 1, 2, 4, ... votes; sums over the questions, then means
-    int votes;
-    double right, squares;       // share of right votes, and its square
-    double low, high;            // 95% interval of the share
-    double none, lenient;        // share without any vote; share of right votes when read leniently
-} Rung;
-
-enum { RUNGS = 16 };             // 1, 2, 4, ... 4096 are 13
-
-typedef struct {
-    Rung rung[RUNGS];
-    int rungs;
-    Evaluation pass;             // of the same answers
-    double prompt;               // tokens of a question's prompt, the mean
-    double seconds;              // that sampling took, all questions together
-} Ladder;
-
-// What each of K rollouts votes for: the answer in the rewarded format, "" = none. A lenient vote then takes
-// a box or the last number instead, as a person would who reads the answer.
-static void read_votes(char** strict, char** lenient, const Rollout* r, int K, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&r[k]);
-        int found = kind->format(text.data, answer, sizeof answer);
-        strict[k] = copy_text(found ? answer : "");
-        int how = found ? 1 : extract_lenient(text.data, answer, sizeof answer);
-        lenient[k] = copy_text(how == 1 || how == 2 ? answer : "");                 // 3 is the whole text
-        text_free(&text);
-    }
-}
-
-static void vote_on_question(Ladder* l, const Rollout* r, int K, const char* truth, const RewardKind* kind) {
-    char **strict = allocate((size_t)K, sizeof(char*)), **lenient = allocate((size_t)K, sizeof(char*));
-    read_votes(strict, lenient, r, K, kind);
-    for (Rung* rung = l->rung; rung < l->rung + l->rungs; rung++) {
-        double none, right = vote_accuracy(&none, (const char* const*)strict, K, rung->votes, truth);
-        rung->right += right, rung->squares += right * right, rung->none += none;
-        rung->lenient += vote_accuracy(&none, (const char* const*)lenient, K, rung->votes, truth);
-    }
-    for (int k = 0; k < K; k++) free(strict[k]), free(lenient[k]);
-    free(strict), free(lenient);
-}
-
-// Samples K answers to each of the first `count` questions, as evaluate_model() does, and lets them vote.
-static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
-    int K = o->num_samples, count = min_int(o->eval_examples, q->count), together = max_int(1, EVAL_ROWS / K);
-    const RewardKind* kind = find_reward(o->reward);
-    Ladder l = {.pass = evaluation_new(K)};
-    for (int k = 1; k; k = next_k(k, 2, K)) l.rung[l.rungs++].votes = k;
-    float* reward = allocate((size_t)K, sizeof(float));
-    for (int from = 0; from < count; from += together) {
-        int B = min_int(together, count - from);
-        double begin = seconds_now();
-        Rollout* r = answer_questions(m, q, from, B, K, o->sample, o->seed + 2);
-        l.seconds += seconds_now() - begin;
-        for (int i = 0; i < B; i++) {
-            const Question* question = &q->list[from + i];
-            Grades g = grade_rollouts(reward, r + (size_t)i * K, K, question->truth, kind);
-            evaluation_add(&l.pass, K, g.correct);
-            vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
-            l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
-        }
-        rollouts_free(r);
-    }
-    evaluation_finish(&l.pass);
-    l.pass.length /= (double)count * K, l.prompt /= count;
-    for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
-        int tries = rung->votes > 1 ? K / rung->votes : 0;       // as for pass@k
-        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, tries);
-        rung->none /= count, rung->lenient /= count;
-    }
-    free(reward);
-    return l;
-}
-
-// Tokens of one question that go through the model for so many votes: the prompt once, and the answers.
-static double model_tokens(const Ladder* l, int votes) { return l->prompt + votes * l->pass.length; }
-
-static double rung_seconds(const Ladder* l, const Rung* rung) {
-    return l->seconds / l->pass.questions * model_tokens(l, rung->votes) / model_tokens(l, l->pass.samples);
-}
-
-static void print_ladder(const Ladder* l, const char* reward) {
-    const Rung *first = l->rung, *last = l->rung + l->rungs - 1;
-    printf("%d questions x %d samples, reward %s\n\n", l->pass.questions, l->pass.samples, reward);
-    printf("  votes accuracy  95%% interval no vote lenient  pass@n   tokens      ms   cost\n");
-    for (const Rung* rung = first; rung <= last; rung++)
-        printf("%7d %8.4f %.4f-%.4f %7.1f %7.4f %7.4f %8.1f %7.2f %6.2f\n", rung->votes, rung->right,
-               rung->low, rung->high, rung->none * l->pass.questions, rung->lenient,
-               l->pass.pass[rung->votes - 1], rung->votes * l->pass.length, 1e3 * rung_seconds(l, rung),
-               model_tokens(l, rung->votes) / model_tokens(l, 1));
     printf("\n"
-           "  accuracy  of the majority; mean over all disjoint groups of so many samples\n"
-           "  no vote   questions without any answer in the rewarded format, which count as\n"
-           "            wrong; mean over the groups\n"
-           "  lenient   accuracy if answers outside the format vote too: with their box or\n"
-           "            else their last number\n"
-           "  pass@n    at least one of so many answers is rewarded: a perfect choice, no vote\n"
-           "  tokens    generated for a question\n"
-           "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
-           "            measured by itself, but in proportion to the tokens through the\n"
-           "            model: the prompt, %.1f of them, once, and the answers\n"
-           "  cost      tokens through the model, in units of one vote\n",
-           l->seconds, l->prompt);
-    if (last == first) return;
-    printf("\n%d votes instead of one: accuracy %.4f -> %.4f, cost x %.1f.\n", last->votes, first->right,
-           last->right, model_tokens(l, last->votes) / model_tokens(l, 1));
+           "  pass@k   at least one of k answers is right\n"
+           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
+           "  no vote  share of these groups in which no answer is in the rewarded format\n"
+           "  tokens   generated for k answers\n");
 }
 
-static void append_ladder(Text* csv, const Ladder* l) {
-    text_printf(csv, "votes,accuracy,low,high,pass_at_n,tokens,seconds\n");
-    for (const Rung* rung = l->rung; rung < l->rung + l->rungs; rung++)
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", rung->votes, rung->right, rung->low,
-                    rung->high, l->pass.pass[rung->votes - 1], rung->votes * l->pass.length,
-                    rung_seconds(l, rung));
-}
-
-static int command_vote(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    char folder[PATH_SIZE];
-    const char* out = NULL;
-    Text csv = {0};
-    o.eval_examples = 256;
-    int n = sampling_options(options, &o);
-    evaluation_options(options + n, &o);
-    while (options[n].name) n++;
-    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the table", 0, 0};
-    if (asked_for_help(argc, argv, "vote - the majority of many answers: what is gained without training",
-                       "./rl vote [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    if (out) out_file(folder, out);
-    Ladder l = climb_ladder(&m, &q, &o);
-    print_ladder(&l, o.reward);
-    append_ladder(&csv, &l);
-    if (out) write_out_file(out, &csv);
-    text_free(&csv);
-    evaluation_free(&l.pass), questions_free(&q), model_free(&m);
-    return 0;
-}
-
-// ---- ./rl elicit: pass@k before and after
-
-// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
-static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
-    memset(solved, 0, 4 * sizeof(int));
-    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
-}
-
-// 1 = up, -1 = down, 0 = not beyond its interval
-static int sign_of_change(const Evaluation* before, const Evaluation* after, int k) {
-    double low, high;
-    pass_difference(&low, &high, before, after, k);
-    return low > 0.0 ? 1 : high < 0.0 ? -1 : 0;
-}
-
-static void append_change(Text* out, const Evaluation* before, const Evaluation* after, int k) {
-    static const char* const words[3] = {"down", "unchanged within its interval", "up"};
-    text_printf(out, "pass@%d is %s. ", k, words[sign_of_change(before, after, k) + 1]);
-}
-
-// Each sentence follows from the numbers. solved (4): see count_solved().
-static void append_reading(Text* out, const Evaluation* before, const Evaluation* after, const int* solved) {
-    static const char* const readings[3] = {
-        "So training made one answer better and many answers worse: sharper, and narrower. ",
-        "So training made frequent what the model before could find as well: it elicited. ",
-        "So training solves what as many answers before did not: more than eliciting. "};
-    int K = before->samples, cross = curves_cross(before->pass, after->pass, K), equal = 1;
-    append_change(out, before, after, 1);
-    while (equal <= K && before->pass[equal - 1] < after->pass[0]) equal++;
-    if (equal > K && K > 1) text_printf(out, "Even %d answers before find less than one after. ", K);
-    else if (equal > 1 && equal <= K) text_printf(out, "One answer after is worth %d before. ", equal);
-    if (K > 1) append_change(out, before, after, K);
-    if (!cross) text_printf(out, "The curves do not cross. ");
-    else text_printf(out, "The curves cross: from k = %d on, %s is ahead. ", cross,
-                     before->pass[cross - 1] > after->pass[cross - 1] ? "before" : "after");
-    if (sign_of_change(before, after, 1) <= 0) text_printf(out, "There is no gain in pass@1 to explain. ");
-    else if (K > 1) text_printf(out, "%s", readings[sign_of_change(before, after, K) + 1]);
-    text_printf(out, "At k = %d the model before left %d of %d questions unsolved: only on these could "
-                     "training show something new.",
-                K, solved[0] + solved[2], before->questions);
-}
-
-static void print_elicitation(const Evaluation* before, const Evaluation* after) {
+// pass@k of two models on the same questions, what changed, and which questions were solved at all.
+static void print_comparison(const Evaluation* before, const Evaluation* after) {
     static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
     int K = before->samples, solved[4];
     double low, high, *ks = allocate((size_t)K, sizeof(double));
-    Text reading = {0};
-    printf("\n    k   before  95%% interval    after  95%% interval   change  95%% interval\n");
-    for (int k = 1; k; k = next_k(k, 4, K)) {
-        double difference = pass_difference(&low, &high, before, after, k);
+    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
+           "change", "95% interval");
+    for (int k = 1; k; k = next_k(k, 2, K)) {
+        double change = pass_difference(&low, &high, before, after, k);
         printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
                before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-               after->high[k - 1], difference, low, high);
+               after->high[k - 1], change, low, high);
     }
     count_solved(solved, before, after);
     printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
     for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
     for (int k = 1; k <= K; k++) ks[k - 1] = k;
     printf("\n");
-    print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
-                       .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
-                       .points = K, .log_x = 1});
-    append_reading(&reading, before, after, solved);
-    printf("\nReading, from these numbers:\n\n");
-    print_wrapped("", reading.data);
-    text_free(&reading), free(ks);
+    if (K > 1)
+        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
+                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                           .points = K, .log_x = 1});
+    free(ks);
+    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
+           "  pass@1  pass@%-5d training\n"
+           "  up      within 0  elicited: it made frequent what was within reach before\n"
+           "  up      up        solves what as many answers before did not\n"
+           "  up      down      made one answer better and the model narrower\n\n"
+           "Something new can show only on the %d of %d questions unsolved before.\n",
+           K, solved[0] + solved[2], before->questions);
 }
 
-static void append_elicitation(Text* csv, const Evaluation* before, const Evaluation* after) {
+// The table for other programs. before may be NULL; else what changed since stands in more columns.
+static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
     double low, high;
-    text_printf(csv, "k,before,before_low,before_high,after,after_low,after_high,difference,difference_low,"
-                     "difference_high\n");
-    for (int k = 1; k <= before->samples; k++) {
-        double difference = pass_difference(&low, &high, before, after, k);
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", k, before->pass[k - 1],
-                    before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-                    after->high[k - 1], difference, low, high);
+    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
+                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        int i = k - 1;
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
+                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
+        if (before) {
+            double change = pass_difference(&low, &high, before, e, k);
+            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
+                        before->high[i], change, low, high);
+        }
+        text_printf(csv, "\n");
     }
 }
 
-static int command_elicit(int argc, char** argv) {
-    static const char* const when[2] = {"before", "after"};
+static int command_eval(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    const char *tag[2] = {"out/run/sft", "out/run/rl"}, *out = NULL;
-    Option options[RL_OPTIONS] = {{"before", OPTION_TEXT, &tag[0], 0, 0, "the model before training", 0, 0}};
+    Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    Text csv = {0};
-    o.num_samples = 256;
-    int n = 1 + sampling_options(options + 1, &o);
-    evaluation_options(options + n, &o);
-    while (options[n].name) n++;
-    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the two curves", 0, 0};
-    for (Option* t = options; t->name; t++) {
-        if (!strcmp(t->name, "model-tag")) t->name = "after", t->value = &tag[1], t->help = "and after it";
-        if (!strcmp(t->name, "num-samples")) t->name = "samples", t->help = "answers to each question";
-    }
-    if (asked_for_help(argc, argv, "elicit - pass@k before and after: did training teach, or only elicit?",
-                       "./rl elicit [--option=value ...]", options))
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.out = NULL;
+    o.eval_examples = 256;
+    take_options(options, &o, FOR_EVAL);
+    if (asked_for_help(argc, argv, "eval - pass@k and majority votes on held-out questions",
+                       "./rl eval [--compare MODEL] [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     set_threads(o.threads);
-    Model m[2] = {load_tagged_model(tag[0]), load_tagged_model(tag[1])};
-    Questions q = load_questions(o.eval_data, min_int(m[0].config.context, m[1].config.context),
-                                 o.sample.max_new_tokens);
+    const RewardKind* kind = find_reward(o.reward);
+    int count = o.compare ? 2 : 1, context = INT_MAX;        // the model; the one before
+    const char* tag[2] = {o.model, o.compare};
+    Model m[2];
     Evaluation e[2];
-    if (out) out_file(folder, out);
-    printf("%d questions x %d samples, reward %s\n", min_int(o.eval_examples, q.count), o.num_samples,
-           o.reward);
-    for (int i = 0; i < 2; i++) {
-        double begin = seconds_now();
-        printf("  %-6s  %s", when[i], tag[i]), fflush(stdout);
-        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                              NULL, o.seed + 2);
-        printf("  %.1f s\n", seconds_now() - begin);
+    for (int i = 0; i < count; i++) {
+        m[i] = load_tagged_model(tag[i]);
+        context = min_int(context, m[i].config.context);
     }
-    print_elicitation(&e[0], &e[1]);
-    append_elicitation(&csv, &e[0], &e[1]);
-    if (out) write_out_file(out, &csv);
-    text_free(&csv);
-    for (int i = 0; i < 2; i++) evaluation_free(&e[i]), model_free(&m[i]);
-    questions_free(&q);
+    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
+    if (o.out) out_file(folder, o.out);
+    printf("%d questions x %d samples, reward %s\n\n", min_int(o.eval_examples, q.count), o.num_samples,
+           o.reward);
+    printf("%-7s %10s %10s %10s %10s  directory\n", "", "tool used", "in format", "length", "seconds");
+    for (int i = count - 1; i >= 0; i--) {
+        double begin = seconds_now();
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
+        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
+               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
+        fflush(stdout);
+    }
+    printf("\n");
+    if (o.compare) print_comparison(&e[1], &e[0]);
+    else print_evaluation(&e[0]);
+    Text csv = {0};
+    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
+    if (o.out) write_out_file(o.out, &csv);
+    text_free(&csv), questions_free(&q);
+    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
     return 0;
 }
 
@@ -8108,12 +7951,12 @@ static void print_pair(const Match* match, const Problems* a, const Problems* b,
         printf(": %.0f%% of its runs of %d words", 100.0 * match->share, GRAM_WORDS);
     printf("\n");
     print_beginning("    B", b->list[i].question, OVERLAP_LINES);
-    if (match->likeness != SAME_TEXT) print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
+    print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
 }
 
 static int command_overlap(int argc, char** argv) {
     static const char* const names[LIKENESSES + 1] = {
-        "the same, byte for byte", "the same without case, spaces, punctuation", "the same but for names",
+        "the same without case, spaces, punctuation", "the same but for names",
         "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
     const char* path[2] = {NULL, NULL};
     Option options[] = {{0}};
@@ -8130,10 +7973,14 @@ static int command_overlap(int argc, char** argv) {
     printf("Each question of B, by the strictest likeness that it has with one of A:\n\n");
     for (int i = 0; i <= LIKENESSES; i++)
         printf("  %-44s %6d  %6.2f%%\n", names[i], count[i], 100.0 * count[i] / b.count);
-    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
+    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) {
+        int shown = 0;
         if (count[likeness]) printf("\n%s:\n", names[likeness]);
-        for (int i = 0, shown = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++)
-            if (match[i].likeness == likeness) print_pair(&match[i], &a, &b, i), shown++;
+        for (int i = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++) {
+            if (match[i].likeness != likeness) continue;
+            print_pair(&match[i], &a, &b, i);
+            shown++;
+        }
     }
     free(match), problems_free(&a), problems_free(&b);
     return 0;
@@ -8144,13 +7991,15 @@ static int command_overlap(int argc, char** argv) {
 typedef struct {
     const char *response, *answer;
     char* question;                   // what all responses to one question have in common, or NULL
-    int line, number, found, right;   // line of the file, place in it; is it in the format, is it right
+    int line, number;                 // line of the file, place in it
+    char* vote;                       // the answer where the reward looks; "" = none
+    int correct;
 } Graded;
 
 typedef struct { Graded* list; int count; Json* records; } Responses;
 
 static void responses_free(Responses* r) {
-    for (int i = 0; i < r->count; i++) free(r->list[i].question);
+    for (int i = 0; i < r->count; i++) free(r->list[i].question), free(r->list[i].vote);
     free(r->list), json_free(r->records);
     *r = (Responses){0};
 }
@@ -8172,21 +8021,19 @@ static Responses load_responses(const char* path) {
     Responses r = {.records = load_records(path)};
     for (const Json* j = r.records->child; j; j = j->next) r.count++;
     if (!r.count)
-        fail(2,
-             "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
-             "them, were expected",
-             path);
+        fail(2, "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
+                "them, were expected", path);
     r.list = allocate((size_t)r.count, sizeof(Graded));
-    int i = 0;
-    for (const Json* j = r.records->child; j; j = j->next, i++) {
+    Graded* g = r.list;
+    for (const Json* j = r.records->child; j; j = j->next, g++) {
         const Json* response = json_get(j, "response");
         if (!response) response = json_get(j, "prediction");
         if (!response)
             fail(2, "%s, line %d: neither a field \"response\" nor \"prediction\"", path, j->line);
         if (response->type != JSON_STRING)
             fail(2, "%s, line %d: the field \"%s\" is not a text", path, j->line, response->key);
-        r.list[i] = (Graded){response->string, record_text(j, "answer", path), question_of(j, path), j->line,
-                             i + 1, 0, 0};
+        *g = (Graded){.response = response->string, .answer = record_text(j, "answer", path),
+                      .question = question_of(j, path), .line = j->line, .number = (int)(g - r.list) + 1};
     }
     return r;
 }
@@ -8205,23 +8052,29 @@ static int group_end(const Responses* r, int from) {
     return to;
 }
 
-// The means over the questions; pass@k as far as every question has k responses. Sorts the responses.
+// The means over the questions, as far as every question has k responses. Sorts the responses.
 static Evaluation evaluate_responses(int* longest, Responses* r) {
     int shortest = INT_MAX;
     *longest = 0;
     qsort(r->list, (size_t)r->count, sizeof(Graded), compare_graded);
     for (int from = 0, to; from < r->count; from = to) {
         to = group_end(r, from);
-        shortest = min_int(shortest, to - from), *longest = max_int(*longest, to - from);
+        shortest = min_int(shortest, to - from);
+        *longest = max_int(*longest, to - from);
     }
     Evaluation e = evaluation_new(shortest);
+    const char** votes = allocate((size_t)*longest, sizeof(char*));
+    int* correct = allocate((size_t)*longest, sizeof(int));
     for (int from = 0, to; from < r->count; from = to) {
-        int right = 0;
         to = group_end(r, from);
-        for (int i = from; i < to; i++) right += r->list[i].right;
-        evaluation_add(&e, to - from, right);
+        for (int i = from; i < to; i++) {
+            votes[i - from] = r->list[i].vote;
+            correct[i - from] = r->list[i].correct;
+        }
+        evaluation_add(&e, votes, correct, to - from);
     }
     evaluation_finish(&e);
+    free(votes), free(correct);
     return e;
 }
 
@@ -8233,11 +8086,15 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     char answer[MAX_ANSWER + 1];
     int n = r->count, right = 0, missing = 0, outside = 0, listed = 0, longest;
     Text not_right = {0};
-    for (const Graded* g = r->list; g < r->list + n; g++) {
-        right += g->right, missing += !g->found;
-        outside += !g->found && extract_lenient(g->response, answer, sizeof answer) &&
+    for (Graded* g = r->list; g < r->list + n; g++) {
+        Grade grade = grade_answer(g->response, g->answer, kind);
+        g->vote = copy_text(grade.answer);
+        g->correct = grade.correct;
+        right += grade.correct;
+        missing += !grade.found;
+        outside += !grade.found && extract_lenient(g->response, answer, sizeof answer) &&
                    answers_equal(answer, g->answer);
-        if (!g->right && listed++ < 12) text_printf(&not_right, " %d", g->number);
+        if (!grade.correct && listed++ < 12) text_printf(&not_right, " %d", g->number);
     }
     Evaluation e = evaluate_responses(&longest, r);
     printf("%d responses to %d questions, reward %s\n\n", n, e.questions, kind->name);
@@ -8246,7 +8103,7 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     print_share("no format", missing, n, "   nothing where the reward looks");
     if (outside) printf("  %-10s %6d            of these, right when read leniently\n", "", outside);
     printf("\n");
-    print_pass_rates(&e);
+    print_evaluation(&e);
     if (longest > e.samples)
         printf("\n%d to %d responses to a question; each question counts the same.\n", e.samples, longest);
     if (listed)
@@ -8260,7 +8117,10 @@ static void print_understood(const char* answer) {
     Normalized n;
     Value value;
     int variables = 0;
-    if (!normalize(&n, answer)) { print_wrapped("Normal", "(too long)"); return; }
+    if (!normalize(&n, answer)) {
+        print_wrapped("Normal", "(too long)");
+        return;
+    }
     print_wrapped("Normal", n.text);
     if (!evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
     printf("Value     %.12g", creal(value.z));
@@ -8281,50 +8141,44 @@ static const char* name_step(const char* a, const char* b) {
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
-    char found[MAX_ANSWER + 1], number[64], lenient[MAX_ANSWER + 1];
+    char number[64], lenient[MAX_ANSWER + 1];
     const char* answer = g->answer;
+    Grade grade = grade_answer(g->response, g->answer, kind);
     if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
     printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
     print_wrapped("Response", g->response);
-    int in_format = kind->format(g->response, found, sizeof found);
     printf("\n");
-    print_wrapped("Found", in_format ? found : "(nothing where the reward looks)");
-    if (in_format) print_understood(found);
+    print_wrapped("Found", grade.found ? grade.answer : "(nothing where the reward looks)");
+    if (grade.found) print_understood(grade.answer);
     printf("\n");
     print_wrapped("Answer", answer);
     print_understood(answer);
     printf("\n");
-    if (in_format) print_wrapped("Compared", name_step(found, answer));
+    if (grade.found) print_wrapped("Compared", name_step(grade.answer, answer));
     else if (extract_lenient(g->response, lenient, sizeof lenient)) {
         print_wrapped("Leniently", lenient);
         print_wrapped("Compared", name_step(lenient, answer));
     }
-    printf("Reward    %g\n", (double)kind->reward(g->response, g->answer));
+    printf("Reward    %g\n", (double)grade.reward);
 }
 
 static int command_grade(int argc, char** argv) {
-    const char *path = NULL, *reward = "boxed";
-    int explain = 0;
-    Option options[] = {
-        {"reward", OPTION_TEXT, &reward, 0, 0, "boxed or gsm8k (the number after ####)", 0, 0},
-        {"explain", OPTION_INT, &explain, 0, INT_MAX, "show how record N is judged; 0 = grade all", 0, 0},
-        {0}};
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* path = NULL;
+    o.reward = "boxed";
+    take_options(options, &o, FOR_GRADE);
     if (asked_for_help(argc, argv,
-                       "grade - judges records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
+                       "grade - grades records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
                        "same \"question\" (or \"id\") are responses to one question",
                        "./rl grade FILE [--option=value ...]", options))
         return 0;
     if (!parse_options(options, argc, argv, &path, 1))
         fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
-    const RewardKind* kind = find_reward(reward);
+    const RewardKind* kind = find_reward(o.reward);
     Responses r = load_responses(path);
-    if (explain > r.count) fail(2, "--explain %d: %s has %d records", explain, path, r.count);
-    for (Graded* g = r.list; g < r.list + r.count && !explain; g++) {
-        char answer[MAX_ANSWER + 1];
-        g->found = kind->format(g->response, answer, sizeof answer);
-        g->right = kind->reward(g->response, g->answer) > 0.5f;
-    }
-    if (explain) print_explanation(&r.list[explain - 1], kind, path);
+    if (o.explain > r.count) fail(2, "--explain %d: %s has %d records", o.explain, path, r.count);
+    if (o.explain) print_explanation(&r.list[o.explain - 1], kind, path);
     else print_grades(&r, kind);
     responses_free(&r);
     return 0;
@@ -8334,13 +8188,11 @@ static int command_grade(int argc, char** argv) {
 
 static int command_sample(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    o.model = "out/run/rl";
     Option options[RL_OPTIONS] = {{0}};
     const char* question = NULL;
+    o.model = "out/run/rl";
     o.num_samples = 4;
-    int n = sampling_options(options, &o);
-    options[n] = (Option){
-        "answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: each rollout is then rewarded", 0, 0};
+    take_options(options, &o, FOR_SAMPLE);
     if (asked_for_help(argc, argv, "sample - answers of a model to one question",
                        "./rl sample \"QUESTION\" [--option=value ...]", options))
         return 0;
@@ -8349,6 +8201,7 @@ static int command_sample(int argc, char** argv) {
                 "have now?\"");
     check_sampling(&o);
     set_threads(o.threads);
+    const RewardKind* kind = find_reward(o.reward);
     Model m = load_tagged_model(o.model);
     Tokens prompt = {0};
     render_prompt(&prompt, question);
@@ -8357,7 +8210,7 @@ static int command_sample(int argc, char** argv) {
         Text raw = rollout_text(&rollouts[i]), text = {0};
         append_readable(&text, raw.data);
         printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)find_reward(o.reward)->reward(raw.data, o.answer));
+        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
         printf("\n%s\n\n", text.data);
         text_free(&raw), text_free(&text);
     }
@@ -8405,7 +8258,7 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
+            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
@@ -8417,19 +8270,11 @@ static int command_run(int argc, char** argv) {
     TrainOptions s = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
-    const char* folder = "out/run";
     o.model = NULL;
-    int n = sampling_options(options, &o);
-    n += training_options(options + n, &o);
-    method_options(options + n, &o);
+    o.out = "out/run";
+    take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
     train_options(sft_options, &s);
-    for (Option* t = options; t->name; t++) {
-        if (!strcmp(t->name, "out")) t->value = &folder;
-        if (!strcmp(t->name, "model-tag")) t->help = "start from this model instead of training one";
-        if (!strcmp(t->name, "resume"))      // taken out of the table: a whole story is not resumed
-            memmove(t, t + 1, (size_t)(options + RL_OPTIONS - 1 - t) * sizeof *t), t--;
-    }
     if (asked_for_help(argc, argv,
                        "run - supervised training, then reinforcement learning, then before and after",
                        "./rl run [--option=value ...]", options))
@@ -8441,6 +8286,7 @@ static int command_run(int argc, char** argv) {
     if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
     set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
+    const char* folder = o.out;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
     s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
     if (!o.model) {
@@ -8556,20 +8402,13 @@ static int command_trace(int argc, char** argv) {
     static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char *text = NULL, *compare = NULL;
-    int chosen = -1, first = 0;
+    const char* text = NULL;
+    int first = 0;
     o.model = "out/run/rl";
     o.out = "";
     o.num_samples = 8;
     o.examples_per_step = 1;
-    Option more[] = {
-        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, loss and update", 0, 0},
-        {"compare", OPTION_TEXT, &compare, 0, 0, "a second model that looks at the same rollouts", 0, 0},
-        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0, 0},
-        {"lr", OPTION_FLOAT, &o.lr, 0, 10, "of the update, times --init-lr-frac's default", 0, 0}};
-    int count = sampling_options(options, &o);
-    memcpy(options + count, more, sizeof more);
-    method_options(options + count + (int)(sizeof more / sizeof *more), &o);
+    take_options(options, &o, FOR_TRACE);
     set_method(&o, asked_algo(argc, argv));
     if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
                        "./rl trace \"QUESTION\" [--option=value ...]", options))
@@ -8577,8 +8416,8 @@ static int command_trace(int argc, char** argv) {
     if (!parse_options(options, argc, argv, &text, 1) || !*text)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
-    if (chosen >= o.num_samples)
-        fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
+    if (o.rollout >= o.num_samples)
+        fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", o.rollout,
              o.num_samples, o.num_samples - 1);
     o.minibatch = min_int(o.minibatch, 1);
     o.resample = 0;                       // there is one question
@@ -8589,12 +8428,12 @@ static int command_trace(int argc, char** argv) {
     Model second = {0};
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
-    if (compare) second = load_tagged_model(compare);
+    if (o.compare) second = load_tagged_model(o.compare);
     Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
     Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
     int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
-    if (compare && second.config.context < min_int(m->config.context, T - 1))
-        fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", compare,
+    if (o.compare && second.config.context < min_int(m->config.context, T - 1))
+        fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", o.compare,
              second.config.context, o.sample.max_new_tokens);
     Group* g = groups_new(1, K, T);
     float* other = allocate((size_t)K * (size_t)(T - 1), sizeof(float));
@@ -8604,20 +8443,20 @@ static int command_trace(int argc, char** argv) {
         sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
         shift_mask(g->mask, g->rollouts->mask, K, T);
     }
-    if (compare || o.answer) score_rollouts(other, compare ? &second : m, g->rollouts, K);
-    if (chosen < 0) chosen = o.answer ? first_rewarded(g, K) : 0;
-    const float* shown = compare || o.answer ? other : NULL;
-    const char* const* names = compare ? two_models : before_after;
+    if (o.compare || o.answer) score_rollouts(other, o.compare ? &second : m, g->rollouts, K);
+    int chosen = o.rollout >= 0 ? o.rollout : o.answer ? first_rewarded(g, K) : 0;
+    const float* shown = o.compare || o.answer ? other : NULL;
+    const char* const* names = o.compare ? two_models : before_after;
     print_wrapped("Question", text);
     if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
-    printf("Model     %s%s\n", compare ? "A = " : "", o.model);
-    if (compare) printf("          B = %s\n", compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", K, compare ? ", sampled by A" : "", (unsigned long long)o.seed);
+    printf("Model     %s%s\n", o.compare ? "A = " : "", o.model);
+    if (o.compare) printf("          B = %s\n", o.compare);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, o.compare ? ", sampled by A" : "", (unsigned long long)o.seed);
     print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
     if (o.answer) {
         printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
         if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
-        print_mean_change(g, K, other, compare ? "From A to B" : "By this update");
+        print_mean_change(g, K, other, o.compare ? "From A to B" : "By this update");
     }
     printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
            o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
@@ -8631,30 +8470,23 @@ static int command_trace(int argc, char** argv) {
                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
                       "With --answer N come reward, advantage and one update.");
     groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
-    if (compare) model_free(&second);
+    if (o.compare) model_free(&second);
     return 0;
 }
 
 // ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
 
-typedef struct {
-    RlOptions rl;
-    const char *question, *completion;
-    int shortest, longest, groups;
-} ExperimentOptions;
-
 // Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
 // answer is the given one, or else one that the model samples.
-static void experiment_on_text(Model* m, int number, const ExperimentOptions* e) {
-    const RlOptions* o = &e->rl;
+static void experiment_on_text(Model* m, int number, const RlOptions* o) {
     Problems file = {0};
-    if (!e->question) file = load_problems(o->eval_data);
-    const char* question = e->question ? e->question : file.list[0].question;
+    if (!o->question) file = load_problems(o->data);
+    const char* question = o->question ? o->question : file.list[0].question;
     Tokens text = question_prompt(question, m);
     int prompt = text.length;
-    if (e->completion) {
+    if (o->completion) {
         tokens_free(&text);
-        render_conversation(&text, question, e->completion);
+        render_conversation(&text, question, o->completion);
     } else {
         Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
         for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
@@ -8671,30 +8503,29 @@ static void experiment_on_text(Model* m, int number, const ExperimentOptions* e)
     print_wrapped("Question", question);
     print_wrapped("Answer", answer.data);
     printf("          (%s; [expression -> result] is a call of the tool)\n\n",
-           e->completion ? "given" : "sampled by the model");
+           o->completion ? "given" : "sampled by the model");
     if (number == 1) experiment_1(m, &text, prompt);
-    else experiment_2(m, &text, prompt, !e->completion, o->seed);
+    else experiment_2(m, &text, prompt, !o->completion, o->seed);
     text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
 }
 
 // D3's rule: 1 for a reply of --shortest to --longest characters.
-static float reward_length(const Rollout* r, const ExperimentOptions* e) {
+static float reward_length(const Rollout* r, const RlOptions* o) {
     Text reply = {0};
     int characters = 0;
     decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
     for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
     text_free(&reply);
-    return characters >= e->shortest && characters <= e->longest ? 1.0f : 0.0f;
+    return characters >= o->shortest && characters <= o->longest ? 1.0f : 0.0f;
 }
 
 // Experiment 3: K answers to each of the questions of a file, graded four times.
-static void experiment_on_groups(Model* m, const ExperimentOptions* e) {
+static void experiment_on_groups(Model* m, const RlOptions* o) {
     enum { REWARDS = 4 };
-    const RlOptions* o = &e->rl;
     const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
     float* reward[REWARDS];
-    Questions q = load_questions(o->eval_data, m->config.context, o->sample.max_new_tokens);
-    int K = o->num_samples, groups = min_int(e->groups, q.count);
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
+    int K = o->num_samples, groups = min_int(o->eval_examples, q.count);
     int* right = allocate((size_t)groups * K, sizeof(int));
     for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
     for (int g = 0; g < groups; g++) {
@@ -8705,7 +8536,7 @@ static void experiment_on_groups(Model* m, const ExperimentOptions* e) {
             reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
             reward[1][g * K + k] = reward_boxed(text.data, one->truth);
             reward[2][g * K + k] = reward_partial(text.data, one->truth);
-            reward[3][g * K + k] = reward_length(&r[k], e);
+            reward[3][g * K + k] = reward_length(&r[k], o);
             right[g * K + k] = reward[2][g * K + k] >= 0.5f;
             text_free(&text);
         }
@@ -8718,7 +8549,7 @@ static void experiment_on_groups(Model* m, const ExperimentOptions* e) {
     printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
            "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
            "          length, D3's rule: 1 for %d to %d characters\n\n",
-           o->reward, e->shortest, e->longest);
+           o->reward, o->shortest, o->longest);
     experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
     for (int i = 0; i < REWARDS; i++) free(reward[i]);
     free(right);
@@ -8726,20 +8557,17 @@ static void experiment_on_groups(Model* m, const ExperimentOptions* e) {
 }
 
 static int command_experiment(int argc, char** argv) {
-    ExperimentOptions e = {.rl = rl_defaults(), .shortest = 50, .longest = 100, .groups = 64};
+    RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     const char* which = NULL;
-    e.rl.model = "out/run/rl";
-    e.rl.num_samples = 8;
-    e.rl.sample.top_k = 0;
-    Option more[] = {
-        {"question", OPTION_TEXT, &e.question, 0, 0, "instead of the first of the data (1, 2)", 0, 0},
-        {"completion", OPTION_TEXT, &e.completion, 0, 0, "a reply to it; else one is sampled (1, 2)", 0, 0},
-        {"data", OPTION_TEXT, &e.rl.eval_data, 0, 0, "questions", 0, 0},
-        {"groups", OPTION_INT, &e.groups, 1, 1e6, "how many of them, from the top (3)", 0, 0},
-        {"shortest", OPTION_INT, &e.shortest, 0, 1e6, "length rule: rewarded from here, characters (3)", 0, 0},
-        {"longest", OPTION_INT, &e.longest, 0, 1e6, "to here (3)", 0, 0}};
-    memcpy(options + sampling_options(options, &e.rl), more, sizeof more);
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.num_samples = 8;
+    o.sample.top_k = 0;
+    o.eval_examples = 64;
+    o.shortest = 50;
+    o.longest = 100;
+    take_options(options, &o, FOR_EXPERIMENT);
     if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
                        "./rl experiment 1|2|3 [--option=value ...]", options))
         return 0;
@@ -8749,18 +8577,18 @@ static int command_experiment(int argc, char** argv) {
                "  3  eight samples of one question, and how many advantages are 0\n\n"
                "./rl experiment N runs one on %s; --model-tag names another model\n"
                "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
-               e.rl.model);
+               o.model);
         return 0;
     }
     if (strlen(which) != 1 || *which < '1' || *which > '3')
         fail(2, "there is no experiment '%s'; there are 1 to 3", which);
-    if (e.shortest > e.longest)
-        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", e.shortest, e.longest);
-    check_sampling(&e.rl);
-    set_threads(e.rl.threads);
-    Model m = load_tagged_model(e.rl.model);
-    if (*which == '3') experiment_on_groups(&m, &e);
-    else experiment_on_text(&m, *which - '0', &e);
+    if (o.shortest > o.longest)
+        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", o.shortest, o.longest);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    if (*which == '3') experiment_on_groups(&m, &o);
+    else experiment_on_text(&m, *which - '0', &o);
     model_free(&m);
     return 0;
 }
@@ -8974,13 +8802,13 @@ static void print_run(const char* folder, const Evaluation* e) {
 static int command_compare(int argc, char** argv) {
     enum { RUNS = 64 };
     RlOptions o = rl_defaults();
-    const char *runs[RUNS], *tag = NULL;
+    const char* runs[RUNS];
     char path[PATH_SIZE];
     Model reference = {0};
     Option options[RL_OPTIONS] = {{0}};
+    o.data = "data/test.jsonl";
     o.eval_examples = 256;
-    evaluation_options(options + sampling_options(options, &o), &o);
-    options[0] = (Option){"reference", OPTION_TEXT, &tag, 0, 0, "model that the KL is measured to", 0, 0};
+    take_options(options, &o, FOR_COMPARE);
     if (asked_for_help(argc, argv, "compare - finished runs in one table",
                        "./rl compare DIR... [--option=value ...]", options))
         return 0;
@@ -8989,16 +8817,16 @@ static int command_compare(int argc, char** argv) {
     check_sampling(&o);
     set_threads(o.threads);
     for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
-    if (tag) reference = load_tagged_model(tag);
+    if (o.reference) reference = load_tagged_model(o.reference);
     printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
            "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
     for (int i = 0; i < count; i++) {
         tagged_path(path, runs[i]);
         Model m = load_fitting_model(path);
-        Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
+        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
         Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                                      tag ? &reference : NULL, o.seed + 2);
-        if (!tag) e.kl = NAN;
+                                      o.reference ? &reference : NULL, o.seed + 2);
+        if (!o.reference) e.kl = NAN;
         print_run(path, &e);
         evaluation_free(&e), questions_free(&q), model_free(&m);
     }
@@ -9006,7 +8834,7 @@ static int command_compare(int argc, char** argv) {
            "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
            "seconds until held-out pass@1 was first that high, where the run looked.\n",
            o.num_samples, o.eval_examples, GOAL);
-    if (tag) model_free(&reference);
+    if (o.reference) model_free(&reference);
     return 0;
 }
 
@@ -9020,12 +8848,10 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"reward-model", "a judge that learns from pairs", command_reward_model},
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
+    {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},
     {"compare", "finished runs in one table", command_compare},
     {"plot", "columns of a run's metrics.csv, as curves", command_plot},
-    {"vote", "majority vote of many answers, instead of training", command_vote},
-    {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
-    {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
+    {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},

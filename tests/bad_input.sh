@@ -214,7 +214,7 @@ head -c 900 out/model.safetensors > bad/model.safetensors
 
 check 'rl: unknown command' 2 "no command 'trian'" "$rl" trian
 check 'rl: unknown lesson' 2 'lesson' "$rl" lesson 13
-for command in train eval vote; do
+for command in train eval; do
     check "rl $command: unknown option" 2 "unknown option '--nun-samples'" "$rl" $command --nun-samples=3
     check "rl $command: value missing" 2 '--num-samples needs a value' "$rl" $command --num-samples
     check "rl $command: no rollouts" 2 '--num-samples must be' "$rl" $command --num-samples=0
@@ -226,17 +226,16 @@ for command in train eval vote; do
 done
 check 'rl train: data file missing' 2 'cannot open nowhere' "$rl" train --model-tag=./out --data=nowhere.jsonl
 check 'rl eval: data file missing' 2 'cannot open nowhere' "$rl" eval --model-tag=./out --data=nowhere.jsonl
-check 'rl vote: data file missing' 2 'cannot open nowhere' "$rl" vote --model-tag=./out --data=nowhere.jsonl
 for bad in '' . out/; do
-    check "rl vote: --out '$bad'" 2 'is not the name of a file' "$rl" vote --model-tag=./out --data=good.jsonl \
+    check "rl eval: --out '$bad'" 2 'is not the name of a file' "$rl" eval --model-tag=./out --data=good.jsonl \
         --out="$bad"
 done
-check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=./out --data=good.jsonl \
+check 'rl eval: --out with a long name' 2 'is too long' "$rl" eval --model-tag=./out --data=good.jsonl \
     --out="$(printf '%064d' 0)"
-check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
+check 'rl eval: --out below a file' 1 'file is not a directory' "$rl" eval --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
 if mkfifo pipe 2> "$log/stderr"; then
-    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out \
+    check 'rl eval: --out is a pipe' 2 'is a device or a pipe' "$rl" eval --model-tag=./out \
         --data=good.jsonl --num-samples=1 --max-new-tokens=1 --out=pipe
     check 'rl pairs: --out is a pipe' 2 'is a device or a pipe' "$rl" pairs --model-tag=./out \
         --data=good.jsonl --out=pipe
@@ -244,16 +243,11 @@ if mkfifo pipe 2> "$log/stderr"; then
     rm -f pipe
 fi
 check 'rl pairs: no file' 2 'a file is missing' "$rl" pairs --model-tag=./out
-check 'rl pairs: unknown judge' 2 "no --judge 'fair'" "$rl" pairs --judge=fair --out=new/pairs.jsonl
-check 'rl pairs: unknown reward' 2 "no reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
+check 'rl pairs: unknown annotator' 2 "no --annotator 'fair'" "$rl" pairs --annotator=fair --out=new/pairs.jsonl
+check 'rl pairs: unknown reward' 2 "no --reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
 check 'rl pairs: no such model' 2 'nowhere' "$rl" pairs --model-tag=nowhere --out=new/pairs.jsonl
-check 'rl elicit: no such model before' 2 'nowhere' "$rl" elicit --before=nowhere --after=./out
-check 'rl elicit: no such model after' 2 'nowhere' "$rl" elicit --before=./out --after=nowhere
-check 'rl elicit: truncated model' 2 'model.safetensors' "$rl" elicit --before=./out --after=./bad
-check 'rl elicit: one model is not enough' 2 "unknown option '--model-tag'" "$rl" elicit --model-tag=./out
-check 'rl elicit: no samples' 2 '--samples must be' "$rl" elicit --samples=0
-check 'rl elicit: --out is a directory' 2 'is not the name of a file' "$rl" elicit --before=./out --after=./out \
-    --data=good.jsonl --out=out
+check 'rl eval: no such model before' 2 'nowhere' "$rl" eval --model-tag=./out --compare=nowhere
+check 'rl eval: truncated model before' 2 'model.safetensors' "$rl" eval --model-tag=./out --compare=./bad
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
     --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out
@@ -280,7 +274,7 @@ check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' 
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
-check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
+check 'rl train: two reward functions' 2 'two reward functions' train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
 check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out
 check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad
@@ -302,12 +296,12 @@ check 'rl dpo: pairs to be made, output below a file' 1 'cannot make the directo
 check 'rl dpo: written over its model' 2 'try another --out' dpo --data=pairs.jsonl --out=out
 check 'rl dpo: written over its reference' 2 'try another --out' dpo --data=pairs.jsonl --reference=./bad \
     --out=bad
-check 'rl dpo: no such judge' 2 "no --judge 'fair'" dpo --judge=fair
+check 'rl dpo: no such annotator' 2 "no --annotator 'fair'" dpo --annotator=fair
 check 'rl reward-model: half a pair, held-out ones to be made' 2 'half.jsonl, line 1' judge --data=half.jsonl
 check 'rl reward-model: file missing, held-out pairs to be made' 2 'cannot open nowhere' judge --data=nowhere
 check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open' judge --eval-data=nowhere
 check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out
-check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
+check 'rl reward-model: unknown loss' 2 "no --loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
 check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
 check 'rl dpo: noise in pairs that are read' 2 '--noise means nothing here' dpo --data=pairs.jsonl --noise=0.1
 check 'rl dpo: answers that nobody samples' 2 '--num-samples means nothing here' dpo --data=pairs.jsonl \
@@ -321,7 +315,7 @@ check 'rl best-of-n: no such reward model' 2 'nowhere' best --reward=model:nowhe
 check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --reward=model:out --out=never
 check 'rl best-of-n: no such model to train' 2 'no model out/nowhere' best --from=nowhere --out=never
 check 'rl best-of-n: output below a file' 1 'cannot make the directory' best --out=file/out
-check 'rl best-of-n: unknown rule' 2 "no rule 'worst'" best --keep=worst --out=never
+check 'rl best-of-n: unknown rule' 2 "no --keep 'worst'" best --keep=worst --out=never
 
 # narrow NAME COMMAND...: a good case that prints no line of more than 80 columns
 narrow() {
@@ -331,7 +325,7 @@ narrow() {
     done < "$log/stdout"
 }
 narrow 'rl algos fits a terminal' "$rl" algos
-for command in train pairs reward-model dpo best-of-n vote elicit compare plot; do
+for command in train pairs reward-model dpo best-of-n eval compare plot experiment; do
     narrow "rl $command --help fits a terminal" "$rl" $command --help
 done
 narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
@@ -344,7 +338,7 @@ check 'rl overlap: three files' 2 "'c' is not expected" "$rl" overlap good.jsonl
 check 'rl overlap: data file missing' 2 'cannot open nowhere' "$rl" overlap good.jsonl nowhere
 check 'rl grade: file missing' 2 'a file is missing' "$rl" grade
 check 'rl grade: no response' 2 'line 1: neither a field "response" nor' "$rl" grade good.jsonl
-check 'rl grade: unknown reward' 2 "no reward 'praise'" "$rl" grade good.jsonl --reward=praise
+check 'rl grade: unknown reward' 2 "no --reward 'praise'" "$rl" grade good.jsonl --reward=praise
 check 'rl sample: no such model' 2 'nowhere' "$rl" sample 'How many?' --model-tag=nowhere
 
 fi

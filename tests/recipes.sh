@@ -88,7 +88,7 @@ says 'compare: without --reference there is no KL' 0 '^ppo.*-[01]\.[0-9]*     - 
     ./rl compare "$dir/instructgpt/ppo" --data "$TEST"
 
 # what all recipes name: options that a command has; at most 60 lines
-{ ./train_gpt --help; for command in train dpo reward-model best-of-n compare plot eval vote; do ./rl $command --help; done; } \
+{ ./train_gpt --help; for command in train dpo reward-model best-of-n compare plot eval; do ./rl $command --help; done; } \
     > "$dir/help"
 for recipe in docs/recipes/*.sh; do
     problem=''

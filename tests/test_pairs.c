@@ -677,9 +677,9 @@ static void models_of_the_wrong_kind(void) {
     REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")), "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
-    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "has no loss 'dpo'");
+    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "no --loss 'dpo'; choose bradley-terry or outcome");
     REFUSED(COMMAND(command_reward_model, policy, data, exam, out), "1 of the 1 questions");
-    REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no rule 'all'");
+    REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no --keep 'all'");
     CHECK(!file_exists(in_folder("no")));
     // with permission it runs, and the result is no policy
     CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);

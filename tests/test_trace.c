@@ -1,5 +1,5 @@
-// Worksheets for ./rl trace, ./rl experiment and the plot, on a small model with random weights and answers
-// that follow a script.
+// Worksheets for ./rl trace and ./rl experiment, on a small model with random weights and answers that follow
+// a script.
 #include "chapters.h"
 
 // What a function prints, between capture_begin() and capture_end(); the text is to be freed.
@@ -211,146 +211,95 @@ static void test_mask_slips(void) {
     text_free(&text);
 }
 
-// One place, two tokens. Reference (1/2, 1/2); the policy has the noise on its logits, so that with d = the
-// difference of its logits pi = 1/(1 + e^-d), and KL(pi||ref) = log 2 + pi log pi + (1 - pi) log(1 - pi).
-static void test_kl_row(void) {
-    static const float logits[2] = {0.0f, 0.0f};
-    static const int ids[1] = {1};
-    Rng rng = random_stream(7, 4, 0);
-    double z0 = random_normal(&rng), z1 = random_normal(&rng);
-    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++)
-        for (int i = 0; i < NOISES; i++) {
-            double noise, exact, k1, k3, d3_k1, d3_k3, dev1, dev3;
-            double pi = 1.0 / (1.0 + exp(noises[i] * (z1 - z0)));
-            double kl = log(2.0) + pi * log(pi) + (1.0 - pi) * log(1.0 - pi);
-            double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
-            double L = log(2.0) + log(1.0 - pi);               // of the text's token
-            double five = 5.0 / sqrt(KL_DRAWS);                // standard errors of a mean
-            Capture c = capture_begin();
-            double returned = print_kl_row(logits, ids, 1, 2, noises[i], source, 7);
-            Text text = capture_end(&c);
-            CHECK(sscanf(text.data, "%lf %lf %lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &d3_k1,
-                         &d3_k3, &dev1, &dev3) == 8);
-            text_free(&text);
-            CHECK_NEAR(returned, source == FROM_POLICY ? kl : other, 1e-12);
-            CHECK_NEAR(exact, returned, 1e-3);
-            CHECK(k1 == -d3_k1 && k3 >= 0.0 && d3_k3 >= 0.0);
-            if (source == FROM_TEXT) {
-                CHECK_NEAR(k1, L, 6e-3);
-                CHECK_NEAR(k3, exp(-L) - 1.0 + L, 6e-3);
-                CHECK_NEAR(d3_k3, exp(L) - 1.0 - L, 6e-3);
-            } else {   // the signs of the samples: five standard errors, and three printed digits
-                double p = source == FROM_POLICY ? pi : 0.5, q = source == FROM_POLICY ? 0.5 : pi;
-                double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
-                double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1, s3 = 0.0;
-                s3 += p * pow(q / p - 1.0 + l0, 2.0);
-                s3 += (1.0 - p) * pow((1.0 - q) / (1.0 - p) - 1.0 + l1, 2.0);
-                double k1_error = (source == FROM_POLICY ? k1 : d3_k1) - returned;
-                double k3_error = (source == FROM_POLICY ? k3 : d3_k3) - returned;
-                CHECK(fabs(k1_error) <= five * sqrt(s1 - returned * returned) + 5e-3 * fabs(k1));
-                CHECK(fabs(k3_error) <= five * sqrt(s3 - returned * returned) + 5e-3 * fabs(k3));
+static void test_kl_measure(void) {
+    Model m = small_model(1);
+    Tokens text = small_text();
+    float* logits = all_logits(&m, text.ids, text.length);
+    States s = states_new(logits, &text, 10, 7);
+    Rng rng = {7};
+    CHECK(s.n == 22); // forced tokens are no choices
+    CHECK(s.id[0] == 'H' && s.id[21] == ASSISTANT_END);
+    float logp_text[35];
+    double first[VOCAB_SIZE], last[VOCAB_SIZE];
+    token_logprobs(logp_text, logits, text.ids, 1, 36, VOCAB_SIZE);
+    policy_at(first, &s, 0, 0.0), policy_at(last, &s, 21, 0.0);
+    CHECK_NEAR(first['H'], logp_text[9], 1e-6);                  // token 10 of the text, said by row 9
+    CHECK_NEAR(last[ASSISTANT_END], logp_text[34], 1e-6);
+    KlMeasure none = measure_kl(&s, 0.0, FROM_POLICY, 3, &rng);
+    CHECK(none.exact == 0.0 && none.reverse == 0.0);
+    for (int e = 0; e < ESTIMATES; e++)
+        CHECK(none.mean[e] == 0.0 && none.expected[e] == 0.0 && none.spread[e] == 0.0 &&
+              none.below[e] == 0.0);
+    for (int i = 0; i < DRIFTS; i++) {
+        KlMeasure k = measure_kl(&s, drifts[i], FROM_TEXT, 1, NULL);
+        double logp[VOCAB_SIZE], ref[VOCAB_SIZE], k1 = 0.0, k3 = 0.0, on_text = 0.0;
+        for (int j = 0; j < s.n; j++) { // k1 and k3 from their formulas
+            policy_at(logp, &s, j, drifts[i]), policy_at(ref, &s, j, 0.0);
+            for (int v = 0; v < VOCAB_SIZE; v++) {
+                double L = logp[v] - ref[v];
+                k1 += exp(logp[v]) * L / s.n;
+                k3 += exp(logp[v]) * (exp(-L) - 1.0 + L) / s.n;
             }
+            on_text += (logp[s.id[j]] - ref[s.id[j]]) / s.n;
         }
+        CHECK(k.exact > 0.0 && k.reverse > 0.0);
+        CHECK_NEAR(k1, k.exact, 1e-12);
+        CHECK_NEAR(k3, k.exact, 1e-11);
+        CHECK_NEAR(k.expected[0], k.exact, 1e-12);
+        CHECK_NEAR(k.expected[2], k.exact, 1e-12);
+        CHECK_NEAR(k.expected[3], -k.exact, 1e-12);
+        CHECK_NEAR(k.mean[0], on_text, 1e-12);
+        CHECK(k.below[2] == 0.0 && k.below[4] == 0.0 && k.below[0] > 0.0);
+    }
+    free(logits), states_free(&s), tokens_free(&text), model_free(&m);
 }
 
-// Five groups of four. Zero variance: the first, second and last, z = 3/5. Mean 11/20 = 0.55, so the formula
-// says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6. Groups of 16 that teach:
-// 16 * 2/5 = 6.4, +- sqrt(16 * 2/5 * 3/5) = 1.96. In the third and fourth group one answer each is rewarded but
-// wrong: 2/20.
-static void test_experiment_3(void) {
-    static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
-    static const int right[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 1};
-    const float* reward[1] = {rewards};
-    const char* names[1] = {"rule"};
-    Capture c = capture_begin();
-    experiment_3(reward, names, 1, right, 5, 4);
-    Text text = capture_end(&c);
-    CHECK(strstr(text.data, "\n    4         1  0.0000\n"));
-    CHECK(strstr(text.data, "rule        0.550         0.600   0.600    0.133    6.4 +- 2.0        0.100\n"));
-    text_free(&text);
+// Sampled means meet their expectations within five standard errors: k1 and k3 from the policy, and D3's k1,
+// from the reference, the other KL.
+static void test_kl_sampled(void) {
+    Model m = small_model(1);
+    Tokens text = small_text();
+    float* logits = all_logits(&m, text.ids, text.length);
+    States s = states_new(logits, &text, 10, 7);
+    Rng rng = {11};
+    KlMeasure p = measure_kl(&s, 1.0, FROM_POLICY, 400, &rng),
+              r = measure_kl(&s, 1.0, FROM_REFERENCE, 400, &rng);
+    double root = sqrt(400.0 * s.n);
+    CHECK(fabs(p.mean[0] - p.exact) < 5.0 * p.spread[0] / root);
+    CHECK(fabs(p.mean[2] - p.exact) < 5.0 * p.spread[2] / root);
+    CHECK(fabs(r.mean[3] - r.reverse) < 5.0 * p.spread[0] / root);
+    CHECK(fabs(r.mean[0] - p.exact) > 10.0 * p.spread[0] / root);
+    free(logits), states_free(&s), tokens_free(&text), model_free(&m);
+}
+
+// Five groups of four. Without signal: the first, second and last. Sum of c/4: 1 + 0 + 1/4 + 1/2 + 1 = 2.75.
+// Formula at c/4: 1 + 1 + (1/256 + 81/256) + 2/16 + 1 = 3.4453125.
+static void test_count_groups(void) {
+    static const float rewards[5][4] = {{1, 1, 1, 1}, {0, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 1}, {1, 1, 1, 1}};
+    static const int with[5] = {1, 1, 1, 0, 2};
+    int counted[5] = {0};
+    GroupCounts g = {.K = 4, .with = counted};
+    for (int i = 0; i < 5; i++) count_group(&g, rewards[i]);
+    CHECK(g.groups == 5 && g.silent == 3);
+    for (int c = 0; c <= 4; c++) CHECK(g.with[c] == with[c]);
+    CHECK_NEAR(g.rate, 2.75, 1e-15);
+    CHECK_NEAR(g.own, 3.4453125, 1e-15);
 }
 
 // "He has 17+2643#### 43": 7 + 5 + 2 + 7 = 21 characters; special tokens are none. Two letters of three bytes
 // each are two.
 static void test_length_rule(void) {
     Rollout* r = three_rollouts();
-    ExperimentOptions e = {.shortest = 7, .longest = 20}, two = {.shortest = 2, .longest = 2};
+    float verified[3], by_length[3];
+    ExperimentOptions e = {.rl = rl_defaults(), .shortest = 7, .longest = 20};
     int ids[7] = {0xE5, 0x9B, 0xA0, 0xE4, 0xB8, 0xBA, ASSISTANT_END};
     Rollout foreign = {.length = 7, .ids = ids};
-    CHECK(reward_length(&r[0], &e) == 0.0f);
-    CHECK(reward_length(&r[1], &e) == 1.0f && reward_length(&r[2], &e) == 1.0f);
-    CHECK(reward_length(&foreign, &two) == 1.0f);
+    CHECK(count_characters(&r[0]) == 21);
+    CHECK(count_characters(&foreign) == 2);
+    reward_both(verified, by_length, r, 3, "43", &e);
+    CHECK(verified[0] == 1.0f && verified[1] == 1.0f && verified[2] == 0.0f);
+    CHECK(by_length[0] == 0.0f && by_length[1] == 1.0f && by_length[2] == 1.0f); // 21, 7 and 10 characters
     rollouts_free(r, 3);
-}
-
-// ---- the plot (two lines on one scale: tests/recipes.sh)
-
-static void check_plot(const Plot* p, const char* expected) {
-    Capture c = capture_begin();
-    print_plot(p);
-    Text text = capture_end(&c);
-    CHECK_TEXT(text.data, expected);
-    text_free(&text);
-}
-
-static void plot_of_two_units(void) {
-    // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
-    // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
-    static const double k[3] = {1, 4, 16}, reward[3] = {10, 20, 40}, rest[3] = {-3, -5, -4};
-    check_plot(&(Plot){.title = "Two units", .x_name = "k", .x = k, .y = {reward, rest},
-                       .names = {"reward", "rest"}, .series = 2, .points = 3, .scaled = 1, .log_x = 1},
-               "Two units\n"
-               "\n"
-               "    max |BB                                                         rr\n"
-               "        |  BB                                                   rrrr\n"
-               "        |    BBB                                            rrrr\n"
-               "        |       BB                                      rrrr\n"
-               "        |         BBB                                rrr\n"
-               "        |            BB                          rrrr\n"
-               "        |              BBB                   rrrr                  BBB\n"
-               "        |                 BB             rrrr                 BBBBB\n"
-               "        |                   BBB     rrrrr                BBBBB\n"
-               "        |                   rrr**rrr                BBBBB\n"
-               "        |            rrrrrrr     BBB           BBBBB\n"
-               "        |    rrrrrrrr               BB    BBBBB\n"
-               "    min |rrrr                         BBBB\n"
-               "         +--------------+--------------+--------------+--------------+\n"
-               "         1              2              4              8             16\n"
-               "                                       k\n"
-               "\n"
-               "  r  reward: 10 to 40\n"
-               "  B  rest: -5 to -3\n"
-               "  *  more than one of them\n");
-}
-
-static void plots_of_little(void) {
-    // No number at all; one point; numbers whose difference no double holds.
-    static const double x[2] = {0, 1}, none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
-    static const double far[2] = {1.5e308, -1.5e308};
-    const char* nothing = "None\n\n  (there is nothing to draw)\n";
-    Plot p = {.title = "None", .x_name = "x", .x = x, .y = {none}, .names = {"a"}, .series = 1, .points = 2};
-    check_plot(&p, nothing);
-    p.y[0] = far;
-    check_plot(&p, nothing);
-    p.y[0] = one, p.y[1] = none, p.names[1] = "b", p.series = 2;
-    Capture c = capture_begin();
-    print_plot(&p);
-    Text t = capture_end(&c);
-    CHECK(strstr(t.data, " |a\n") && strstr(t.data, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n"));
-    text_free(&t);
-}
-
-static void ranges_have_round_numbers(void) {
-    // -0.003 to 0.97: four steps of 0.25 would end at 0.75, of 0.3 at 0.9, of 0.4 at 1.2. A single value has
-    // room above it.
-    static const struct { Range r; double low, high; } expected[] = {
-        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0},       {{0.0, 1.0}, 0.0, 1.0},
-        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0}};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        Range r = round_range(expected[i].r);
-        CHECK_NEAR(r.low, expected[i].low, 1e-12);
-        CHECK_NEAR(r.high, expected[i].high, 1e-12);
-    }
 }
 
 static void test_endings(void) {
@@ -372,12 +321,10 @@ int main(void) {
     RUN(test_numbers_keep_their_column);
     RUN(test_decomposition);
     RUN(test_mask_slips);
-    RUN(test_kl_row);
-    RUN(test_experiment_3);
+    RUN(test_kl_measure);
+    RUN(test_kl_sampled);
+    RUN(test_count_groups);
     RUN(test_length_rule);
     RUN(test_endings);
-    RUN(plot_of_two_units);
-    RUN(plots_of_little);
-    RUN(ranges_have_round_numbers);
     return check_failed != 0;
 }

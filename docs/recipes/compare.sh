@@ -32,7 +32,7 @@ for keep in prompt overall random; do
 done
 
 # no training at all: the majority of 16 answers
-./rl vote --model-tag $MODEL $HELD_OUT
+./rl eval --model-tag $MODEL $HELD_OUT
 
 ./rl compare $MODEL $OUT/nanochat $OUT/reinforce $OUT/rloo $OUT/grpo $OUT/drgrpo $OUT/dapo $OUT/gspo $OUT/cispo \
     $OUT/ppo $OUT/dpo $OUT/best-prompt $OUT/best-overall $OUT/best-random --reference $MODEL $HELD_OUT

@@ -1,5 +1,23 @@
-// Chapter 11 once more: intervals of pass@k, the majority vote, two models on the same questions, the plot.
+// Chapter 11: intervals of pass@k, the majority vote, two models on the same questions; the plot.
 #include "chapters.h"
+#include "guessing.h"
+
+// n answers to each question, of which right[i] are right; these say "1" and the others "0".
+static Evaluation counted(const int* right, int questions, int n) {
+    Evaluation e = evaluation_new(n);
+    const char** answers = allocate((size_t)n, sizeof(char*));
+    int* correct = allocate((size_t)n, sizeof(int));
+    for (int i = 0; i < questions; i++) {
+        for (int k = 0; k < n; k++) {
+            answers[k] = k < right[i] ? "1" : "0";
+            correct[k] = k < right[i];
+        }
+        evaluation_add(&e, answers, correct, n);
+    }
+    evaluation_finish(&e);
+    free(answers), free(correct);
+    return e;
+}
 
 // ---- intervals
 
@@ -13,9 +31,7 @@ static void every_pass_at_k_has_an_interval(void) {
     //           middle = (3/4 + z^2/6) / (1 + z^2/3) = 1.3902667 / 2.2805333 = 0.6096235
     //           half   = 1.96 / 2.2805333 * sqrt(1/16 + z^2/36) = 0.8594481 * sqrt(0.1692111) = 0.3535363
     static const int right[4] = {2, 1, 0, 1};
-    Evaluation e = evaluation_new(2);
-    for (int i = 0; i < 4; i++) evaluation_add(&e, 2, right[i]);
-    evaluation_finish(&e);
+    Evaluation e = counted(right, 4, 2);
     CHECK_NEAR(e.pass[0], 0.5, 1e-15);
     CHECK_NEAR(e.low[0], 0.5 - 0.312387, 1e-6);
     CHECK_NEAR(e.high[0], 0.5 + 0.312387, 1e-6);
@@ -29,9 +45,9 @@ static void all_or_nothing_is_no_certainty(void) {
     // 16 questions that always and never pass: the ends are Wilson's n / (n + z^2) and z^2 / (n + z^2), for
     // every k. 16 / 19.8416 = 0.806387
     for (int right = 0; right <= 8; right += 8) {
-        Evaluation e = evaluation_new(8);
-        for (int i = 0; i < 16; i++) evaluation_add(&e, 8, right);
-        evaluation_finish(&e);
+        int all[16];
+        for (int i = 0; i < 16; i++) all[i] = right;
+        Evaluation e = counted(all, 16, 8);
         for (int k = 0; k < 8; k++) {
             CHECK_NEAR(right ? e.low[k] : 1.0 - e.high[k], 0.806387, 1e-6);
             CHECK_NEAR(right ? 1.0 - e.high[k] : e.low[k], 0.0, 1e-12);
@@ -40,18 +56,27 @@ static void all_or_nothing_is_no_certainty(void) {
     }
 }
 
-static void ladder_ends_with_the_whole(void) {
+static void the_last_k_is_all(void) {
     // 1, 2, 4, 8, 10; with 16 the last doubling is the end itself; 1, 4, 16, 64, 256; 1 alone; 1, 7
-    static const struct { int n, factor, steps, last_but_one; } ladders[] = {
+    static const struct { int n, factor, steps, last_but_one; } cases[] = {
         {10, 2, 5, 8}, {16, 2, 5, 8}, {256, 4, 5, 64}, {1, 2, 1, 0}, {7, 7, 2, 1}, {INT_MAX, 2, 32, 1 << 30}};
-    for (size_t i = 0; i < sizeof ladders / sizeof *ladders; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int steps = 0, before = 0, last = 0;
-        for (int k = 1; k; k = next_k(k, ladders[i].factor, ladders[i].n)) before = last, last = k, steps++;
-        CHECK(steps == ladders[i].steps && last == ladders[i].n && before == ladders[i].last_but_one);
+        for (int k = 1; k; k = next_k(k, cases[i].factor, cases[i].n)) before = last, last = k, steps++;
+        CHECK(steps == cases[i].steps && last == cases[i].n && before == cases[i].last_but_one);
     }
 }
 
 // ---- the vote
+
+static void majorities(void) {
+    static const char* const a[5] = {"38", "0.5", "38", "1/2", "\\frac{1}{2}"};
+    CHECK(majority_vote(a, 5) == 1);              // three spellings of one number beat two 38s
+    CHECK(majority_vote(a, 3) == 0);
+    CHECK(majority_vote(a + 2, 2) == 0);          // a tie: the first
+    static const char* const none[3] = {"", "", "9"};
+    CHECK(majority_vote(none, 2) == -1 && majority_vote(none, 0) == -1 && majority_vote(none, 3) == 2);
+}
 
 static void votes_of_one_question(void) {
     // The truth is 7. Eight answers:      7    8    8   7.0   ""    9   ""   ""
@@ -61,84 +86,99 @@ static void votes_of_one_question(void) {
     //   4 votes  7 8 8 7.0 | "" 9 "" ""                   2 to 2: 7 came first          1/2, none 0
     //   8 votes  2 to 2 to 1                              7                             1/1, none 0
     static const char* const answers[8] = {"7", "8", "8", "7.0", "", "9", "", ""};
+    static const int correct[8] = {1, 0, 0, 1, 0, 0, 0, 0};
     static const struct { int votes; double right, none; } expected[] = {
         {1, 2.0 / 8, 3.0 / 8}, {2, 1.0 / 4, 1.0 / 4}, {3, 0.5, 0}, {4, 0.5, 0}, {8, 1, 0}, {9, 0, 0},
         {0, 0, 0}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         double none = -1.0;
-        CHECK(vote_accuracy(&none, answers, 8, expected[i].votes, "7") == expected[i].right);
+        CHECK(vote_accuracy(&none, answers, correct, 8, expected[i].votes) == expected[i].right);
         CHECK(none == expected[i].none);
     }
 }
 
 static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
-    Rollout* r = allocate((size_t)K, sizeof(Rollout));
+    enum { PROMPT = 2, ROOM = 16 };
+    Rollout* r = rollouts_new(K, PROMPT + ROOM);
     for (int k = 0; k < K; k++) {
         Tokens t = {0};
         tokens_add_text(&t, texts[k], strlen(texts[k]), 1);
-        r[k] = (Rollout){.length = t.length, .ids = allocate((size_t)t.length, sizeof(int)),
-                         .mask = allocate((size_t)t.length, sizeof(int)),
-                         .logp = allocate((size_t)t.length, sizeof(float)),
-                         .logp_sampler = allocate((size_t)t.length, sizeof(float))};
-        memcpy(r[k].ids, t.ids, (size_t)t.length * sizeof(int));
+        r[k].prompt = PROMPT;
+        r[k].length = t.length;
+        memcpy(r[k].ids + PROMPT, t.ids, (size_t)t.length * sizeof(int));
+        for (int i = 1; i < t.length; i += 2) {                    // every second token is sampled
+            r[k].mask[PROMPT + i] = 1;
+            r[k].entropy[PROMPT + i - 1] = 3.0f;
+        }
         tokens_free(&t);
     }
     return r;
 }
 
-static void a_rollout_votes_with_its_format(void) {
-    // For the reward gsm8k what stands behind #### votes. A box and a last number vote leniently only; words
-    // without a number never do.
-    static const char* const texts[5] = {"#### 7, not 5", "\\boxed{8}", "It is 3 and 9.", "No.", "#### x 4"};
-    static const char* const strict_votes[5] = {"7", "", "", "", ""};
-    static const char* const lenient_votes[5] = {"7", "8", "9", "", "4"};
-    char *strict[5], *lenient[5];
-    Rollout* r = written(texts, 5);
-    read_votes(strict, lenient, r, 5, find_reward("gsm8k"));
-    for (int k = 0; k < 5; k++) {
-        CHECK_TEXT(strict[k], strict_votes[k]);
-        CHECK_TEXT(lenient[k], lenient_votes[k]);
-        free(strict[k]), free(lenient[k]);
-    }
-    rollouts_free(r, 5);
-}
-
-static void the_ladder_adds_up(void) {
-    // One question, truth 7, four answers: 7 in the format, nothing, 7 in a box, 8 in the format.
-    //   1 vote:   strict 1/4, none 2/4; lenient 2/4
-    //   2 votes:  strict 7 | 8: 1/2;    lenient: "" loses to 7, and 7 came before 8: 2/2
-    //   4 votes:  strict 7 before 8;    lenient 7
+static void a_question_is_added(void) {
+    // One question, truth 7, four answers: 7 in the format, nothing, 7 in a box, 8 in the format. For gsm8k
+    // what stands behind #### votes.
+    //   k = 1: right 1/4, none 2/4     k = 2: 7 and 8 win: 1/2     k = 4: 7 came before 8
+    //   pass@1 = 1/4, pass@2 = 1 - C(3,2)/C(4,2) = 1/2, pass@4 = 1
+    // Lengths 6, 3, 9, 6, mean 6; every second token is sampled: 3 + 1 + 4 + 3 = 11, at 3 nats each.
     static const char* const texts[4] = {"#### 7", "Hm.", "\\boxed{7}", "#### 8"};
-    static const double right[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, lenient[3] = {0.5, 1.0, 1.0};
-    Ladder l = {.rungs = 3, .rung = {{.votes = 1}, {.votes = 2}, {.votes = 4}}};
+    static const double vote[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, pass[3] = {0.25, 0.5, 1.0};
+    Evaluation e = evaluation_new(4);
     Rollout* r = written(texts, 4);
-    vote_on_question(&l, r, 4, "7", find_reward("gsm8k"));
+    evaluation_add_rollouts(&e, r, 4, "7", find_reward("gsm8k"));
+    evaluation_finish(&e);
+    CHECK(e.questions == 1 && e.right[0] == 1);
     for (int i = 0; i < 3; i++) {
-        CHECK(l.rung[i].right == right[i] && l.rung[i].none == none[i] && l.rung[i].lenient == lenient[i]);
-        CHECK(l.rung[i].squares == right[i] * right[i]);
+        CHECK(e.vote[(1 << i) - 1] == vote[i] && e.no_vote[(1 << i) - 1] == none[i]);
+        CHECK_NEAR(e.pass[(1 << i) - 1], pass[i], 1e-15);
     }
-    rollouts_free(r, 4);
+    CHECK(e.format_rate == 0.5 && e.tool_rate == 0.0 && e.length == 6.0 && e.sampled == 11);
+    CHECK(e.entropy == 3.0);
+    evaluation_free(&e), rollouts_free(r);
 }
 
-static void cost_of_votes(void) {
-    // A prompt of 80 tokens and answers of 40: one vote is 120 tokens, 4 are 240, 16 are 720. Of 3.6 s for
-    // 100 questions with 16 answers, 36 ms each, one vote has 1/6: 6 ms, and four have 1/3: 12 ms.
-    Ladder l = {.pass = {.questions = 100, .samples = 16, .length = 40.0}, .prompt = 80.0, .seconds = 3.6};
-    CHECK_NEAR(model_tokens(&l, 16) / model_tokens(&l, 1), 6.0, 1e-12);
-    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 1}), 0.006, 1e-12);
-    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 4}), 0.012, 1e-12);
-    CHECK_NEAR(rung_seconds(&l, &(Rung){.votes = 16}), 0.036, 1e-12);
+static void votes_have_intervals(void) {
+    // The four questions of the first test above. The vote of one is pass@1, with its interval. The vote of
+    // two, where a tie goes to the first answer, here the right one: 1, 1, 0, 1, like pass@2.
+    static const int right[4] = {2, 1, 0, 1};
+    Evaluation e = counted(right, 4, 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK_NEAR(e.vote[i], e.pass[i], 1e-15);
+        CHECK_NEAR(e.vote_low[i], e.low[i], 1e-12);
+        CHECK_NEAR(e.vote_high[i], e.high[i], 1e-12);
+        CHECK(e.no_vote[i] == 0.0);
+    }
+    CHECK_NEAR(e.vote_low[1], 0.6096235 - 0.3535363, 1e-6);
+    evaluation_free(&e);
+    // Two right of three answers, then one: two groups would need four, so the vote of 2 has one group, and
+    // the vote of 3 goes to the majority: 1 and 0.
+    e = counted((const int[]){2, 1}, 2, 3);
+    CHECK(e.vote[1] == 1.0 && e.vote[2] == 0.5);
+    evaluation_free(&e);
+}
+
+static void a_model_votes(void) {
+    // A real model on nine questions: one vote is pass@1, up to the rounding of a sum, and who does not vote
+    // is not in the format; pass@4 is the ceiling of four votes.
+    char folder[] = "/tmp/test_evaluation_XXXXXX", data[PATH_SIZE], command[PATH_SIZE + 16];
+    if (!mkdtemp(folder)) { CHECK(!"mkdtemp"); return; }
+    write_questions(folder);
+    join_path(data, folder, "questions.jsonl");
+    Model m = guessing_model(5);
+    RlOptions o = small_run(folder);
+    Questions q = load_questions(data, m.config.context, 12);
+    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
+    CHECK(e.questions == 9 && e.pass[0] > 0.0 && e.pass[0] < 1.0);
+    CHECK_NEAR(e.vote[0], e.pass[0], 1e-15);
+    CHECK_NEAR(e.vote_low[0], e.low[0], 1e-12);
+    CHECK_NEAR(e.no_vote[0], 1.0 - e.format_rate, 1e-15);
+    CHECK(e.vote[3] <= e.pass[3] && e.length > 0.0);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK(system(command) == 0);
+    evaluation_free(&e), questions_free(&q), model_free(&m);
 }
 
 // ---- before and after
-
-// n answers to each question, of which right[i] are right.
-static Evaluation counted(const int* right, int questions, int n) {
-    Evaluation e = evaluation_new(n);
-    for (int i = 0; i < questions; i++) evaluation_add(&e, n, right[i]);
-    evaluation_finish(&e);
-    return e;
-}
 
 static void difference_on_the_same_questions(void) {
     // Four questions, one answer each: before 1 0 0 0, after 1 1 0 0. Rates 1/4 and 1/2, each with 3 flips:
@@ -190,48 +230,14 @@ static void surer_than_coins_is_nobody(void) {
     evaluation_free(&e);
 }
 
-static void curves_that_cross(void) {
-    static const double a[4] = {0.2, 0.4, 0.7, 0.9}, b[4] = {0.5, 0.6, 0.65, 0.7};
-    static const double same_start[3] = {0.5, 0.6, 0.7}, above[3] = {0.5 + 1e-15, 0.8, 0.7 - 1e-15};
-    static const double late[3] = {0.5, 0.5, 0.8};                    // equal, below, above same_start
-    CHECK(curves_cross(a, b, 4) == 3 && curves_cross(b, a, 4) == 3 && curves_cross(a, b, 2) == 0);
-    CHECK(curves_cross(same_start, late, 3) == 3 && curves_cross(same_start, above, 3) == 0 &&
-          curves_cross(a, a, 4) == 0);
-}
-
-static void check_reading(const int* before, const int* after, const char* const* expected) {
-    enum { QUESTIONS = 40, SAMPLES = 8 };
-    Evaluation a = counted(before, QUESTIONS, SAMPLES), b = counted(after, QUESTIONS, SAMPLES);
-    Text t = {0};
-    int solved[4];
-    count_solved(solved, &a, &b);
-    append_reading(&t, &a, &b, solved);
-    for (; *expected; expected++)
-        if (!strstr(t.data, *expected)) {
-            CHECK(!"the reading says what the numbers say");
-            printf("    expected: %s\n    found:    %s\n", *expected, t.data);
-        }
-    evaluation_free(&a), evaluation_free(&b), text_free(&t);
-}
-
-static void the_reading_follows_from_the_numbers(void) {
-    // Eight answers to each of 40 questions. Before: 2 right everywhere, pass@1 = 1/4, pass@8 = 1; after: 6.
-    // pass@2 of 2 in 8 is 1 - C(6,2)/C(8,2) = 13/28, pass@3 1 - 20/56 = 0.64, pass@4 1 - 15/70 = 0.79 >= 6/8.
-    int rare[40], often[40], half[40], none[40];
-    for (int i = 0; i < 40; i++) rare[i] = 2, often[i] = 6, half[i] = i % 2 ? 0 : 8, none[i] = i % 4 ? 0 : 2;
-    check_reading(rare, often, (const char*[]){"pass@1 is up.", "is worth 4 before", "pass@8 is unchanged",
-                                               "do not cross", "it elicited", "left 0 of 40", NULL});
-    // After: half of the questions always, the others never: pass@k = 1/2 for every k. Before is ahead from
-    // k = 3 on, where it has 0.64.
-    check_reading(rare, half, (const char*[]){"pass@1 is up.", "is worth 3 before", "pass@8 is down.",
-                                              "from k = 3 on, before is ahead", "narrower", NULL});
-    // Before solves a quarter of the questions, 2 of 8; after solves all of them: 30 are new.
-    check_reading(none, often, (const char*[]){"pass@8 is up.", "Even 8 answers before find less than one",
-                                               "more than eliciting", "left 30 of 40", NULL});
-    check_reading(often, often, (const char*[]){"pass@1 is unchanged", "There is no gain", NULL});
-    check_reading(often, rare, (const char*[]){"pass@1 is down.", "There is no gain", NULL});
-    Evaluation a = counted(none, 40, 8), b = counted(half, 40, 8);
-    int solved[4];     // none: every 4th, half: every 2nd: 10 both, 10 only after, 20 neither
+static void who_solved_what(void) {
+    // 40 questions: before solves every 4th, after every 2nd: 10 both, 10 only after, 20 neither
+    int quarter[40], half[40], solved[4];
+    for (int i = 0; i < 40; i++) {
+        quarter[i] = i % 4 ? 0 : 2;
+        half[i] = i % 2 ? 0 : 8;
+    }
+    Evaluation a = counted(quarter, 40, 8), b = counted(half, 40, 8);
     count_solved(solved, &a, &b);
     CHECK(solved[0] == 20 && solved[1] == 0 && solved[2] == 10 && solved[3] == 10);
     count_solved(solved, &b, &a);
@@ -239,17 +245,36 @@ static void the_reading_follows_from_the_numbers(void) {
     evaluation_free(&a), evaluation_free(&b);
 }
 
+static void the_table_for_programs(void) {
+    // Two questions, two answers each, of which 2 and 0 are right: pass@1 = pass@2 = 1/2. Variance 1/2, worth
+    // (1/4) / (1/4) = 1 flip: 1/2 +- z / (1 + z^2) sqrt(1/4 + z^2/4) = 1/2 +- 1.96 / (2 sqrt(4.8416)) =
+    // 1/2 +- 0.445381.
+    Evaluation e = counted((const int[]){2, 0}, 2, 2);
+    Text csv = {0};
+    append_evaluation(&csv, &e, NULL);
+    CHECK_TEXT(csv.data, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens\n"
+                         "1,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n"
+                         "2,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n");
+    text_free(&csv);
+    // Against itself: r = 1, and of the errors |a - b| = 0 is left.
+    append_evaluation(&csv, &e, &e);
+    const char* end = ",0.5,0.0546191,0.945381,0,0,0\n";
+    CHECK_TEXT(csv.data + csv.length - strlen(end), end);
+    text_free(&csv), evaluation_free(&e);
+}
+
 int main(void) {
     RUN(every_pass_at_k_has_an_interval);
     RUN(all_or_nothing_is_no_certainty);
-    RUN(ladder_ends_with_the_whole);
+    RUN(the_last_k_is_all);
+    RUN(majorities);
     RUN(votes_of_one_question);
-    RUN(a_rollout_votes_with_its_format);
-    RUN(the_ladder_adds_up);
-    RUN(cost_of_votes);
+    RUN(a_question_is_added);
+    RUN(votes_have_intervals);
+    RUN(a_model_votes);
     RUN(surer_than_coins_is_nobody);
     RUN(difference_on_the_same_questions);
-    RUN(curves_that_cross);
-    RUN(the_reading_follows_from_the_numbers);
+    RUN(who_solved_what);
+    RUN(the_table_for_programs);
     return check_failed != 0;
 }
