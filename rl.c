@@ -8805,6 +8805,7 @@ static int command_compare(int argc, char** argv) {
     const char* runs[RUNS];
     char path[PATH_SIZE];
     Model reference = {0};
+    int questions = 0;
     Option options[RL_OPTIONS] = {{0}};
     o.data = "data/test.jsonl";
     o.eval_examples = 256;
@@ -8828,12 +8829,13 @@ static int command_compare(int argc, char** argv) {
                                       o.reference ? &reference : NULL, o.seed + 2);
         if (!o.reference) e.kl = NAN;
         print_run(path, &e);
+        questions = e.questions;
         evaluation_free(&e), questions_free(&q), model_free(&m);
     }
     printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
            "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
            "seconds until held-out pass@1 was first that high, where the run looked.\n",
-           o.num_samples, o.eval_examples, GOAL);
+           o.num_samples, questions, GOAL);
     if (o.reference) model_free(&reference);
     return 0;
 }
