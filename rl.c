@@ -4813,20 +4813,6 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     return e;
 }
 
-// How often the vote of n answers is right when each is right with probability p and wrong answers are spread
-// evenly over `others` values. By playing it.
-static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
-    double won = 0.0;
-    for (int g = 0; g < games; g++) {
-        int votes[64] = {0}, most = 0, tied = 0;
-        for (int i = 0; i < n; i++) votes[random_uniform(rng) < p ? 0 : 1 + random_int(rng, others)]++;
-        for (int i = 0; i <= others; i++) most = max_int(most, votes[i]);
-        for (int i = 0; i <= others; i++) tied += votes[i] == most;
-        if (votes[0] == most) won += 1.0 / tied;
-    }
-    return won / games;
-}
-
 // ---- did training teach, or only elicit? Two models on the same questions (D3 section 7)
 //
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
@@ -5054,7 +5040,6 @@ static void lesson_11(int more) {
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
     const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
     static const char* const kinds[] = {"the same words", "but for names", "but for numbers"};
-    Rng rng = {11};
     double low, high;
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
            "Question  Is the model better, at what, and how sure is that?\n"
@@ -5079,14 +5064,15 @@ static void lesson_11(int more) {
     printf("\n3. How sure? All of 16 questions solved is no certainty: Wilson's 95%% interval\n"
            "   begins at 16 / (16 + 1.96^2) = %.4f. Questions count, not answers.\n", low);
     printf("\n4. Majority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s, with 4\n"
-           "   to 2 to 1. How often a vote is right, when one answer is right with chance p\n"
-           "   and the wrong ones are spread over 9 values (20000 games each):\n\n"
-           "  votes    p = 0.15   p = 0.30   p = 0.45\n", answers[majority_vote(answers, 8)]);
-    for (int i = 0; i < 5; i++) {
-        printf("  %5d", ks[i]);
-        for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
-        printf("\n");
+           "   to 2 to 1. Three votes, each right with chance p, wrong with q = 1 - p; of\n"
+           "   three different answers the first counts, so a third of 3 p q^2 is right:\n\n"
+           "     p   wrong ones differ:        wrong ones agree:\n"
+           "         p^3 + 3 p^2 q + p q^2     p^3 + 3 p^2 q\n", answers[majority_vote(answers, 8)]);
+    for (double p = 0.15; p < 0.7; p += 0.15) {
+        double most = p * p * p + 3 * p * p * (1 - p);
+        printf("  %.2f  %.4f %25.4f\n", p, most + p * (1 - p) * (1 - p), most);
     }
+    printf("\n   A vote makes the most frequent answer more frequent, right or wrong.\n");
     printf("\n   D2 climbs from 15.2%% to 52%% this way (ten votes and a chain of thought), for\n"
            "   862.6 / 10.1 = %.0f times the time.\n", 862.6 / 10.1);
     printf("\n5. Train and test kept apart. What is compared of a question:\n\n"
@@ -7447,7 +7433,7 @@ typedef struct {
 } PairCommand;
 
 static const PairCommand pair_commands[] = {
-    {"reward-model", "reward-model - a judge that learns from pairs of answers", "out/reward",
+    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
      "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
     {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
      "dpo", "verifier", 0, FOR_DPO, 3e-5f},
@@ -8847,7 +8833,7 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
-    {"reward-model", "a judge that learns from pairs", command_reward_model},
+    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},

@@ -97,6 +97,27 @@ static void votes_of_one_question(void) {
     }
 }
 
+static void three_votes_by_hand(void) {
+    // The exact sum over right and wrong of three answers, p = 0.3, q = 0.7; a wrong one says "x", "y" or "z",
+    // or always "x". Differing: p^3 + 3 p^2 q + p q^2 = 0.027 + 0.189 + 0.147 = 0.363 (of three different
+    // answers the first counts, and it is right in one of the three orders). Agreeing: 0.027 + 0.189 = 0.216.
+    static const char* const wrong[2][3] = {{"x", "y", "z"}, {"x", "x", "x"}};
+    static const double expected[2] = {0.363, 0.216};
+    for (int agree = 0; agree < 2; agree++) {
+        double sum = 0.0;
+        for (int bits = 0; bits < 8; bits++) {
+            const char* answers[3];
+            double chance = 1.0;
+            for (int i = 0; i < 3; i++) {
+                answers[i] = bits >> i & 1 ? "7" : wrong[agree][i];
+                chance *= bits >> i & 1 ? 0.3 : 0.7;
+            }
+            if (!strcmp(answers[majority_vote(answers, 3)], "7")) sum += chance;
+        }
+        CHECK_NEAR(sum, expected[agree], 1e-12);
+    }
+}
+
 static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
     enum { PROMPT = 2, ROOM = 16 };
     Rollout* r = rollouts_new(K, PROMPT + ROOM);
@@ -269,6 +290,7 @@ int main(void) {
     RUN(the_last_k_is_all);
     RUN(majorities);
     RUN(votes_of_one_question);
+    RUN(three_votes_by_hand);
     RUN(a_question_is_added);
     RUN(votes_have_intervals);
     RUN(a_model_votes);
