@@ -516,54 +516,43 @@ static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s
     }
 }
 
-// The axis below the plot: a number at each end of the PLOT_PARTS parts, and the name.
-static void print_plot_axis(const Plot* p, Range x) {
-    int used = 0;
-    printf("%9s+", "");
-    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
-    printf("\n%9s", "");
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        char number[32];
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
-        int length = snprintf(number, sizeof number, "%.4g", p->log_x ? exp(v) : v);
-        int from = 15 * i - (i ? length / 2 : 0);
-        used += printf("%*s%s", from - used, "", number);
-    }
-    printf("\n%*s%s\n", 9 + max_int(0, PLOT_WIDTH - (int)strlen(p->x_name)) / 2, "", p->x_name);
-}
-
 static void print_plot(const Plot* p) {
     char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES];
-    memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++) {
-        own[s] = (Range){INFINITY, -INFINITY};
+    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES] = {x, x, x, x, x, x};
+    for (int s = 0; s < p->series; s++)
         for (int i = 0; i < p->points; i++) {
             if (!plot_has(p, s, i)) continue;
             widen(&x, plot_x(p, i));
             widen(&own[s], p->y[s][i]);
             widen(&all, p->y[s][i]);
         }
-    }
     printf("%s\n\n", p->title);
     if (x.low > x.high) {
         printf("  (there is nothing to draw)\n");
         return;
     }
     all = round_range(all);
+    memset(grid, ' ', sizeof grid);
     for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
     for (int row = 0; row < PLOT_HEIGHT; row++) {
         double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
-        if (fabs(v) < 1e-9 * (all.high - all.low)) v = 0.0;                  // a rounding error of 0
         int end = PLOT_WIDTH;
         while (end && grid[row][end - 1] == ' ') end--;
+        if (fabs(v) < 1e-9 * (all.high - all.low)) v = 0.0;                  // a rounding error of 0
         if (p->scaled) printf("%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
         else if (row % 3) printf("%7s", "");
         else printf("%7.4g", v);
         printf(" |%.*s\n", end, grid[row]);
     }
-    print_plot_axis(p, x);
+    printf("%9s+", "");
+    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
+    printf("\n%9s", "");
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    }
+    printf("\n%9s%s\n", "", p->x_name);
     for (int s = 0; s < p->series; s++) {
         printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
         if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
