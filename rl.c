@@ -4073,7 +4073,7 @@ static void print_methods(void) {
         const Method* m = &methods[i];
         printf("%-10s %s", m->name, m->paper);
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n           %s\n", m->differs);
+        printf("\n  %s\n", m->differs);
     }
     printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
