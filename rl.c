@@ -439,27 +439,126 @@ static void lesson_1(int more) {
  * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
  * little about the next: learning curves in reinforcement learning need several.
  * ======================================================================================================== */
-enum { CURVE_COLUMNS = 64, CURVE_ROWS = 11 };
+// ---- the one plot of this book: letters, for any terminal -------------------------------------------------
+//
+// Each series is drawn with the first letter of its name (A to F when that is taken), '*' where two meet. A
+// column shows the mean of the points that fall into it; an empty one lies between its neighbours.
+enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_HEIGHT = 3 * PLOT_PARTS + 1 };
 
-// Draw the n values of y between low and high as stars, at most 80 columns wide; the label names the x axis.
-// When n is not CURVE_COLUMNS, every column shows the value that lies at its place.
-static void draw_curve(const double* y, int n, double low, double high, const char* label) {
-    for (int row = CURVE_ROWS - 1; row >= 0; row--) {
-        printf("%8.4g |", low + (high - low) * row / (CURVE_ROWS - 1));
-        int last = -1;
-        char line[CURVE_COLUMNS + 1];
-        for (int i = 0; i < CURVE_COLUMNS; i++) {
-            double value = y[(size_t)i * (size_t)n / CURVE_COLUMNS];
-            int at = (int)floor((value - low) / (high - low) * (CURVE_ROWS - 1) + 0.5);
-            line[i] = at == row ? '*' : ' ';
-            if (at == row) last = i;
-        }
-        line[last + 1] = '\0';
-        printf("%s\n", line);
+typedef struct {
+    const char *title, *x_name;
+    const double* x;                      // (points); NULL: 1, 2, 3, ...
+    const double* y[PLOT_SERIES];         // (points) each; what is not a finite number is left out
+    const char* names[PLOT_SERIES];
+    int series, points;
+    int scaled;                           // 1 = each from its own min to its own max: for different units
+    int log_x;
+} Plot;
+
+typedef struct { double low, high; } Range;
+
+static void widen(Range* r, double v) {
+    r->low = fmin(r->low, v);
+    r->high = fmax(r->high, v);
+}
+
+// The tightest range around r of PLOT_PARTS steps that are round numbers times a power of ten.
+static Range round_range(Range r) {
+    static const double steps[] = {1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0};
+    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
+    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        double step = steps[i] * unit;
+        double first = floor(r.low / step + 1e-9);
+        if ((first + PLOT_PARTS) * step >= r.high - 1e-9 * step)
+            return (Range){first * step, (first + PLOT_PARTS) * step};
     }
-    printf("         +");
-    for (int i = 0; i < CURVE_COLUMNS; i++) putchar('-');
-    printf("\n          %s\n", label);
+    return r;
+}
+
+static double plot_x(const Plot* p, int i) {
+    double x = p->x ? p->x[i] : i + 1;
+    return p->log_x ? log(x) : x;
+}
+
+static int plot_has(const Plot* p, int s, int i) {   // beyond 1e300 a difference might not be finite
+    return fabs(plot_x(p, i)) < 1e300 && fabs(p->y[s][i]) < 1e300;
+}
+
+static char plot_letter(const Plot* p, int s) {
+    int taken = !isalpha((unsigned char)p->names[s][0]);
+    for (int i = 0; i < s; i++) taken |= plot_letter(p, i) == p->names[s][0];
+    return taken ? (char)('A' + s) : p->names[s][0];
+}
+
+// Series s, between the heights of r.
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+    double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    int last = -1;
+    for (int i = 0; i < p->points; i++) {
+        if (!plot_has(p, s, i)) continue;
+        double part = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) : 0.0;
+        double up = r.high > r.low ? (p->y[s][i] - r.low) / (r.high - r.low) : 0.5;
+        int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
+        height[column] += up;
+        count[column]++;
+    }
+    for (int c = 0; c < PLOT_WIDTH; c++) {
+        if (!count[c]) continue;
+        double here = height[c] / count[c];
+        double before = last < 0 ? here : height[last] / count[last];
+        for (int i = last < 0 ? c : last + 1; i <= c; i++) {
+            double up = i == c ? here : before + (here - before) * (i - last) / (c - last);
+            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        }
+        last = c;
+    }
+}
+
+static void print_plot(const Plot* p) {
+    char grid[PLOT_HEIGHT][PLOT_WIDTH];
+    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES] = {x, x, x, x, x, x};
+    for (int s = 0; s < p->series; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            widen(&x, plot_x(p, i));
+            widen(&own[s], p->y[s][i]);
+            widen(&all, p->y[s][i]);
+        }
+    printf("%s\n\n", p->title);
+    if (x.low > x.high) {
+        printf("  (there is nothing to draw)\n");
+        return;
+    }
+    all = round_range(all);
+    memset(grid, ' ', sizeof grid);
+    for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
+    for (int row = 0; row < PLOT_HEIGHT; row++) {
+        double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
+        int end = PLOT_WIDTH;
+        while (end && grid[row][end - 1] == ' ') end--;
+        if (fabs(v) < 1e-9 * (all.high - all.low)) v = 0.0;                  // a rounding error of 0
+        if (p->scaled) printf("%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
+        else if (row % 3) printf("%7s", "");
+        else printf("%7.4g", v);
+        printf(" |%.*s\n", end, grid[row]);
+    }
+    printf("%9s+", "");
+    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
+    printf("\n%9s", "");
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    }
+    printf("\n%9s%s\n", "", p->x_name);
+    for (int s = 0; s < p->series; s++) {
+        printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
+        if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
+        else printf(": no numbers");
+    }
+    printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
 // Euclidean scalar product of two short vectors.
@@ -476,7 +575,7 @@ static const double thermostat_target = 70.0, thermostat_band = 2.0;            
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
-enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8 };
+enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
 
 typedef struct {
     int updates;             // gradient steps
@@ -484,7 +583,7 @@ typedef struct {
     double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
 } ThermostatOptions;
 
-static const ThermostatOptions thermostat_defaults = {CURVE_COLUMNS, 3.0, 0.8};
+static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
@@ -821,20 +920,22 @@ static void print_thermostat_policies(const double* w, Rng* rng) {
 }
 
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
     test_thermostat(temperature, nothing, 1, &rng);
-    printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
+                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
+                       .points = THERMOSTAT_STEPS});
     train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
-           thermostat_defaults.updates, THERMOSTAT_GROUP);
-    draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
+    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
+                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
     test_thermostat(temperature, w, 1, &rng);
-    printf("\nAfter. A fresh day:\n");
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    printf("\n");
+    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
+                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
@@ -843,15 +944,13 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
     CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
         CartPoleOptions options = cartpole_defaults;
-        char label[80];
         options.baseline = b;
         options.learning_rate = learning_rate;
         train_cartpole(&run[b], seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, rate %g: mean length of an episode\n",
-               baseline_names[b], (unsigned long long)seed, learning_rate);
-        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run[b].updates,
-                 options.budget);
-        draw_curve(run[b].length, run[b].updates, 0.0, CARTPOLE_CAP, label);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, options.budget);
+        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
+                           .names = {"length"}, .series = 1, .points = run[b].updates});
         const double* w = run[b].w;
         printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
                w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
@@ -902,7 +1001,7 @@ static void print_cartpole_lengths(void) {
 }
 
 static void lesson_2(int more) {
-    double w[2], share[CURVE_COLUMNS];
+    double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
@@ -2502,6 +2601,59 @@ static void print_eight(void) {
     printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
 }
 
+// ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
+//
+// `./rl experiment 3` samples K answers to each of `groups` questions and calls this. reward[i] (groups,K):
+// the same answers under reward i; right (groups,K): 1 = the answer is right, in whatever format.
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, const int* right,
+                         int groups, int K) {
+    float* adv = allocate((size_t)rewards * K, sizeof(float));
+    printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
+    for (int i = 0; i < rewards; i++) {
+        printf("%10s %7s", names[i], "A");
+        advantages_grpo(adv + i * K, reward[i], K, 1e-6f);
+    }
+    for (int k = 0; k < K; k++) {
+        printf("\n%5d", k + 1);
+        for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
+    }
+    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n", groups, K);
+    printf("                mean  answers with           p^%-2d +  groups of 16  A > 0 for a\n", K);
+    printf("   reward     reward     |A| < 0.1       z (1-p)^%-2d    that teach wrong answer\n", K);
+    for (int i = 0; i < rewards; i++) {
+        double mean = 0.0;
+        int zero_variance = 0, small = 0, wrong = 0;
+        int binary = 1;
+        for (int g = 0; g < groups; g++) {
+            const float* r = reward[i] + (size_t)g * K;
+            int varies = 0;
+            advantages_grpo(adv, r, K, 1e-6f);
+            for (int k = 0; k < K; k++) {
+                mean += r[k] / ((double)groups * K);
+                binary &= r[k] == 0.0f || r[k] == 1.0f;
+                varies |= r[k] != r[0];
+                small += fabsf(adv[k]) < 0.1f;
+                wrong += adv[k] > 0.0f && !right[(size_t)g * K + k];
+            }
+            zero_variance += !varies;
+        }
+        double n = (double)groups * K;
+        double z = (double)zero_variance / groups;
+        printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
+        if (binary) printf("%8.3f", no_signal_odds(mean, K));
+        else printf("%8s", "-");
+        printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
+    }
+    printf("\n   (+-: standard deviation from update to update, were the questions drawn at\n"
+           "   random. One p for all questions, easy and hard, is not their z: the curve\n"
+           "   p^K + (1-p)^K bends.)\n\n"
+           "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
+           "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
+           "\"the finer the reward, the steadier\". The last column can be its price: what is\n"
+           "paid is learned, right or wrong.\n");
+    free(adv);
+}
+
 static void lesson_7(int more) {
     (void)more;
     const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
@@ -3005,6 +3157,111 @@ static void lesson_8_digits(void) {
     }
     printf("\n   After a small step all log-ratios are small. exp(-x) - 1 + x done plainly in\n"
            "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
+}
+
+// ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
+
+enum { NOISES = 6, KL_DRAWS = 500 };
+enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE };   // where the tokens come from
+static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
+
+static int draw_token(const double* logp, int V, Rng* rng) {
+    double left = random_uniform(rng);
+    for (int v = 0; v < V - 1; v++) {
+        left -= exp(logp[v]);
+        if (left < 0.0) return v;
+    }
+    return V - 1;
+}
+
+// One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
+// normal number added to each, the same normals for every noise. Returns the exact KL per token.
+static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int source,
+                           uint64_t seed) {
+    double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
+    double exact = 0.0, sum[4] = {0}, square[4] = {0};
+    int draws = source == FROM_TEXT ? 1 : KL_DRAWS;
+    for (int i = 0; i < n; i++) {
+        Rng noise_rng = random_stream(seed, 4, (uint64_t)i), rng = random_stream(seed, 5, (uint64_t)i);
+        for (int v = 0; v < V; v++) {
+            ref[v] = logits[(size_t)i * V + v];
+            pi[v] = ref[v] + noise * random_normal(&noise_rng);
+        }
+        toy_log_softmax(ref, ref, V);
+        toy_log_softmax(pi, pi, V);
+        exact += (source == FROM_POLICY ? exact_kl(pi, ref, V) : exact_kl(ref, pi, V)) / n;
+        for (int d = 0; d < draws; d++) {
+            int v = source == FROM_TEXT ? ids[i] : draw_token(source == FROM_POLICY ? pi : ref, V, &rng);
+            float k[4], logp = (float)pi[v], logp_ref = (float)ref[v];
+            kl_k1(&k[0], &logp, &logp_ref, 1);
+            kl_k3(&k[1], &logp, &logp_ref, 1);
+            kl_k1(&k[2], &logp_ref, &logp, 1);     // D3's signs: the two models exchanged
+            kl_k3(&k[3], &logp_ref, &logp, 1);
+            for (int e = 0; e < 4; e++) {
+                sum[e] += k[e];
+                square[e] += (double)k[e] * k[e];
+            }
+        }
+    }
+    printf("   %5.1f%12.4g", noise, exact);
+    for (int e = 0; e < 4; e++) printf("%11.3g", sum[e] / ((double)n * draws));
+    for (int pair = 0; pair < 2; pair++) {         // deviations: of k1 and k3 with the samples' signs
+        int e = source == FROM_POLICY ? pair : 2 + pair;
+        double mean = sum[e] / ((double)n * draws);
+        printf("%8.2g", sqrt(fmax(0.0, square[e] / ((double)n * draws) - mean * mean)));
+    }
+    printf("\n");
+    free(ref), free(pi);
+    return exact;
+}
+
+// `./rl experiment 2`: text is a question and an answer to it, the first `prompt` tokens are the question's;
+// sampled = 1 when m, the reference, wrote the answer.
+static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
+    static const double betas[] = {0.001, 0.01, 0.1};
+    double kl[NOISES];
+    int n = 0, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, text->length);
+    int* ids = allocate((size_t)text->length, sizeof(int));
+    for (int t = prompt; t < text->length; t++) {      // the row before a token is about it (chapter 3)
+        if (!text->mask[t]) continue;
+        memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
+        ids[n++] = text->ids[t];
+    }
+    printf("The reference is the model, the policy the model with noise on its logits, as if\n"
+           "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
+           "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
+           "   D3's code has -L and exp(L) - 1 - L: the same with pi and pi_ref exchanged.\n\n", n);
+    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++) {
+        if (source == FROM_TEXT)
+            printf("1. The text's own tokens, as in D3. %s\n\n",
+                   sampled ? "The reference wrote them: D3's signs are\n   unbiased, for KL(ref||pi)."
+                           : "Nobody sampled them: no column promises\n   anything.");
+        else printf("%d. %d tokens drawn at each place FROM %s:\n\n", source + 1, KL_DRAWS,
+                    source == FROM_POLICY ? "PI: k1 and k3 meet KL(pi||ref)"
+                                          : "PI_REF: D3's k1 and k3 meet KL(ref||pi)");
+        printf("   noise %s         k1         k3      D3 k1      D3 k3  dev k1  dev k3\n",
+               source == FROM_POLICY ? "KL(pi||ref)" : "KL(ref||pi)");
+        for (int i = 0; i < NOISES; i++) {
+            double exact = print_kl_row(logits, ids, n, V, noises[i], source, seed);
+            if (source == FROM_POLICY) kl[i] = exact;
+        }
+        printf("\n");
+    }
+    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. k3\n"
+           "   is never below 0, k1 often is.\n\n"
+           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum\n"
+           "   over %d tokens (the formula) or their mean (D3's code). Below 0 the KL has\n"
+           "   taken all.\n\n   noise          ",
+           n);
+    for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
+    for (int b = 0; b < 6; b++) {
+        printf("\n   %s  beta %-5g", b < 3 ? "sum " : "mean", betas[b % 3]);
+        for (int i = 0; i < NOISES; i++) printf("%9.4f", 1.0 - betas[b % 3] * kl[i] * (b < 3 ? n : 1));
+    }
+    printf("\n\nTake away: an estimator belongs to the distribution that drew the samples. And\n"
+           "beta means nothing before one has said sum or mean: here they differ %d-fold.\n", n);
+    free(logits), free(ids);
 }
 
 static void lesson_8(int more) {
@@ -3696,8 +3953,8 @@ typedef struct {
     float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
     int epochs_per_batch, minibatch, resample, overlong;
     // what other commands than ./rl train take: those of chapter 12, ./rl eval, grade, trace
-    const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare;
-    int per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
+    const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare, *question, *completion;
+    int shortest, longest, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
     float noise;
 } RlOptions;
 
@@ -4829,11 +5086,12 @@ static void lesson_11(int more) {
  * Tulu 3 reinforcement learning is the last polish, in DeepSeek R1 it is the main course, and supervised
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
- * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
- * crowd's demonstrations, then RLVR.
+ * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
+ * scripts of the commands that a reader would type.
  *
- * The other stages are here in miniature too, on the same model and the same questions, in the order in which
- * they need each other: pairs of answers and the judges that make them; one trainer that turns pairs into a
+ * Their other stages are here, in the order in which they need each other: pairs of answers and the
+ * annotators that make them; one trainer that turns pairs into a
  * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
  * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
  * it sees, and how to find out whether the result can be trusted.
@@ -5408,66 +5666,30 @@ static const Stage recipe_stages[] = {
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
 };
 
-// The same recipes on the tiny model, each stage one command (./rl recipe NAME runs them); @ is the directory
-// of the recipe. `model` is the stage's checkpoint, NULL where it is no policy. A base model is one that has
-// not seen a single demonstration of the rewarded format: what pre-training is to R1.
-typedef struct { const char *recipe, *stage, *model, *line; } Miniature;
-
-static const Miniature miniatures[] = {
-    {"instructgpt", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"instructgpt", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
-    {"instructgpt", "RLHF (PPO)", "ppo",
-     "./rl train --algo ppo --reward model:@/reward --model-tag @/sft --out @/ppo"},
-    {"tulu3", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"tulu3", "preference tuning (DPO)", "dpo", "./rl dpo --model-tag @/sft --out @/dpo"},
-    {"tulu3", "RLVR", "rlvr", "./rl train --algo ppo --model-tag @/dpo --out @/rlvr"},
-    {"r1", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/base.jsonl"},
-    {"r1", "base model", "base", "./train_gpt --data @/base.jsonl --steps 800 --out @/base"},
-    {"r1", "(64 demonstrations with ####)", NULL, "grep -m 64 '####' data/demos.jsonl > @/cold.jsonl"},
-    {"r1", "1 cold start (SFT)", "cold",
-     "./train_gpt --data @/cold.jsonl --model @/base --steps 60 --lr 0.001 --out @/cold"},
-    {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
-    {"r1", "3 rejection sampling + SFT", "sft",
-     "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
-    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/cold --out @/reward"},
-    {"r1", "4 mixed RL", "mixed",
-     "./rl train --reward gsm8k+model:@/reward --beta 0.3 --kl-in reward --kl-estimator k1 --model-tag @/sft "
-     "--out @/mixed"},
-    {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
-    {"r1-zero", "base that never saw ####", "never",
-     "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
-    {"r1-zero", "RL on it", "never-rl", "./rl train --algo grpo --model-tag @/never --out @/never-rl"},
-    {"r1-zero", "(and 12 with ####)", NULL,
-     "(cat @/never.jsonl; grep -m 12 '####' data/demos.jsonl) > @/rarely.jsonl"},
-    {"r1-zero", "base that saw 12 of them", "rarely",
-     "./train_gpt --data @/rarely.jsonl --steps 800 --out @/rarely"},
-    {"r1-zero", "RL on it", "rarely-rl", "./rl train --algo grpo --model-tag @/rarely --out @/rarely-rl"},
-};
-enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
-
 static void lesson_12(int more) {
     (void)more;
-    printf("LESSON 12. Recipes (D3 section 8)\n\n");
+    printf("LESSON 12. Recipes (D3 section 8)\n\n"
+           "Question  In which order are the tools of chapters 9 and 10 used, on what data?\n"
+           "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
+           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n"
+           "  stage                         how much, and below it who says what is good\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
-        if (*s->recipe) printf("%s%s\n", i ? "\n" : "", s->recipe);
-        printf("  %s  %-26s %-38s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
+        if (*s->recipe) printf("%s\n", s->recipe);
+        printf("  %s  %-26s %s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
     }
-    printf("\nThe miniature (make run)\n");
     TrainOptions t = train_defaults();
     RlOptions o = rl_defaults();
-    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n",
-           "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
-    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR",
-           o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
-    printf("\nThe recipes in miniature, each stage one command: ./rl recipe NAME\n");
-    for (int i = 0; i < MINIATURES; i++) {
-        const Miniature* m = &miniatures[i];
-        if (!i || strcmp(m->recipe, m[-1].recipe)) printf("\n  %s\n", m->recipe);
-        printf("    %s\n", m->stage);
-    }
-    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto "
-           "reinforcement learning against a verifier.\n");
+    printf("This project (make run)\n  1  %-26s %d examples (%d updates of %d)\n", "instruction tuning (SFT)",
+           t.steps * t.batch_size, t.steps, t.batch_size);
+    printf("  2  %-26s %d rollouts per update (%d x %d)\n\n", "RLVR", o.examples_per_step * o.num_samples,
+           o.examples_per_step, o.num_samples);
+    printf("On the tiny model each is a short script of commands, to be run and changed:\n\n"
+           "   docs/recipes/instructgpt.sh   tulu3.sh   r1.sh   r1-zero.sh\n"
+           "   docs/recipes/compare.sh       all nine methods from one model\n"
+           "   docs/recipes/overoptimize.sh  a reward model that can be fooled; what KL does\n\n"
+           "Take away: from 2022 to 2025 the supervised stages grow a hundredfold, and the\n"
+           "weight moves to reinforcement learning against a verifier.\n");
 }
 
 /* ==========================================================================================================
@@ -6664,142 +6886,6 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
-// A plot of letters, for any terminal. Each series is drawn with the first letter of its name (or A to D, if
-// an earlier name begins alike), '*' where two meet. A column shows the mean of the points that fall into it,
-// and between points a straight line. 12 rows and 60 columns lie between the ends of the axes, because 2, 3
-// and 4 divide them: so many parts a scale can have.
-enum { PLOT_SERIES = 4, PLOT_WIDTH = 61, PLOT_HEIGHT = 13, PLOT_PARTS = 4 };
-
-typedef struct {
-    const char *title, *x_name;
-    const double* x;                      // (points) ascending
-    const double* y[PLOT_SERIES];         // (points) each; what is not finite is left out
-    const char* names[PLOT_SERIES];
-    int series, points;
-    int scaled;                           // each series from its own min to its own max: for different units
-    int log_x;
-} Plot;
-
-typedef struct { double low, high; } Range;
-
-static void widen(Range* r, double v) { r->low = fmin(r->low, v), r->high = fmax(r->high, v); }
-
-typedef struct { double low, step; int parts; } Scale;   // numbers at low, low + step, ... low + parts step
-
-// The tightest scale around r, of 2 to PLOT_PARTS steps, each 1, 2, 2.5 or 5 times a power of ten.
-static Scale round_scale(Range r) {
-    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0};
-    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0), best = INFINITY;
-    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
-    Scale scale = {r.low, width / 2, 2};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        for (int parts = 2; parts <= PLOT_PARTS; parts++) {
-            double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
-            if ((first + parts) * step < r.high - 1e-9 * step || parts * step >= best) continue;
-            best = parts * step, scale = (Scale){first * step, step, parts};
-        }
-    return scale;
-}
-
-static double plot_x(const Plot* p, int i) { return p->log_x ? log(p->x[i]) : p->x[i]; }
-static int plot_has(const Plot* p, int s, int i) { return isfinite(plot_x(p, i)) && isfinite(p->y[s][i]); }
-
-// Value of series s in column c, or NaN.
-static double plot_value(const Plot* p, int s, int c, Range x) {
-    double sum = 0.0, at[2] = {-INFINITY, INFINITY}, y[2] = {0.0, 0.0};   // the neighbours left and right
-    int count = 0;
-    for (int i = 0; i < p->points; i++) {
-        if (!plot_has(p, s, i)) continue;
-        double exact = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) * (PLOT_WIDTH - 1) : 0.0;
-        int column = (int)(exact + 0.5);
-        if (column == c) sum += p->y[s][i], count++;
-        if (column < c) at[0] = exact, y[0] = p->y[s][i];
-        if (column > c && isinf(at[1])) at[1] = exact, y[1] = p->y[s][i];
-    }
-    if (count) return sum / count;
-    if (isinf(at[0]) || isinf(at[1])) return NAN;
-    return y[0] + (y[1] - y[0]) * (c - at[0]) / (at[1] - at[0]);
-}
-
-static char plot_letter(const Plot* p, int s) {
-    for (int i = 0; i < s; i++) if (p->names[i][0] == p->names[s][0]) return "ABCD"[s];
-    return p->names[s][0];
-}
-
-// The axis below the plot: a number at each of the PLOT_PARTS + 1 ticks, and the name.
-static void append_plot_axis(Text* out, const Plot* p, Range x) {
-    char line[PLOT_WIDTH + 16];
-    int part = (PLOT_WIDTH - 1) / PLOT_PARTS;
-    memset(line, ' ', sizeof line);
-    text_printf(out, "%9s", "");
-    for (int c = 0; c < PLOT_WIDTH; c++) text_append(out, c % part ? "-" : "+", 1);
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        char number[16];
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (p->log_x) v = exp(v);
-        else if (x.high - x.low >= 20.0) v = floor(v + 0.5);
-        int length = snprintf(number, sizeof number, "%.4g", v);
-        memcpy(line + 9 + i * part - (i ? length / 2 : 0), number, (size_t)length);
-    }
-    int end = (int)sizeof line;
-    while (line[end - 1] == ' ') end--;
-    int indent = 9 + (PLOT_WIDTH - (int)strlen(p->x_name)) / 2;
-    text_printf(out, "\n%.*s\n%*s%s\n", end, line, indent, "", p->x_name);
-}
-
-static void append_plot_legend(Text* out, const Plot* p, const Range* own, int met) {
-    for (int s = 0; s < p->series; s++) {
-        text_printf(out, "\n  %c  %s", plot_letter(p, s), p->names[s]);
-        if (own[s].low <= own[s].high) text_printf(out, ": %.4g to %.4g", own[s].low, own[s].high);
-        else text_printf(out, ": no numbers");
-    }
-    text_printf(out, met ? "\n  *  more than one of them\n" : "\n");
-}
-
-static void append_plot(Text* out, const Plot* p) {
-    char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    const Range nothing = {INFINITY, -INFINITY};
-    Range x = nothing, all = nothing, own[PLOT_SERIES] = {nothing, nothing, nothing, nothing};
-    int met = 0;
-    text_printf(out, "%s\n\n", p->title);
-    for (int s = 0; s < p->series; s++)
-        for (int i = 0; i < p->points; i++) {
-            if (!plot_has(p, s, i)) continue;
-            widen(&x, plot_x(p, i)), widen(&own[s], p->y[s][i]), widen(&all, p->y[s][i]);
-        }
-    if (x.low > x.high) { text_printf(out, "  (there is nothing to draw)\n"); return; }
-    Scale scale = round_scale(all);
-    all = (Range){scale.low, scale.low + scale.parts * scale.step};
-    memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++)
-        for (int c = 0; c < PLOT_WIDTH; c++) {
-            double v = plot_value(p, s, c, x);
-            Range r = p->scaled ? own[s] : all;
-            if (isnan(v)) continue;
-            double height = r.high > r.low ? (v - r.low) / (r.high - r.low) : 0.5;
-            char* cell = &grid[(int)((1.0 - height) * (PLOT_HEIGHT - 1) + 0.5)][c];
-            met |= *cell != ' ', *cell = *cell == ' ' ? plot_letter(p, s) : '*';
-        }
-    for (int row = 0; row < PLOT_HEIGHT; row++) {
-        int part = (PLOT_HEIGHT - 1) / scale.parts, end = PLOT_WIDTH;
-        double steps = floor(scale.low / scale.step + 0.5) + scale.parts - row / part;   // 0 is exactly 0
-        while (end && grid[row][end - 1] == ' ') end--;
-        if (p->scaled) text_printf(out, "%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
-        else if (row % part) text_printf(out, "%7s", "");
-        else text_printf(out, "%7.4g", steps * scale.step);
-        text_printf(out, " |%.*s\n", end, grid[row]);
-    }
-    append_plot_axis(out, p, x);
-    append_plot_legend(out, p, own, met);
-}
-
-static void print_plot(const Plot* p) {
-    Text text = {0};
-    append_plot(&text, p);
-    fputs(text.data, stdout);
-    text_free(&text);
-}
-
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
@@ -6835,7 +6921,8 @@ static void write_out_file(const char* path, Text* text) {
 
 enum {
     FOR_TRAIN = 1, FOR_RUN = 2, FOR_EVAL = 4, FOR_SAMPLE = 8, FOR_TRACE = 16, FOR_PAIRS = 32,
-    FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_GRADE = 512,
+    FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_COMPARE = 512, FOR_EXPERIMENT = 1024,
+    FOR_GRADE = 2048,
     FOR_RL = FOR_TRAIN | FOR_RUN, FOR_METHOD = FOR_RL | FOR_TRACE,
     FOR_PREFS = FOR_REWARD_MODEL | FOR_DPO,             // trained on preferences: pairs of answers
     FOR_PAIRING = FOR_PAIRS | FOR_PREFS,                // make pairs
@@ -6858,7 +6945,7 @@ typedef struct {
 #define FLAG(field)  OPTION_FLAG, offsetof(RlOptions, field)
 
 static const RlOption rl_options[] = {
-    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~FOR_RUN,
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~(FOR_RUN | FOR_COMPARE),
      "model to start from: a directory, or out/TAG"},
     {"model-tag", TEXT(model), 0, 0, 1, FOR_RUN, "start from this model instead of training one"},
     {"reward", TEXT(reward), 0, 0, 1, FOR_SAMPLING, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
@@ -6893,8 +6980,14 @@ static const RlOption rl_options[] = {
      "updates between saves; 0 = at the end (nanochat: 60)"},
     {"log-every", INT(log_every), 1, 1e9, 0, FOR_RL, "updates per printed line"},
     // looking at models and answers
-    {"data", TEXT(data), 0, 0, 0, FOR_EVAL, "questions to evaluate on"},
-    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL, "how many of them, from the top"},
+    {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
+     "how many of them, from the top"},
+    {"reference", TEXT(reference), 0, 0, 0, FOR_COMPARE, "model that the KL is measured to"},
+    {"question", TEXT(question), 0, 0, 0, FOR_EXPERIMENT, "instead of the first of the data (1, 2)"},
+    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply to it; else one is sampled (1, 2)"},
+    {"shortest", INT(shortest), 0, 1e6, 0, FOR_EXPERIMENT, "length rule (3): rewarded from here, characters"},
+    {"longest", INT(longest), 0, 1e6, 0, FOR_EXPERIMENT, "to here (3)"},
     {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL, "the model before: what training changed since"},
     {"out", TEXT(out), 0, 0, 0, FOR_EVAL, "CSV file for the table"},
     {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE, "the right answer: each rollout is then rewarded"},
@@ -8356,6 +8449,125 @@ static int command_trace(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
+
+// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
+// answer is the given one, or else one that the model samples.
+static void experiment_on_text(Model* m, int number, const RlOptions* o) {
+    Problems file = {0};
+    if (!o->question) file = load_problems(o->data);
+    const char* question = o->question ? o->question : file.list[0].question;
+    Tokens text = question_prompt(question, m);
+    int prompt = text.length;
+    if (o->completion) {
+        tokens_free(&text);
+        render_conversation(&text, question, o->completion);
+    } else {
+        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
+        for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
+        rollouts_free(r);
+    }
+    if (text.length > m->config.context)
+        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
+             m->config.context);
+    Text raw = {0}, answer = {0};
+    decode_tokens(&raw, text.ids + prompt, text.length - prompt, 1);
+    append_readable(&answer, raw.data);
+    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number,
+           number == 1 ? "The decomposition and the mask" : "KL by hand", o->model);
+    print_wrapped("Question", question);
+    print_wrapped("Answer", answer.data);
+    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
+           o->completion ? "given" : "sampled by the model");
+    if (number == 1) experiment_1(m, &text, prompt);
+    else experiment_2(m, &text, prompt, !o->completion, o->seed);
+    text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
+}
+
+// D3's rule: 1 for a reply of --shortest to --longest characters.
+static float reward_length(const Rollout* r, const RlOptions* o) {
+    Text reply = {0};
+    int characters = 0;
+    decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
+    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
+    text_free(&reply);
+    return characters >= o->shortest && characters <= o->longest ? 1.0f : 0.0f;
+}
+
+// Experiment 3: K answers to each of the questions of a file, graded four times.
+static void experiment_on_groups(Model* m, const RlOptions* o) {
+    enum { REWARDS = 4 };
+    const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
+    float* reward[REWARDS];
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
+    int K = o->num_samples, groups = min_int(o->eval_examples, q.count);
+    int* right = allocate((size_t)groups * K, sizeof(int));
+    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
+    for (int g = 0; g < groups; g++) {
+        const Question* one = &q.list[g];
+        Rollout* r = generate(m, &one->prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)g);
+        for (int k = 0; k < K; k++) {
+            Text text = rollout_text(&r[k]);
+            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
+            reward[1][g * K + k] = reward_boxed(text.data, one->truth);
+            reward[2][g * K + k] = reward_partial(text.data, one->truth);
+            reward[3][g * K + k] = reward_length(&r[k], o);
+            right[g * K + k] = reward[2][g * K + k] >= 0.5f;
+            text_free(&text);
+        }
+        rollouts_free(r);
+    }
+    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
+    printf("Model     %s\n", o->model);
+    print_wrapped("Question", q.list[0].question);
+    print_beginning("Answer", q.list[0].truth, 1);
+    printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
+           "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
+           "          length, D3's rule: 1 for %d to %d characters\n\n",
+           o->reward, o->shortest, o->longest);
+    experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
+    for (int i = 0; i < REWARDS; i++) free(reward[i]);
+    free(right);
+    questions_free(&q);
+}
+
+static int command_experiment(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* which = NULL;
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.num_samples = 8;
+    o.sample.top_k = 0;
+    o.eval_examples = 64;
+    o.shortest = 50;
+    o.longest = 100;
+    take_options(options, &o, FOR_EXPERIMENT);
+    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
+                       "./rl experiment 1|2|3 [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &which, 1)) {
+        printf("  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
+               "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
+               "  3  eight samples of one question, and how many advantages are 0\n\n"
+               "./rl experiment N runs one on %s; --model-tag names another model\n"
+               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
+               o.model);
+        return 0;
+    }
+    if (strlen(which) != 1 || *which < '1' || *which > '3')
+        fail(2, "there is no experiment '%s'; there are 1 to 3", which);
+    if (o.shortest > o.longest)
+        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", o.shortest, o.longest);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    if (*which == '3') experiment_on_groups(&m, &o);
+    else experiment_on_text(&m, *which - '0', &o);
+    model_free(&m);
+    return 0;
+}
+
 // ---- lessons and warm-ups
 
 static const struct { const char* title; void (*run)(int more); } lessons[] = {
@@ -8423,6 +8635,186 @@ static int command_cartpole(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl plot: what a run wrote down while it trained
+
+// One column of a table of comma-separated values, found by its name in the first line; an empty field is
+// NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
+// column: NULL, or a complaint if it is `needed`.
+static double* read_column(int* rows, const char* file, const char* name, int needed) {
+    char path[PATH_SIZE];
+    struct stat info;
+    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
+    else snprintf(path, PATH_SIZE, "%s", file);
+    Text text = read_file(path);
+    const char* s = text.data;
+    size_t length = strlen(name);
+    int column = 0;
+    while (strncmp(s, name, length) || !strchr(",\r\n", s[length])) {
+        s += strcspn(s, ",\n");
+        column++;
+        if (*s++ == ',') continue;
+        if (needed)
+            fail(2, "%s has no column '%s'; its columns are %.*s", path, name,
+                 (int)strcspn(text.data, "\r\n"), text.data);
+        text_free(&text);
+        return NULL;
+    }
+    double* values = allocate(text.length, sizeof(double));
+    *rows = 0;
+    for (s += strcspn(s, "\n"); s[0] && s[1]; s += strcspn(s, "\n")) {
+        s++;
+        for (int i = 0; i < column; i++) s += strcspn(s, ",\n") + (s[strcspn(s, ",\n")] == ',');
+        values[*rows] = strchr(",\r\n", *s) ? NAN : strtod(s, NULL);   // strtod would read the next line
+        ++*rows;
+    }
+    text_free(&text);
+    return values;
+}
+
+// Each value becomes the mean of the numbers among the `window` values around it.
+static void smooth(double* x, int n, int window) {
+    double* mean = allocate((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        int count = 0;
+        for (int j = max_int(0, i - (window - 1) / 2); j < n && j <= i + window / 2; j++) {
+            if (isnan(x[j])) continue;
+            count++;
+            mean[i] += (x[j] - mean[i]) / count;
+        }
+        if (isnan(x[i])) mean[i] = NAN;
+    }
+    memcpy(x, mean, (size_t)n * sizeof(double));
+    free(mean);
+}
+
+static const char* last_part(const char* path) {
+    const char* slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int command_plot(int argc, char** argv) {
+    const char* words[2 * PLOT_SERIES];
+    int window = 1, together = 0, files = 1, rows[PLOT_SERIES];
+    double* y[PLOT_SERIES];
+    char names[PLOT_SERIES][64];
+    Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
+                        {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "plot - columns of a table, or of a run's metrics.csv, as curves",
+                       "./rl plot FILE|DIR... COLUMN... [--option=value ...]",
+                       options))
+        return 0;
+    int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
+    if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
+    while (files < count && file_exists(words[files])) files++;
+    int columns = count - files;
+    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
+    Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
+    if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
+    for (int s = 0; s < p.series; s++) {
+        const char *file = words[s / columns], *column = words[files + s % columns];
+        y[s] = read_column(&rows[s], file, column, 1);
+        smooth(y[s], rows[s], window);
+        p.points = max_int(p.points, rows[s]);
+        if (files == 1) snprintf(names[s], sizeof names[s], "%s", column);
+        else snprintf(names[s], sizeof names[s], columns > 1 ? "%s %s" : "%s", last_part(file), column);
+    }
+    for (int s = 0; s < p.series; s++) {
+        y[s] = enlarge(y[s], (size_t)p.points, sizeof(double));
+        for (int i = rows[s]; i < p.points; i++) y[s][i] = NAN;
+        p.y[s] = y[s];
+        p.names[s] = names[s];
+    }
+    p.scaled = columns > 1 && !together;
+    print_plot(&p);
+    for (int s = 0; s < p.series; s++) free(y[s]);
+    return 0;
+}
+
+// ---- ./rl compare: finished runs in one table
+
+static const double GOAL = 0.90;          // of held-out pass@1
+
+// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
+// NaN: not logged, or not reached.
+static void read_times(double* all, double* updates, double* seconds, const char* folder) {
+    char path[PATH_SIZE];
+    int rows;
+    *all = *updates = *seconds = NAN;
+    join_path(path, folder, "metrics.csv");
+    if (!file_exists(path)) return;
+    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
+    for (int i = 0; each && i < rows; i++) {
+        *all = (i ? *all : 0.0) + each[i];
+        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
+        *updates = i + 1;
+        *seconds = *all;
+    }
+    free(each), free(test);
+}
+
+// A number, or a dash for NaN, in `width` columns.
+static void print_cell_number(int width, int digits, double x) {
+    if (isnan(x)) printf("%*s", width, "-");
+    else printf("%*.*f", width, digits, x);
+}
+
+static void print_run(const char* folder, const Evaluation* e) {
+    int k = e->samples - 1;
+    double all, updates, seconds;
+    read_times(&all, &updates, &seconds, folder);
+    printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
+           e->high[0], e->pass[k], e->low[k], e->high[k]);
+    print_cell_number(6, 2, e->kl);
+    print_cell_number(7, 1, e->length);
+    print_cell_number(6, 0, all);
+    print_cell_number(5, 0, updates);
+    print_cell_number(6, 1, seconds);
+    printf("\n");
+    fflush(stdout);
+}
+
+static int command_compare(int argc, char** argv) {
+    enum { RUNS = 64 };
+    RlOptions o = rl_defaults();
+    const char* runs[RUNS];
+    char path[PATH_SIZE];
+    Model reference = {0};
+    int questions = 0;
+    Option options[RL_OPTIONS] = {{0}};
+    o.data = "data/test.jsonl";
+    o.eval_examples = 256;
+    take_options(options, &o, FOR_COMPARE);
+    if (asked_for_help(argc, argv, "compare - finished runs in one table",
+                       "./rl compare DIR... [--option=value ...]", options))
+        return 0;
+    int count = parse_options(options, argc, argv, runs, RUNS);
+    if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
+    check_sampling(&o);
+    set_threads(o.threads);
+    for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
+    if (o.reference) reference = load_tagged_model(o.reference);
+    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
+           "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
+    for (int i = 0; i < count; i++) {
+        tagged_path(path, runs[i]);
+        Model m = load_fitting_model(path);
+        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
+        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+                                      o.reference ? &reference : NULL, o.seed + 2);
+        if (!o.reference) e.kl = NAN;
+        print_run(path, &e);
+        questions = e.questions;
+        evaluation_free(&e), questions_free(&q), model_free(&m);
+    }
+    printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
+           "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
+           "seconds until held-out pass@1 was first that high, where the run looked.\n",
+           o.num_samples, questions, GOAL);
+    if (o.reference) model_free(&reference);
+    return 0;
+}
+
 // ---- the table of commands, and main
 
 static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
@@ -8434,10 +8826,13 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},
+    {"compare", "finished runs in one table", command_compare},
+    {"plot", "columns of a run's metrics.csv, as curves", command_plot},
     {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
+    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},

@@ -3331,7 +3331,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         run_count(&run, loss, norm);
         double now = seconds_now();
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", run.step - 1, loss, (double)lr, norm,
-                (double)tokens / (now - begin), now - run.started);
+                (double)tokens / (now - begin), now - begin);
         if (run_logs(&run)) {
             printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", run.step, loss, (double)lr, norm,
                    (double)tokens / (now - begin), now - run.started);

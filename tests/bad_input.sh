@@ -325,7 +325,7 @@ narrow() {
     done < "$log/stdout"
 }
 narrow 'rl algos fits a terminal' "$rl" algos
-for command in train pairs reward-model dpo best-of-n eval compare overoptimize recipe; do
+for command in train pairs reward-model dpo best-of-n eval compare plot experiment; do
     narrow "rl $command --help fits a terminal" "$rl" $command --help
 done
 narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
