@@ -137,10 +137,8 @@ static double chain_policy(const ChainPolicy* pi, int s, int a) {
 
 // p(next | s, a) from a state that is not final
 static double chain_dynamics(double slip, int s, int a, int next) {
-    int step = a == CHAIN_RIGHT ? 1 : -1;
-    if (next == s + step) return 1.0 - slip;
-    if (next == s - step) return slip;
-    return 0.0;
+    if (abs(next - s) != 1) return 0.0;
+    return (next > s) == (a == CHAIN_RIGHT) ? 1.0 - slip : slip;
 }
 
 // Documents write r(s, a). Here the pay depends on where the step ends, r(s, a, s'), and r(s, a) is its mean.
@@ -207,11 +205,10 @@ static ChainPolicy chain_policy_from(const double* theta) {
 static void score_trajectory(double* grad, const Trajectory* tau, const ChainPolicy* pi) {
     for (int s = 0; s < CHAIN_STATES; s++) grad[s] = 0.0;
     for (int t = 0; t < tau->T; t++)
-        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT ? 1.0 : 0.0) - pi->right[tau->state[t]];
+        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
-// only.
+// The hand solution above as a formula, for gamma = 1 only: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
     double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
     double x = (1.0 - u) / u;
@@ -226,15 +223,14 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
     printf("   \"%s\", pi(right) = %g\n", name, pi_right);
     printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0;
+        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
         for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
             mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
-               Q[s][CHAIN_RIGHT] - V[s]);
+        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
+               V[s], mean, left, right, left - V[s], right - V[s]);
     }
     printf("\n");
 }
@@ -242,15 +238,14 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
 static void print_discounting(double slip) {
     const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000];
+    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
-    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
+           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
     for (int i = 0; i < 3; i++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
+        double g = gammas[i], ten = discounted_return(ones, 10, g), thousand = discounted_return(ones, 1000, g);
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
-               discounted_return(ones, 1000, g));
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], ten, thousand);
         if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
         else printf("         none\n");
     }
@@ -260,34 +255,33 @@ static void print_discounting(double slip) {
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
-    printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n"
+           "   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
-           exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
-    printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n"
+           "   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n"
+           "   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+           exp(log_policy), exp(log_dynamics), exp(total), log_policy, log_dynamics, total,
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// theta with h added to its entry s, as a policy.
+// The policy of theta with h added to theta_s.
 static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
-    double moved[CHAIN_STATES];
-    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-    moved[s] += h;
-    return chain_policy_from(moved);
+    ChainPolicy pi = chain_policy_from(theta);
+    pi.right[s] = sigmoid(theta[s] + h);
+    return pi;
 }
 
 static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
     const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
     ChainPolicy pi = chain_policy_from(theta);
     double a, b, score[CHAIN_STATES];
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
+           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
     for (int i = 0; i < 2; i++) {
         printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
         for (int s = 1; s < CHAIN_GOAL; s++) {
@@ -299,9 +293,9 @@ static void print_gradient_without_dynamics(const Trajectory* tau, const double*
         printf("\n");
     }
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
-    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n");
+    printf(" formula             %14.6f %13.6f %13.6f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
 }
 
 // E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
@@ -309,25 +303,24 @@ static void print_reinforce_identity(const double* theta, double slip, Rng* rng)
     enum { WALKS = 40000 };
     const double h = 1e-5;
     ChainPolicy pi = chain_policy_from(theta);
-    double sampled[CHAIN_STATES] = {0};
+    double sampled[CHAIN_STATES] = {0}, score[CHAIN_STATES];
     for (int i = 0; i < WALKS; i++) {
         Trajectory tau;
-        double score[CHAIN_STATES];
         sample_trajectory(&tau, 2, &pi, slip, rng);
         score_trajectory(score, &tau, &pi);
-        for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
+        double G = discounted_return(tau.reward, tau.T, 1.0);
+        for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n");
-    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
-    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   Bellman, needs p(s'|s,a)    ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n"
+           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
+           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
+           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
-        solve_chain(up, Q, &pi_up, slip, 1.0);
-        solve_chain(down, Q, &pi_down, slip, 1.0);
-        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
+        ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
+        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        solve_chain(V_up, Q, &up, slip, 1.0);
+        solve_chain(V_down, Q, &down, slip, 1.0);
+        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
     }
     printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
@@ -351,8 +344,8 @@ static void lesson_1(int more) {
            "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
            "             than what pi does on average?\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
-           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
-    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n"
+           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
