@@ -1952,31 +1952,20 @@ static int used_tool(const Rollout* r) {
 
 // ---- a rollout, token by token
 
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], without an answer [1/0]; bytes that are no
+// text as \xNN.
 static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
-                             *const from = "<|output_start|>", *const to = "<|output_end|>";
+    static const char* const shown[][2] = {{"<|python_start|>", "["}, {"<|python_end|><|output_start|>", " -> "},
+        {"<|output_end|>", "]"}, {"<|python_end|>", "]"}, {"<|assistant_end|>", ""}};
+    enum { SHOWN = sizeof shown / sizeof *shown };
     text_append(out, "", 0);
     for (const char *s = text, *stop = text + strlen(text); s < stop;) {
-        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
-        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
-            s += strlen(start);
-            o += strlen(from);
-            text_append(out, "[", 1);
-            append_printable(out, s, (size_t)(e - s));
-            text_append(out, " -> ", 4);
-            append_printable(out, o, (size_t)(t - o));
-            text_append(out, "]", 1);
-            s = t + strlen(to);
-            continue;
-        }
-        const char* end_name = special_names[ASSISTANT_END - 256];
-        if (!strncmp(s, end_name, strlen(end_name))) {
-            s += strlen(end_name);
-            continue;
-        }
-        int n = max_int(1, utf8_length(s, stop));
-        append_printable(out, s, (size_t)n);
+        int i = 0, n = max_int(1, utf8_length(s, stop));
+        while (i < SHOWN && strncmp(s, shown[i][0], strlen(shown[i][0]))) i++;
+        if (i < SHOWN) {
+            n = (int)strlen(shown[i][0]);
+            text_append(out, shown[i][1], strlen(shown[i][1]));
+        } else append_printable(out, s, (size_t)n);
         s += n;
     }
 }
@@ -2093,17 +2082,14 @@ static void print_mask_rows(const Rollout* r) {
 static void lesson_6(int more) {
     const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
-    Tokens prompt = {0}, script = {0};
+    const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END, '\n', '#', '#', '#', '#', ' ', '3', '6',
+                          ASSISTANT_END};
+    Tokens prompt = {0};
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "\n#### 36", 8, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
+    Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
     double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
@@ -2113,16 +2099,16 @@ static void lesson_6(int more) {
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
-           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
-    printf("1. %s\n\n", question);
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
+           "1. %s\n\n", question);
     print_mask_rows(r);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
-           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
-    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
-    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
-           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
-    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
-           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
+           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
+           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
+           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
     if (more) {
         print_tokens(r, r->logp, NULL, NULL, NULL);
         printf("\n");
@@ -2135,7 +2121,7 @@ static void lesson_6(int more) {
     printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
            "They are no part of log pi(y|x) and get no gradient.\n");
     rollouts_free(r);
-    tokens_free(&prompt), tokens_free(&script), model_free(&m);
+    tokens_free(&prompt), model_free(&m);
 }
 
 /* ==========================================================================================================
