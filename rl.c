@@ -462,10 +462,10 @@ static double inner_product(const double* a, const double* b, int n) {
     return sum;
 }
 
-// gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w, as above; f (N,n) the features, action and A (N).
-// A is divided by its root mean square: within a group that changes the length of the step only (between groups it
-// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A comes
-// from. The root mean square counts as at least `least`.
+// gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
+// divided by its root mean square: within a group that changes the length of the step only (between groups it
+// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
+// comes from. The root mean square counts as at least `least`.
 static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
                                const double* w, int n, double least) {
     double square = 0.0;
@@ -473,7 +473,8 @@ static void reinforce_gradient(double* gradient, const double* f, const int* act
     for (int j = 0; j < n; j++) gradient[j] = 0.0;
     for (int i = 0; i < N; i++) {
         double surprise = action[i] - sigmoid(inner_product(w, f + i * n, n));
-        for (int j = 0; j < n; j++) gradient[j] += A[i] / fmax(sqrt(square), least) * surprise * f[i * n + j] / N;
+        double weight = A[i] / fmax(sqrt(square), least) * surprise;
+        for (int j = 0; j < n; j++) gradient[j] += weight * f[i * n + j] / N;
     }
 }
 
@@ -498,13 +499,11 @@ static double thermostat_rate(double temperature, int on) {
     return (on ? thermostat_heat : 0.0) - thermostat_loss * (temperature - thermostat_outside);
 }
 
-static int thermostat_in_band(double temperature) {
-    return fabs(temperature - thermostat_target) <= thermostat_band;
-}
+static int thermostat_in_band(double now) { return fabs(now - thermostat_target) <= thermostat_band; }
 
-// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes what each action saw, a temperature
-// (288) and its features f (288,2), the action, and the reward of the temperature it led to. Returns the share of
-// the day in the band.
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature that each action saw
+// (288), its features f (288,2), the action, and the reward of where it led. Returns the share of the day in
+// the band.
 static double simulate_day(double* temperature, double* f, int* action, double* reward, const double* w,
                            Rng* rng) {
     double now = 60.0 + 20.0 * random_uniform(rng), share = 0.0;
@@ -520,9 +519,9 @@ static double simulate_day(double* temperature, double* f, int* action, double* 
     return share;
 }
 
-// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t of
-// the group. w (2) starts at 0, random switching. share (updates): the part of time in the band during each
-// update's episodes.
+// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t
+// of the group. w (2) starts at 0, random switching. share (updates): the part of time in the band during
+// each update's episodes.
 static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
     double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
@@ -576,7 +575,7 @@ static CartPoleForces cartpole_forces(const CartPole* c, double force) {
     return a;
 }
 
-// One step of 0.02 s; action 1 pushes right, 0 left. Returns 1 while the pole stands and the cart is on its track.
+// One step of 0.02 s; action 1 pushes right, 0 left. 1 = the pole stands and the cart is on its track.
 static int step_cartpole(CartPole* c, int action) {
     CartPoleForces a = cartpole_forces(c, action ? push_force : -push_force);
     c->x += time_step * c->x_dot;                   // explicit Euler: positions move with the old velocities
@@ -593,7 +592,7 @@ static CartPole start_cartpole(Rng* rng) {
     return (CartPole){u[0], u[1], u[2], u[3]};
 }
 
-// The state in units of its limits (a speed of 2 is a typical high one), so that one step size suits them all.
+// The state in units of its limits (a speed of 2 is a typical high one): one step size suits them all.
 static void cartpole_features(double* f, const CartPole* c) {
     f[0] = 1.0;
     f[1] = c->x / x_limit;
@@ -705,8 +704,8 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
     }
 }
 
-// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is little
-// more than the error of the value function, and blown up to full size it would undo what was learned.
+// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
+// little more than the error of the value function, and blown up to full size it would undo what was learned.
 static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
     reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
                        group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
@@ -853,7 +852,8 @@ static void print_cartpole_lengths(void) {
     int length = 1;
     while (step_cartpole(&c, 1)) length++;
     printf("Length of an episode:  always right, from rest  %7d\n"
-           "                       coin flip, mean of 1000  %7.1f\n", length, test_cartpole(run.w, 1000, &rng));
+           "                       coin flip, mean of 1000  %7.1f\n",
+           length, test_cartpole(run.w, 1000, &rng));
     options.budget = 100000;
     for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
         train_cartpole(&run, 1, &options);
@@ -930,11 +930,12 @@ static void lesson_2(int more) {
  * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
-// Two functions of this chapter stand in train_gpt.c, since supervised training needs them too. The formula with m
-// is log_sum_exp(z, V), of one row of logits (section 4); the moving mask is shift_mask (section 12), in whole
+// Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), (B,T) -> (B,T-1), the
+// move of the mask (section 12), which is
 //
-//     void shift_mask(int* out, const int* mask, int B, int T)                             (B,T) -> (B,T-1)
-//         for each b and each t < T-1:   out[b,t] = mask[b,t+1]
+//     for (int b = 0; b < B; b++)
+//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1022,7 +1023,7 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "", example_tokens[ids[t]]);
+        used += (size_t)snprintf(out + used, cap - used, t > first ? " %s" : "%s", example_tokens[ids[t]]);
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
@@ -1181,9 +1182,9 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question and an answer to it, the first `prompt` tokens are the question's. The terms of log pi(y|x)
-// are computed in two ways: from the logits of one pass over the whole text, and from a pass of its own for each
-// token, which sees nothing of what comes later.
+// text is a question (its first `prompt` tokens) and an answer. The terms of log pi(y|x) are computed in two
+// ways: from the logits of one pass over the whole text, and from a pass of its own for each token, which sees
+// nothing of what comes later.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
@@ -1305,7 +1306,7 @@ static void toy_log_policy(double* logp, const double* theta) {
 // The three entries that answer y passes through, found backwards from its last one.
 static void toy_path(int* path, int y) {
     path[TOY_T - 1] = TOY_LAST + y;
-    for (int t = TOY_T - 1; t > 0; t--) path[t - 1] = path[t] / TOY_V - 1;   // the entry that led to this one's state
+    for (int t = TOY_T - 1; t > 0; t--) path[t - 1] = path[t] / TOY_V - 1;   // it led to the state of path[t]
 }
 
 // Sum of the values that a table of 39 entries holds along answer y. For logp that is log pi(y).
@@ -1347,7 +1348,7 @@ static void toy_answer_gradient(double* grad, const double* logp, const double* 
 //     dJ/dlogit(s,a) = visit(s) pi(a|s) (Q(s,a) - V(s))                      (policy gradient theorem)
 // Writes V (13) and the gradient (39), returns J = V(first state). reward has one number per entry.
 static double toy_solve(double* value, double* grad, const double* logp, const double* reward) {
-    double q[TOY_PARAMS], visit[TOY_PARAMS + 1] = {1.0};          // visit[s] for the 13 states; an answer is reached once
+    double q[TOY_PARAMS], visit[TOY_PARAMS + 1] = {1.0};
     for (int s = TOY_STATES - 1; s >= 0; s--) {      // children have larger numbers than their parent
         value[s] = 0.0;
         for (int e = s * TOY_V; e < (s + 1) * TOY_V; e++) {
@@ -1442,7 +1443,7 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
     return out;
 }
 
-// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() makes of them
+// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
 
 static void print_toy(const double* logp, const double* value) {
     double passed = 0.0;
@@ -1453,17 +1454,17 @@ static void print_toy(const double* logp, const double* value) {
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int e[TOY_T];
         double p = exp(toy_sum_along(logp, y));
+        if (toy_verify(y) == 0.0) continue;
+        passed += p;
         toy_path(e, y);
-        passed += p * toy_verify(y);
-        if (toy_verify(y) > 0.0)
-            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
-                   exp(logp[e[2]]), p);
+        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
+               exp(logp[e[2]]), p);
     }
     printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
            "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
            "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", passed, value[0],
-           value[0], value[1], value[6]);
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
+           passed, value[0], value[0], value[1], value[6]);
 }
 
 static const char* off_by(char* out, const double* grad, const double* exact) {
@@ -1488,18 +1489,20 @@ static void print_views(const double* logp, const double* reward, const double* 
     printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n"
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
-           "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n", off_by(text, grad, exact));
+           "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
+           off_by(text, grad, exact));
     print_token_views(logp, reward, exact);
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
            "   the whole return.\n\n");
 }
 
-static void print_baselines(const double* logp, const double* reward, const double* value, const double* exact) {
-    static const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
+static void print_baselines(const double* logp, const double* reward, const double* value,
+                            const double* exact) {
+    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
     const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
     double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
-    char text[16], constant[16] = "varies";
+    char text[16], constant[16];
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
            "   baseline            value  gradient off by   variance   of no baseline\n");
     for (int i = 0; i < 5; i++) {
@@ -1507,8 +1510,8 @@ static void print_baselines(const double* logp, const double* reward, const doub
         double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
         if (i == 0) none = variance;
         snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
-        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, off_by(text, grad, exact), variance,
-               100.0 * variance / none);
+        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, off_by(text, grad, exact),
+               variance, 100.0 * variance / none);
     }
     printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
            "   close to the best constant. V(prefix) adds a little, but here we know V\n"
@@ -1885,9 +1888,9 @@ static void lesson_5(int more) {
  *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
  *     36                  no        0        no        the calculator
  *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer, padding. It is the
- * shape of chapter 3, and everything that follows keeps it. (That the prompt is computed once for all K rows, and that padding
- * costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
+ * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
@@ -1935,7 +1938,7 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-// The text of a rollout's answer, special tokens by name: what the reward function reads. Lives until text_free().
+// The text of a rollout's answer, special tokens by name: what the reward function reads. text_free() it.
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
     decode_tokens(&text, r->ids + r->prompt, r->length, 1);
@@ -1952,11 +1955,10 @@ static int used_tool(const Rollout* r) {
 
 // ---- a rollout, token by token
 
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], without an answer [1/0]; bytes that are no
-// text as \xNN.
+// A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
-    static const char* const shown[][2] = {{"<|python_start|>", "["}, {"<|python_end|><|output_start|>", " -> "},
-        {"<|output_end|>", "]"}, {"<|python_end|>", "]"}, {"<|assistant_end|>", ""}};
+    static const char* const shown[][2] = {{"<|python_start|>", "["}, {"<|output_end|>", "]"},
+        {"<|python_end|><|output_start|>", " -> "}, {"<|python_end|>", "]"}, {"<|assistant_end|>", ""}};
     enum { SHOWN = sizeof shown / sizeof *shown };
     text_append(out, "", 0);
     for (const char *s = text, *stop = text + strlen(text); s < stop;) {
@@ -1986,8 +1988,8 @@ static const char* tool_state_name(const Rollout* r, int t) {
     return r->mask[t] ? names[tool_state(r->ids + r->prompt, t + 1 - r->prompt, &from)] : "answers";
 }
 
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool answers where
-// it is called. Lives until rollouts_free().
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
+// tool answers where it is called. Lives until rollouts_free().
 static Rollout* play_script(const Tokens* prompt, const int* script, int length) {
     Rollout* r = rollouts_new(1, prompt->length + length + EXPRESSION_SIZE);
     rollout_begin(r, prompt);
@@ -2025,8 +2027,8 @@ static void print_change(double x, int sampled) { // the same with its sign
     else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool the state of the
-// tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
+// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
 //   logp    log pi of each sampled token, nats
 //   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
 //   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
@@ -2082,8 +2084,8 @@ static void print_mask_rows(const Rollout* r) {
 static void lesson_6(int more) {
     const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
-    const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END, '\n', '#', '#', '#', '#', ' ', '3', '6',
-                          ASSISTANT_END};
+    const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
+                          '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
     Tokens prompt = {0};
     Config small = train_defaults().config;
     small.layers = 1;
