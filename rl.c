@@ -276,18 +276,24 @@ static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
     return pi;
 }
 
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double a, b, score[CHAIN_STATES];
+// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
+// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
+    enum { WALKS = 40000 };
+    const double slips[] = {slip, 0.3}, h = 1e-5;
+    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        up[s] = chain_policy_moved(theta, s, h);
+        down[s] = chain_policy_moved(theta, s, -h);
+    }
     printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
            "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
     for (int i = 0; i < 2; i++) {
         printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
         for (int s = 1; s < CHAIN_GOAL; s++) {
-            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
-            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
             printf(" %13.6f", difference / (2 * h));
         }
         printf("\n");
@@ -296,19 +302,11 @@ static void print_gradient_without_dynamics(const Trajectory* tau, const double*
     printf(" formula             %14.6f %13.6f %13.6f\n\n"
            "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
            "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
-}
-
-// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
-static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { WALKS = 40000 };
-    const double h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double sampled[CHAIN_STATES] = {0}, score[CHAIN_STATES];
     for (int i = 0; i < WALKS; i++) {
-        Trajectory tau;
-        sample_trajectory(&tau, 2, &pi, slip, rng);
-        score_trajectory(score, &tau, &pi);
-        double G = discounted_return(tau.reward, tau.T, 1.0);
+        Trajectory walk;
+        sample_trajectory(&walk, 2, &pi, slip, rng);
+        score_trajectory(score, &walk, &pi);
+        double G = discounted_return(walk.reward, walk.T, 1.0);
         for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
     printf("5. What that buys: the gradient of J = V(2)\n\n"
@@ -316,10 +314,9 @@ static void print_reinforce_identity(const double* theta, double slip, Rng* rng)
            "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
            "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
         double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        solve_chain(V_up, Q, &up, slip, 1.0);
-        solve_chain(V_down, Q, &down, slip, 1.0);
+        solve_chain(V_up, Q, &up[s], slip, 1.0);
+        solve_chain(V_down, Q, &down[s], slip, 1.0);
         printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
     }
     printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
@@ -353,8 +350,7 @@ static void lesson_1(int more) {
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
-    print_gradient_without_dynamics(&tau, theta);
-    print_reinforce_identity(theta, slip, &rng);
+    print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
            "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
@@ -501,7 +497,7 @@ static double thermostat_rate(double temperature, int on) {
 
 static int thermostat_in_band(double now) { return fabs(now - thermostat_target) <= thermostat_band; }
 
-// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature that each action saw
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature each action saw
 // (288), its features f (288,2), the action, and the reward of where it led. Returns the share of the day in
 // the band.
 static double simulate_day(double* temperature, double* f, int* action, double* reward, const double* w,
@@ -641,7 +637,6 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
 // ---- CartPole: learning
 
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
-
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
 typedef struct {
@@ -931,8 +926,8 @@ static void lesson_2(int more) {
  * ======================================================================================================== */
 
 // Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
-// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), (B,T) -> (B,T-1), the
-// move of the mask (section 12), which is
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
+// mask, (B,T) -> (B,T-1) (section 12):
 //
 //     for (int b = 0; b < B; b++)
 //         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
@@ -980,12 +975,8 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
 // double.
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        if (!mask[i]) continue;
-        sum += x[i];
-        count++;
-    }
+    for (int i = 0; i < n; i++) if (mask[i]) sum += x[i];
+    int count = count_masked(mask, n);
     return count ? sum / count : 0.0;
 }
 
@@ -1090,27 +1081,26 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
-    float* logp = allocate(room, sizeof(float));
-    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
-    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
+    int *shifted = allocate(4 * room, sizeof(int)), *every = shifted + room, *answer = every + room;
+    int* late_ids = answer + room;
     for (int t = 0; t < T; t++) {
         every[t] = 1;
         answer[t] = t >= prompt;
         late_ids[t + 1] = ids[t];                                  // one place later: that undoes the shift
     }
     token_logprobs(logp, logits, ids, 1, T, V);
+    token_logprobs(late, logits, late_ids, 1, T + 1, V);
     shift_mask(shifted, mask, 1, T);
     shift_mask(answer, answer, 1, T);
     printf("   %-35s %6s %11s %10s %10s\n", "", "tokens", "sum, nats", "per token", "exp(sum)");
     print_mask_line("right: ids and mask shifted", logp, shifted, T - 1);
     print_mask_line("without the mask: prompt counted", logp, every, T - 1);
     print_mask_line("mask not shifted: the wrong tokens", logp, mask, T - 1);
-    float* late = allocate(room, sizeof(float));
-    token_logprobs(late, logits, late_ids, 1, T + 1, V);
     print_mask_line("ids not shifted: row t asks about t", late, mask, T);
     if (count_masked(answer, T - 1) > count_masked(shifted, T - 1))
         print_mask_line("forced tokens counted as chosen", logp, answer, T - 1);
-    free(logp), free(late), free(shifted), free(every), free(answer), free(late_ids);
+    free(logp), free(shifted);
 }
 
 static void print_underflow(void) {
@@ -1182,9 +1172,9 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question (its first `prompt` tokens) and an answer. The terms of log pi(y|x) are computed in two
-// ways: from the logits of one pass over the whole text, and from a pass of its own for each token, which sees
-// nothing of what comes later.
+// text is a question (its first `prompt` tokens) and an answer. The terms of log pi(y|x) in two ways: from
+// the logits of one pass over the whole text, and from a pass for each token, which sees nothing of what
+// comes later.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
@@ -1467,7 +1457,7 @@ static void print_toy(const double* logp, const double* value) {
            passed, value[0], value[0], value[1], value[6]);
 }
 
-static const char* off_by(char* out, const double* grad, const double* exact) {
+static const char* toy_off_by(char* out, const double* grad, const double* exact) {
     return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
 }
 
@@ -1477,7 +1467,7 @@ static void print_token_views(const double* logp, const double* reward, const do
     for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
         char text[16];
         double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
-        printf("   %-49s %10s  %9.4f\n", names[credit], off_by(text, grad, exact), variance);
+        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
     }
 }
 
@@ -1490,7 +1480,7 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
-           off_by(text, grad, exact));
+           toy_off_by(text, grad, exact));
     print_token_views(logp, reward, exact);
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
@@ -1510,7 +1500,7 @@ static void print_baselines(const double* logp, const double* reward, const doub
         double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
         if (i == 0) none = variance;
         snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
-        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, off_by(text, grad, exact),
+        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
                variance, 100.0 * variance / none);
     }
     printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
@@ -1805,9 +1795,9 @@ static void print_four_rollouts(const char* truth) {
     static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
                                                                  reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
-    printf("                                                           partial   format\n");
-    printf("     response                         in the box  strict     credit     only\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n"
+           "                                                           partial   format\n"
+           "     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
@@ -1827,13 +1817,13 @@ static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
-    printf("  response               read       reward\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
+           "  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
-        float reward = reward_gsm8k(responses[i], truth);
-        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)", reward);
+        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
+               reward_gsm8k(responses[i], truth));
     }
     printf("\n");
 }
@@ -1850,9 +1840,9 @@ static void lesson_5(int more) {
            "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
            "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
            "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
-    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
+           "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
+           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
     printf("2. ");
     print_comparisons();
@@ -2030,7 +2020,7 @@ static void print_change(double x, int sampled) { // the same with its sign
 // A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
 // the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
 //   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
+//   other   the same under a second model or after an update, or NULL; names (3): of the two and the difference
 //   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
