@@ -220,8 +220,8 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
-    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
-    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
+    printf("   \"%s\", pi(right) = %g\n"
+           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
     for (int s = 1; s < CHAIN_GOAL; s++) {
         double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
         for (int i = 0; i < WALKS; i++) {
@@ -269,13 +269,6 @@ static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, doubl
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// The policy of theta with h added to theta_s.
-static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
-    ChainPolicy pi = chain_policy_from(theta);
-    pi.right[s] = sigmoid(theta[s] + h);
-    return pi;
-}
-
 // d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
 // log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
 static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
@@ -284,8 +277,9 @@ static void print_gradients(const Trajectory* tau, const double* theta, double s
     double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
     ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        up[s] = chain_policy_moved(theta, s, h);
-        down[s] = chain_policy_moved(theta, s, -h);
+        up[s] = down[s] = pi;
+        up[s].right[s] = sigmoid(theta[s] + h);
+        down[s].right[s] = sigmoid(theta[s] - h);
     }
     printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
            "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
@@ -358,8 +352,7 @@ static void lesson_1(int more) {
 /* ==========================================================================================================
  * CHAPTER 2. Two warm-ups: the thermostat and CartPole                                         (D3 section 2)
  *
- * Question: does the gradient of chapter 1 really teach anything? Two worlds in which something moves, one
- * algorithm, no library.
+ * Question: does the gradient of chapter 1 really teach anything? Two worlds that move, one algorithm.
  *
  * REINFORCE, as run here. Play a group of K episodes, then move the parameters w of the policy uphill:
  *
@@ -411,8 +404,7 @@ static void lesson_1(int more) {
  *   (1) Group mean, what GRPO does to language models: the K episodes of a group start in the same state (the
  *       same "prompt"); every step of episode i gets the one number G_i - mean(G). Good steps of a short
  *       episode are punished together with the bad one; on average over many episodes that cancels.
- *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
- *       number.
+ *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
  * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
@@ -497,9 +489,8 @@ static double thermostat_rate(double temperature, int on) {
 
 static int thermostat_in_band(double now) { return fabs(now - thermostat_target) <= thermostat_band; }
 
-// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature each action saw
-// (288), its features f (288,2), the action, and the reward of where it led. Returns the share of the day in
-// the band.
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F: the temperature each action saw (288), its
+// features f (288,2), the action, the reward of where it led. Returns the share of the day in the band.
 static double simulate_day(double* temperature, double* f, int* action, double* reward, const double* w,
                            Rng* rng) {
     double now = 60.0 + 20.0 * random_uniform(rng), share = 0.0;
@@ -515,9 +506,8 @@ static double simulate_day(double* temperature, double* f, int* action, double* 
     return share;
 }
 
-// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t
-// of the group. w (2) starts at 0, random switching. share (updates): the part of time in the band during
-// each update's episodes.
+// REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
+// at 0, random switching. share (updates): the part of time in the band during each update's episodes.
 static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
     double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
@@ -720,8 +710,7 @@ static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptio
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
     int updates;                              // gradient steps taken
-    int solved;                               // environment steps used when a group first averaged 475 of 500
-                                              // (the usual mark of "solved") or more; -1 if none did
+    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
@@ -934,8 +923,7 @@ static void lesson_2(int more) {
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
-// nothing. An id outside 0 ... V-1 gives NaN at its place (a wrong number would be worse). D3 section 3,
-// compute_log_probs.
+// nothing. An id outside 0 ... V-1 gives NaN at its place, not a wrong number. D3's compute_log_probs.
 void token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
     for (int b = 0; b < B; b++) {
         for (int t = 0; t + 1 < T; t++) {
@@ -971,8 +959,7 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
     }
 }
 
-// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n). Summed in
-// double.
+// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n).
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
     for (int i = 0; i < n; i++) if (mask[i]) sum += x[i];
@@ -1172,9 +1159,8 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question (its first `prompt` tokens) and an answer. The terms of log pi(y|x) in two ways: from
-// the logits of one pass over the whole text, and from a pass for each token, which sees nothing of what
-// comes later.
+// text is a question (its first `prompt` tokens) and an answer. log pi(y|x) in two ways: from the logits of
+// one pass over the whole text, and from a pass for each token, which sees nothing of what comes later.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
@@ -1896,11 +1882,10 @@ enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not eval
 // 1 = evaluated, 0 = no output.
 int calculate(const char* expression, char* out, int cap);
 
-// The tool's state after `length` tokens of an answer, for people who want to watch it.
 typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 
-// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
-// <|python_end|> that closes an expression. from is the first token of the expression.
+// The tool's state after `length` tokens of an answer: READING between <|python_start|> and <|python_end|>,
+// CALLED right behind a <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
     int last = length - 1;
     int i = last - (length > 0 && ids[last] == PYTHON_END);
@@ -1935,8 +1920,7 @@ static Text rollout_text(const Rollout* r) {
     return text;
 }
 
-// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
-// mask 1.)
+// Did the tool answer in this rollout? (If the model itself writes <|output_start|>, its mask is 1.)
 static int used_tool(const Rollout* r) {
     for (int t = r->prompt; t < r->prompt + r->length; t++)
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
@@ -2003,24 +1987,23 @@ static void score_rollouts(float* logp, Model* m, const Rollout* rollouts, int K
     free(mask);
 }
 
-// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
-// not the model's choice.
+static int nats_decimals(double x) { return x < 9.99995 ? 4 : x < 99.9995 ? 3 : x < 999.995 ? 2 : 0; }
+
+// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" for a forced token.
 static void print_nats(double x, int sampled) {
-    double size = fabs(x);
-    if (sampled) printf(" %7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (sampled) printf(" %7.*f", nats_decimals(fabs(x)), x);
     else printf("       -");
 }
 
 static void print_change(double x, int sampled) { // the same with its sign
-    double size = fabs(x);
-    if (!sampled || size < 5e-5) print_nats(0.0, sampled);
-    else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (!sampled || fabs(x) < 5e-5) print_nats(0.0, sampled);
+    else printf(" %+7.*f", nats_decimals(fabs(x)), x);
 }
 
 // A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
 // the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
 //   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): of the two and the difference
+//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
 //   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
