@@ -137,10 +137,8 @@ static double chain_policy(const ChainPolicy* pi, int s, int a) {
 
 // p(next | s, a) from a state that is not final
 static double chain_dynamics(double slip, int s, int a, int next) {
-    int step = a == CHAIN_RIGHT ? 1 : -1;
-    if (next == s + step) return 1.0 - slip;
-    if (next == s - step) return slip;
-    return 0.0;
+    if (abs(next - s) != 1) return 0.0;
+    return (next > s) == (a == CHAIN_RIGHT) ? 1.0 - slip : slip;
 }
 
 // Documents write r(s, a). Here the pay depends on where the step ends, r(s, a, s'), and r(s, a) is its mean.
@@ -207,11 +205,10 @@ static ChainPolicy chain_policy_from(const double* theta) {
 static void score_trajectory(double* grad, const Trajectory* tau, const ChainPolicy* pi) {
     for (int s = 0; s < CHAIN_STATES; s++) grad[s] = 0.0;
     for (int t = 0; t < tau->T; t++)
-        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT ? 1.0 : 0.0) - pi->right[tau->state[t]];
+        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
-// only.
+// The hand solution above as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
     double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
     double x = (1.0 - u) / u;
@@ -223,18 +220,17 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
-    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
-    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
+    printf("   \"%s\", pi(right) = %g\n"
+           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0;
+        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
         for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
             mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
-               Q[s][CHAIN_RIGHT] - V[s]);
+        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
+               V[s], mean, left, right, left - V[s], right - V[s]);
     }
     printf("\n");
 }
@@ -242,15 +238,14 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
 static void print_discounting(double slip) {
     const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000];
+    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
-    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
+           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
     for (int i = 0; i < 3; i++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
+        double g = gammas[i], many = discounted_return(ones, 1000, g);
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
-               discounted_return(ones, 1000, g));
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g), many);
         if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
         else printf("         none\n");
     }
@@ -260,74 +255,63 @@ static void print_discounting(double slip) {
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
-    printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n"
+           "   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
-           exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
-    printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n"
+           "   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n"
+           "   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+           exp(log_policy), exp(log_dynamics), exp(total), log_policy, log_dynamics, total,
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// theta with h added to its entry s, as a policy.
-static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
-    double moved[CHAIN_STATES];
-    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-    moved[s] += h;
-    return chain_policy_from(moved);
-}
-
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double a, b, score[CHAIN_STATES];
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
+// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
+    enum { WALKS = 40000 };
+    const double slips[] = {slip, 0.3}, h = 1e-5;
+    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        up[s] = down[s] = pi;
+        up[s].right[s] = sigmoid(theta[s] + h);
+        down[s].right[s] = sigmoid(theta[s] - h);
+    }
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
+           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
     for (int i = 0; i < 2; i++) {
         printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
         for (int s = 1; s < CHAIN_GOAL; s++) {
-            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
-            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
             printf(" %13.6f", difference / (2 * h));
         }
         printf("\n");
     }
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
-    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n");
-}
-
-// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
-static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { WALKS = 40000 };
-    const double h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double sampled[CHAIN_STATES] = {0};
+    printf(" formula             %14.6f %13.6f %13.6f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
     for (int i = 0; i < WALKS; i++) {
-        Trajectory tau;
-        double score[CHAIN_STATES];
-        sample_trajectory(&tau, 2, &pi, slip, rng);
-        score_trajectory(score, &tau, &pi);
-        for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
+        Trajectory walk;
+        sample_trajectory(&walk, 2, &pi, slip, rng);
+        score_trajectory(score, &walk, &pi);
+        double G = discounted_return(walk.reward, walk.T, 1.0);
+        for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n");
-    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
-    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   Bellman, needs p(s'|s,a)    ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n"
+           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
+           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
+           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
-        solve_chain(up, Q, &pi_up, slip, 1.0);
-        solve_chain(down, Q, &pi_down, slip, 1.0);
-        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
+        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        solve_chain(V_up, Q, &up[s], slip, 1.0);
+        solve_chain(V_down, Q, &down[s], slip, 1.0);
+        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
     }
     printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
@@ -351,8 +335,8 @@ static void lesson_1(int more) {
            "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
            "             than what pi does on average?\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
-           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
-    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n"
+           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
@@ -360,8 +344,7 @@ static void lesson_1(int more) {
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
-    print_gradient_without_dynamics(&tau, theta);
-    print_reinforce_identity(theta, slip, &rng);
+    print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
            "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
@@ -369,8 +352,7 @@ static void lesson_1(int more) {
 /* ==========================================================================================================
  * CHAPTER 2. Two warm-ups: the thermostat and CartPole                                         (D3 section 2)
  *
- * Question: does the gradient of chapter 1 really teach anything? Two worlds in which something moves, one
- * algorithm, no library.
+ * Question: does the gradient of chapter 1 really teach anything? Two worlds that move, one algorithm.
  *
  * REINFORCE, as run here. Play a group of K episodes, then move the parameters w of the policy uphill:
  *
@@ -422,8 +404,7 @@ static void lesson_1(int more) {
  *   (1) Group mean, what GRPO does to language models: the K episodes of a group start in the same state (the
  *       same "prompt"); every step of episode i gets the one number G_i - mean(G). Good steps of a short
  *       episode are punished together with the bad one; on average over many episodes that cancels.
- *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
- *       number.
+ *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
  * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
@@ -568,8 +549,23 @@ static double inner_product(const double* a, const double* b, int n) {
     return sum;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// The thermostat
+// gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
+// divided by its root mean square: within a group that changes the length of the step only (between groups it
+// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
+// comes from. The root mean square counts as at least `least`.
+static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
+                               const double* w, int n, double least) {
+    double square = 0.0;
+    for (int i = 0; i < N; i++) square += A[i] * A[i] / N;
+    for (int j = 0; j < n; j++) gradient[j] = 0.0;
+    for (int i = 0; i < N; i++) {
+        double surprise = action[i] - sigmoid(inner_product(w, f + i * n, n));
+        double weight = A[i] / fmax(sqrt(square), least) * surprise;
+        for (int j = 0; j < n; j++) gradient[j] += weight * f[i * n + j] / N;
+    }
+}
+
+// ---- the thermostat
 
 static const double thermostat_target = 70.0, thermostat_band = 2.0;                     // F
 static const double thermostat_outside = 40.0;                                           // F
@@ -590,25 +586,18 @@ static double thermostat_rate(double temperature, int on) {
     return (on ? thermostat_heat : 0.0) - thermostat_loss * (temperature - thermostat_outside);
 }
 
-static int thermostat_in_band(double temperature) {
-    return fabs(temperature - thermostat_target) <= thermostat_band;
-}
+static int thermostat_in_band(double now) { return fabs(now - thermostat_target) <= thermostat_band; }
 
-static void thermostat_features(double* f, double temperature) {
-    f[0] = 1.0;
-    f[1] = (temperature - thermostat_target) / thermostat_band;
-}
-
-// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature each action saw,
-// the action, and the reward of the temperature it led to (each 288). Returns the share of the day in the
-// band.
-static double simulate_day(double* temperature, int* action, double* reward, const double* w, Rng* rng) {
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F: the temperature each action saw (288), its
+// features f (288,2), the action, the reward of where it led. Returns the share of the day in the band.
+static double simulate_day(double* temperature, double* f, int* action, double* reward, const double* w,
+                           Rng* rng) {
     double now = 60.0 + 20.0 * random_uniform(rng), share = 0.0;
     for (int t = 0; t < THERMOSTAT_STEPS; t++) {
-        double f[2];
-        thermostat_features(f, now);
         temperature[t] = now;
-        action[t] = random_uniform(rng) < sigmoid(inner_product(w, f, 2));
+        f[2 * t] = 1.0;
+        f[2 * t + 1] = (now - thermostat_target) / thermostat_band;
+        action[t] = random_uniform(rng) < sigmoid(inner_product(w, f + 2 * t, 2));
         now += thermostat_rate(now, action[t]);
         reward[t] = thermostat_in_band(now);
         share += reward[t] / THERMOSTAT_STEPS;
@@ -616,51 +605,39 @@ static double simulate_day(double* temperature, int* action, double* reward, con
     return share;
 }
 
-// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t
-// of the group. w (2) starts at 0, random switching. share (updates) receives the part of time in the band
-// during each update's episodes.
+// REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
+// at 0, random switching. share (updates): the part of time in the band during each update's episodes.
 static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
-    enum { N = THERMOSTAT_GROUP * THERMOSTAT_STEPS };
+    enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
+    double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
+    int action[N];
     Rng rng = {seed};
     w[0] = w[1] = 0.0;
     for (int update = 0; update < options->updates; update++) {
-        double temperature[N], reward[N], advantage[N], mean = 0.0, square = 0.0, gradient[2] = {0.0, 0.0};
-        int action[N];
+        double mean = 0.0;
         share[update] = 0.0;
-        for (int k = 0; k < THERMOSTAT_GROUP; k++) {
-            int first = k * THERMOSTAT_STEPS;
-            double G = 0.0;
-            share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
-                             / THERMOSTAT_GROUP;
-            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--) {
-                G = reward[first + t] + options->gamma * G;        // G_t = r_t + gamma G_{t+1}
-                advantage[first + t] = G;
-            }
+        for (int i = 0; i < N; i += T)
+            share[update] += simulate_day(temperature, f + 2 * i, action + i, reward + i, w, &rng) * T / N;
+        for (int i = N - 1; i >= 0; i--) {
+            double later = (i + 1) % T ? A[i + 1] : 0.0;           // nothing comes after the day's last step
+            A[i] = reward[i] + options->gamma * later;             // G_t = r_t + gamma G_{t+1}
+            mean += A[i] / N;
         }
-        for (int i = 0; i < N; i++) mean += advantage[i] / N;
-        for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
-        for (int i = 0; i < N; i++) {
-            double f[2];
-            thermostat_features(f, temperature[i]);
-            double surprise = action[i] - sigmoid(inner_product(w, f, 2));
-            double A = (advantage[i] - mean) / (sqrt(square) + 1e-8);
-            for (int j = 0; j < 2; j++) gradient[j] += A * surprise * f[j] / N;
-        }
+        for (int i = 0; i < N; i++) A[i] -= mean;
+        reinforce_gradient(gradient, f, action, A, N, w, 2, 1e-8);
         for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
     }
 }
 
 // Share of time in the band over `days` fresh days, and the last day's temperatures for a drawing.
 static double test_thermostat(double* temperature, const double* w, int days, Rng* rng) {
-    double reward[THERMOSTAT_STEPS], share = 0.0;
+    double f[2 * THERMOSTAT_STEPS], reward[THERMOSTAT_STEPS], share = 0.0;
     int action[THERMOSTAT_STEPS];
-    for (int day = 0; day < days; day++)
-        share += simulate_day(temperature, action, reward, w, rng) / days;
+    for (int day = 0; day < days; day++) share += simulate_day(temperature, f, action, reward, w, rng) / days;
     return share;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: the world
+// ---- CartPole: the world
 
 typedef struct { double x, x_dot, theta, theta_dot; } CartPole;    // m, m/s, rad, rad/s; theta 0 is upright
 
@@ -683,8 +660,7 @@ static CartPoleForces cartpole_forces(const CartPole* c, double force) {
     return a;
 }
 
-// One step of 0.02 s; action 1 pushes right, 0 left. Returns 1 while the pole stands and the cart is on its
-// track.
+// One step of 0.02 s; action 1 pushes right, 0 left. 1 = the pole stands and the cart is on its track.
 static int step_cartpole(CartPole* c, int action) {
     CartPoleForces a = cartpole_forces(c, action ? push_force : -push_force);
     c->x += time_step * c->x_dot;                   // explicit Euler: positions move with the old velocities
@@ -696,16 +672,12 @@ static int step_cartpole(CartPole* c, int action) {
 
 // Every episode starts nearly at rest: four numbers from -0.05 to 0.05, as in Gym.
 static CartPole start_cartpole(Rng* rng) {
-    CartPole c;
-    c.x = 0.1 * random_uniform(rng) - 0.05;
-    c.x_dot = 0.1 * random_uniform(rng) - 0.05;
-    c.theta = 0.1 * random_uniform(rng) - 0.05;
-    c.theta_dot = 0.1 * random_uniform(rng) - 0.05;
-    return c;
+    double u[4];
+    for (int i = 0; i < 4; i++) u[i] = 0.1 * random_uniform(rng) - 0.05;
+    return (CartPole){u[0], u[1], u[2], u[3]};
 }
 
-// The state in units of its limits (a speed of 2 is a typical high one), so that one step size suits them
-// all.
+// The state in units of its limits (a speed of 2 is a typical high one): one step size suits them all.
 static void cartpole_features(double* f, const CartPole* c) {
     f[0] = 1.0;
     f[1] = c->x / x_limit;
@@ -714,8 +686,7 @@ static void cartpole_features(double* f, const CartPole* c) {
     f[4] = c->theta_dot / 2.0;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: the value function and GAE
+// ---- CartPole: the value function and GAE
 
 // V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
 static double value_of(const double* v, const double* f) {
@@ -752,11 +723,9 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
     }
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: learning
+// ---- CartPole: learning
 
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
-
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
 typedef struct {
@@ -779,27 +748,18 @@ typedef struct {
     int cut_off[CARTPOLE_GROUP];                     // 1 = reached the cap standing, 0 = fell
 } CartPoleGroup;
 
-// One episode from `c` under sigmoid(w . f); returns its length. `group` may be NULL when nothing is to be
-// kept.
+// Episode k of the group, from `c` under sigmoid(w . f); returns its length.
 static int run_cartpole_episode(CartPoleGroup* group, int k, CartPole c, const double* w, Rng* rng) {
-    int standing = 1, length = 0;
-    for (; standing && length < CARTPOLE_CAP; length++) {
-        double f[POLICY_SIZE];
-        cartpole_features(f, &c);
-        int action = random_uniform(rng) < sigmoid(inner_product(w, f, POLICY_SIZE));
-        if (group) {
-            int i = group->first[k] + length;
-            for (int j = 0; j < POLICY_SIZE; j++) group->features[i][j] = f[j];
-            group->action[i] = action;
-        }
-        standing = step_cartpole(&c, action);
+    int first = group->first[k], i = first, standing = 1;
+    for (; standing && i - first < CARTPOLE_CAP; i++) {
+        cartpole_features(group->features[i], &c);
+        group->action[i] = random_uniform(rng) < sigmoid(inner_product(w, group->features[i], POLICY_SIZE));
+        standing = step_cartpole(&c, group->action[i]);
     }
-    if (group) {
-        group->first[k + 1] = group->first[k] + length;
-        group->cut_off[k] = standing;
-        cartpole_features(group->last[k], &c);
-    }
-    return length;
+    group->first[k + 1] = i;
+    group->cut_off[k] = standing;
+    cartpole_features(group->last[k], &c);
+    return i - first;
 }
 
 // K episodes from one common start. Returns their mean length.
@@ -828,22 +788,11 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
     }
 }
 
-// gradient (5) = mean over the group's steps of A_t d log pi(a_t | s_t) / d w, with A divided by its root
-// mean square. Within a group that changes the length of the step only (between groups it changes their
-// weights, as GRPO's division does), and it makes one learning rate mean the same for both rules. The root
-// mean square counts as at least 1, the reward of one step: near the cap A is little more than the error of
-// the value function, and blown up to full size it would undo what was learned.
+// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
+// little more than the error of the value function, and blown up to full size it would undo what was learned.
 static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
-    int N = group->first[CARTPOLE_GROUP];
-    double square = 0.0;
-    for (int i = 0; i < N; i++) square += group->advantage[i] * group->advantage[i] / N;
-    for (int j = 0; j < POLICY_SIZE; j++) gradient[j] = 0.0;
-    for (int i = 0; i < N; i++) {
-        const double* f = group->features[i];
-        double surprise = group->action[i] - sigmoid(inner_product(w, f, POLICY_SIZE));
-        for (int j = 0; j < POLICY_SIZE; j++)
-            gradient[j] += group->advantage[i] / fmax(sqrt(square), 1.0) * surprise * f[j] / N;
-    }
+    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
+                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
 }
 
 // The value function walks through each episode from its end, towards the discounted return that followed.
@@ -860,8 +809,7 @@ static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptio
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
     int updates;                              // gradient steps taken
-    int solved;                               // environment steps used when a group first averaged 475 of 500
-                                              // (the usual mark of "solved") or more; -1 if none did
+    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
@@ -886,37 +834,35 @@ static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOption
 
 // Mean length of `episodes` fresh episodes of the policy as it is, sampling included.
 static double test_cartpole(const double* w, int episodes, Rng* rng) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
     double sum = 0.0;
-    for (int i = 0; i < episodes; i++) sum += run_cartpole_episode(NULL, 0, start_cartpole(rng), w, rng);
+    for (int i = 0; i < episodes; i++) sum += run_cartpole_episode(group, 0, start_cartpole(rng), w, rng);
+    free(group);
     return sum / episodes;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// What the commands `thermostat` and `cartpole` and lesson 2 print
+// ---- what the commands `thermostat` and `cartpole` and lesson 2 print
 
 static void print_thermostat_rates(void) {
-    printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
+    printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
+           "   room    off, F/step    on, F/step    reward\n",
            thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    printf("   room    off, F/step    on, F/step    reward\n");
-    for (int i = 0; i < 3; i++) {
-        double room = thermostat_target + (i - 1) * 5.0;
+    for (double room = 65.0; room <= 75.0; room += 5.0)
         printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
                thermostat_in_band(room));
-    }
     printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
 }
 
 // Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
 static void print_thermostat_policies(const double* w, Rng* rng) {
-    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
-    double day[THERMOSTAT_STEPS];
-    printf("In the band, 200 fresh days:\n");
-    printf("   random switching, pi(on) = 1/2               %6.2f%%\n",
-           100 * test_thermostat(day, nothing, 200, rng));
-    printf("   written by hand (D3), on below 70 F          %6.2f%%\n",
-           100 * test_thermostat(day, rule, 200, rng));
-    printf("   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n", w[0], w[1],
-           100 * test_thermostat(day, w, 200, rng));
+    const double policy[3][2] = {{0.0, 0.0}, {0.0, -1000.0}, {w[0], w[1]}};   // -1000: "on below 70"
+    double day[THERMOSTAT_STEPS], percent[3];
+    for (int i = 0; i < 3; i++) percent[i] = 100 * test_thermostat(day, policy[i], 200, rng);
+    printf("In the band, 200 fresh days:\n"
+           "   random switching, pi(on) = 1/2               %6.2f%%\n"
+           "   written by hand (D3), on below 70 F          %6.2f%%\n"
+           "   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n",
+           percent[0], percent[1], w[0], w[1], percent[2]);
 }
 
 static void run_thermostat(uint64_t seed) {
@@ -969,12 +915,12 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
 static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
-           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n");
-    printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
+           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
+           "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
     for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
-        printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
-        printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
+        printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
+               c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
     printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
@@ -983,20 +929,19 @@ static void print_cartpole_steps(int steps) {
 
 static void print_cartpole_lengths(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    const double nothing[POLICY_SIZE] = {0};
+    CartPoleRun run = {0};                                          // w = 0: a coin flip
+    CartPoleOptions options = cartpole_defaults;
     Rng rng = {2};
     int length = 1;
     while (step_cartpole(&c, 1)) length++;
-    printf("Length of an episode:  always right, from rest  %7d\n", length);
-    printf("                       coin flip, mean of 1000  %7.1f\n", test_cartpole(nothing, 1000, &rng));
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleRun run;
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        options.budget = 100000;
+    printf("Length of an episode:  always right, from rest  %7d\n"
+           "                       coin flip, mean of 1000  %7.1f\n",
+           length, test_cartpole(run.w, 1000, &rng));
+    options.budget = 100000;
+    for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
         train_cartpole(&run, 1, &options);
-        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget, baseline_names[b],
-               test_cartpole(run.w, 100, &rng));
+        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget,
+               baseline_names[options.baseline], test_cartpole(run.w, 100, &rng));
     }
 }
 
@@ -1068,13 +1013,16 @@ static void lesson_2(int more) {
  * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
-// The row function log_sum_exp(z, V) stands in train_gpt.c, section 4, since the model uses it too; so does shift_mask(), in
-// section 12: out[b,t] = mask[b,t+1]. The mask moves with the tokens.
+// Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
+// mask, (B,T) -> (B,T-1) (section 12):
+//
+//     for (int b = 0; b < B; b++)
+//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
-// nothing. An id outside 0 ... V-1 gives NaN at its place (a wrong number would be worse). D3 section 3,
-// compute_log_probs.
+// nothing. An id outside 0 ... V-1 gives NaN at its place, not a wrong number. D3's compute_log_probs.
 void token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
     for (int b = 0; b < B; b++) {
         for (int t = 0; t + 1 < T; t++) {
@@ -1110,16 +1058,11 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
     }
 }
 
-// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n). Summed in
-// double.
+// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n).
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        if (!mask[i]) continue;
-        sum += x[i];
-        count++;
-    }
+    for (int i = 0; i < n; i++) if (mask[i]) sum += x[i];
+    int count = count_masked(mask, n);
     return count ? sum / count : 0.0;
 }
 
@@ -1157,8 +1100,7 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "",
-                                 example_tokens[ids[t]]);
+        used += (size_t)snprintf(out + used, cap - used, t > first ? " %s" : "%s", example_tokens[ids[t]]);
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
@@ -1166,19 +1108,19 @@ int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the 
 // The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
 // for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
 static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, first = 0;
+    int n = 0, first = 0, done = 0;
     while (!example_mask[first]) first++;                          // the prompt is the first state
-    for (int t = first; t < EXAMPLE_T; t++) {
+    for (int t = first; !done; t++) {
         MdpStep* step = &steps[n++];
         char answer[32];
         join_example_tokens(step->state, sizeof step->state, ids, 0, t);
         join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
         join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
         step->action = example_tokens[ids[t]];
         step->pi = exp((double)logp[t - 1]);
-        step->done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
-        step->reward = step->done ? answers_equal(answer, truth) : 0.0;
-        if (step->done) break;
+        step->reward = done ? answers_equal(answer, truth) : 0.0;
+        step->done = done;
     }
     return n;
 }
@@ -1188,28 +1130,26 @@ static void print_example_as_mdp(const int* ids) {
     MdpStep steps[EXAMPLE_T];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
     int n = example_as_mdp(steps, ids, logp, "4");
-    for (int i = 0; i < n; i++)
-        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, steps[i].state, steps[i].action, steps[i].pi,
-               steps[i].next, steps[i].reward, steps[i].done ? "yes" : "no");
+    for (int i = 0; i < n; i++) {
+        const MdpStep* s = &steps[i];
+        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, s->state, s->action, s->pi, s->next, s->reward,
+               s->done ? "yes" : "no");
+    }
+    printf("\n");
 }
 
 static void print_example_as_table(const float* logp, const int* shifted) {
-    printf("          logits: one row per token read, [ ] the one looked up\n");
-    printf(" t reads ");
+    printf("          logits: one row per token read, [ ] the one looked up\n t reads ");
     for (int v = 0; v < EXAMPLE_V; v++) printf("%4s ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
     printf("   LSE   about     logp  mask of it\n");
     for (int t = 0; t < EXAMPLE_T; t++) {
         const float* z = example_logits + t * EXAMPLE_V;
-        int last = t == EXAMPLE_T - 1;
+        int next = t + 1 < EXAMPLE_T ? example_ids[t + 1] : -1;
         printf("%2d %-6s", t, example_tokens[example_ids[t]]);
-        for (int v = 0; v < EXAMPLE_V; v++) {
-            int picked = !last && v == example_ids[t + 1];
-            printf(picked ? "  [%.0f]" : "   %.0f ", z[v]);
-        }
-        if (last) printf("%7.4f   a token that does not exist yet\n", log_sum_exp(z, EXAMPLE_V));
-        else
-            printf("%7.4f   %-5s %8.4f %6d\n", log_sum_exp(z, EXAMPLE_V), example_tokens[example_ids[t + 1]],
-                   (double)logp[t], shifted[t]);
+        for (int v = 0; v < EXAMPLE_V; v++) printf(v == next ? "  [%.0f]" : "   %.0f ", z[v]);
+        printf("%7.4f   ", log_sum_exp(z, EXAMPLE_V));
+        if (next < 0) printf("a token that does not exist yet\n");
+        else printf("%-5s %8.4f %6d\n", example_tokens[next], (double)logp[t], shifted[t]);
     }
     printf("\n   By hand, row 3: LSE = log(e + e^3 + 3) = log 25.804 = 3.2505, and\n"
            "   log pi(\"4\" | 2 + 2 =) = 3 - 3.2505 = -0.2505. %d tokens, %d log-probs.\n\n", EXAMPLE_T,
@@ -1227,9 +1167,9 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
-    float *logp = allocate(room, sizeof(float)), *late = allocate(room, sizeof(float));
-    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
-    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
+    int *shifted = allocate(4 * room, sizeof(int)), *every = shifted + room, *answer = every + room;
+    int* late_ids = answer + room;
     for (int t = 0; t < T; t++) {
         every[t] = 1;
         answer[t] = t >= prompt;
@@ -1246,30 +1186,27 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     print_mask_line("ids not shifted: row t asks about t", late, mask, T);
     if (count_masked(answer, T - 1) > count_masked(shifted, T - 1))
         print_mask_line("forced tokens counted as chosen", logp, answer, T - 1);
-    free(logp), free(late), free(shifted), free(every), free(answer), free(late_ids);
+    free(logp), free(shifted);
 }
 
 static void print_underflow(void) {
-    float product_float = 1.0f;
-    double product_double = 1.0;
     int tokens_float = 0, tokens_double = 0;
-    for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
-    for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
+    for (float product = 1.0f; product > 0.0f; product *= 0.5f) tokens_float++;
+    for (double product = 1.0; product > 0.0; product *= 0.5) tokens_double++;
     printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
            "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
            4000 * log(0.5));
 }
 
 static void print_size_of_space(void) {
-    const double vocabulary = 128000.0, length = 4000.0;
-    printf("4. How big is this MDP?             language model        CartPole\n\n");
-    printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
-    printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
-    printf("   action sequences               %6s10^%.1f %7s10^%.1f\n", "", length * log10(vocabulary), "",
-           CARTPOLE_CAP * log10(2.0));
-    printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
-    printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
-           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n");
+    printf("4. How big is this MDP?             language model        CartPole\n\n"
+           "   actions per step                         128000               2\n"
+           "   steps                                      4000 %15d\n"
+           "   action sequences                     10^%.1f        10^%.1f\n"
+           "   rewards per episode               1, at the end      1 per step\n\n"
+           "   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
+           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n",
+           CARTPOLE_CAP, 4000 * log10(128000), CARTPOLE_CAP * log10(2));
 }
 
 static void lesson_3(int more) {
@@ -1284,15 +1221,14 @@ static void lesson_3(int more) {
            "   Formula   log pi(y|x) = sum over t of log pi(y_t | x, y_<t)\n"
            "             log pi(i) = z_i - LSE,   LSE = log(sum over j of e^(z_j))\n"
            "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
-           "             z_i the logit of token i; log is natural, its unit the nat\n\n");
-    printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
-    printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+           "             z_i the logit of token i; log is natural, its unit the nat\n\n"
+           "1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n"
+           "   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
-    printf("\n");
     print_example_as_mdp(wrong_ids);
-    printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
-           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
-    printf("2. From logits to token log-probs: row t is about token t+1\n\n");
+    printf("   The transition appends the token: no chance in it. The verifier reads the\n"
+           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n"
+           "2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
     printf("3. The answer's log-prob, and the usual slips\n\n");
     print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
@@ -1313,64 +1249,46 @@ static void lesson_3(int more) {
 static float* all_logits(Model* m, const int* ids, int T) {
     Batch b = {0};
     int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
-    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    size_t n = (size_t)T * m->config.vocab_size;
+    float* logits = allocate(n, sizeof(float));
     batch_add(&b, ids, targets, T, -1);
     model_forward(m, &b);
-    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    memcpy(logits, m->acts.logits, n * sizeof(float));
     batch_free(&b), free(targets);
     return logits;
 }
 
-// The terms of log pi(y|x) in two ways: from the logits of one pass over the whole text, and from a pass of
-// its own for each token, which sees nothing of what comes later. Tokens first .. T-1; (T - first) each, 0
-// where the mask is 0. Returns the largest difference.
-static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
-                        int first) {
-    double largest = 0.0;
-    int V = m->config.vocab_size;
-    float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, V);
-    for (int t = first; t < text->length; t++) {
-        int i = t - first;
-        at_once[i] = one_by_one[i] = 0.0f;
-        if (!text->mask[t]) continue;
-        float* prefix = all_logits(m, text->ids, t);
-        const float* z = prefix + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
-        at_once[i] = logp[t - 1];
-        one_by_one[i] = (float)(z[text->ids[t]] - log_sum_exp(z, V));
-        largest = fmax(largest, fabs((double)at_once[i] - one_by_one[i]));
-        free(prefix);
-    }
-    free(logp);
-    return largest;
-}
-
-// text is a question and an answer to it, the first `prompt` tokens are the question's.
+// text is a question (its first `prompt` tokens) and an answer. log pi(y|x) in two ways: from the logits of
+// one pass over the whole text, and from a pass for each token, which sees nothing of what comes later.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
-    int T = text->length, length = T - prompt, V = m->config.vocab_size;
-    float* logits = all_logits(m, text->ids, T);
-    float* at_once = allocate((size_t)length, sizeof(float));
-    float* one_by_one = allocate((size_t)length, sizeof(float));
-    double difference = decompose(at_once, one_by_one, m, logits, text, prompt), sum[2] = {0.0, 0.0};
-    for (int t = 0; t < length; t++) {
-        sum[0] += at_once[t];
-        sum[1] += one_by_one[t];
+    int T = text->length, V = m->config.vocab_size;
+    float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
+    double at_once = 0.0, one_by_one = 0.0, difference = 0.0;
+    token_logprobs(logp, logits, text->ids, 1, T, V);
+    for (int t = prompt; t < T; t++) {
+        if (!text->mask[t]) continue;
+        float* before = all_logits(m, text->ids, t);
+        const float* z = before + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
+        double term = z[text->ids[t]] - log_sum_exp(z, V);
+        at_once += logp[t - 1];
+        one_by_one += term;
+        difference = fmax(difference, fabs(logp[t - 1] - term));
+        free(before);
     }
     printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
            "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
            "   a pass for each token, over what came before it           %12.4f nats\n"
            "   largest difference of a term                              %12.1e nats\n\n"
-           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n",
-           sum[0], sum[1], difference);
-    printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
-           count_masked(text->mask, T));
+           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n"
+           "2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n",
+           at_once, one_by_one, difference, prompt, T - prompt, count_masked(text->mask, T));
     print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
     printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
            "   tokens. A sum grows with the length: answers of different lengths compare by\n"
            "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
            "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
            "Neither the question nor what a tool wrote belongs to it.\n");
-    free(logits), free(at_once), free(one_by_one);
+    free(logits), free(logp);
 }
 
 /* ==========================================================================================================
@@ -1450,7 +1368,7 @@ static void toy_fill(double* theta, int n, int k, double scale) {
 // Log-softmax of one row of n logits, in double precision: logp[j] = logits[j] - log sum_k exp(logits[k]).
 static void toy_log_softmax(double* logp, const double* logits, int n) {
     double largest = logits[0], sum = 0.0;
-    for (int j = 1; j < n; j++) largest = logits[j] > largest ? logits[j] : largest;
+    for (int j = 1; j < n; j++) largest = fmax(largest, logits[j]);
     for (int j = 0; j < n; j++) sum += exp(logits[j] - largest);
     for (int j = 0; j < n; j++) logp[j] = logits[j] - largest - log(sum);
 }
@@ -1462,27 +1380,21 @@ static void toy_log_policy(double* logp, const double* theta) {
 
 // The three entries that answer y passes through, found backwards from its last one.
 static void toy_path(int* path, int y) {
-    int entry = TOY_LAST + y;
-    for (int t = TOY_T - 1; t >= 0; t--) {
-        path[t] = entry;
-        entry = entry / TOY_V - 1;   // the entry that led to this entry's state
-    }
+    path[TOY_T - 1] = TOY_LAST + y;
+    for (int t = TOY_T - 1; t > 0; t--) path[t - 1] = path[t] / TOY_V - 1;   // it led to the state of path[t]
 }
 
 // Sum of the values that a table of 39 entries holds along answer y. For logp that is log pi(y).
 static double toy_sum_along(const double* table, int y) {
     int path[TOY_T];
-    toy_path(path, y);
     double sum = 0.0;
+    toy_path(path, y);
     for (int t = 0; t < TOY_T; t++) sum += table[path[t]];
     return sum;
 }
 
 // The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
-static double toy_verify(int y) {
-    int digit_sum = y / 9 + y / 3 % 3 + y % 3;
-    return digit_sum == 3 ? 1.0 : 0.0;
-}
+static double toy_verify(int y) { return y / 9 + y / 3 % 3 + y % 3 == 3 ? 1.0 : 0.0; }
 
 // The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
 static void toy_rewards(double* reward) {
@@ -1493,7 +1405,7 @@ static void toy_rewards(double* reward) {
 // gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
 static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
     int row = entry / TOY_V * TOY_V;
-    for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry ? 1.0 : 0.0) - exp(logp[e]));
+    for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry) - exp(logp[e]));
 }
 
 // The answer view: grad = sum_y weight[y] * grad log pi(y). With weight[y] = pi(y) r(y) it is grad J.
@@ -1511,7 +1423,7 @@ static void toy_answer_gradient(double* grad, const double* logp, const double* 
 //     dJ/dlogit(s,a) = visit(s) pi(a|s) (Q(s,a) - V(s))                      (policy gradient theorem)
 // Writes V (13) and the gradient (39), returns J = V(first state). reward has one number per entry.
 static double toy_solve(double* value, double* grad, const double* logp, const double* reward) {
-    double q[TOY_PARAMS], visit[TOY_STATES] = {1.0};
+    double q[TOY_PARAMS], visit[TOY_PARAMS + 1] = {1.0};
     for (int s = TOY_STATES - 1; s >= 0; s--) {      // children have larger numbers than their parent
         value[s] = 0.0;
         for (int e = s * TOY_V; e < (s + 1) * TOY_V; e++) {
@@ -1521,9 +1433,8 @@ static double toy_solve(double* value, double* grad, const double* logp, const d
     }
     for (int e = 0; e < TOY_PARAMS; e++) {
         int s = e / TOY_V;
-        double reach = visit[s] * exp(logp[e]);
-        if (e < TOY_LAST) visit[e + 1] = reach;
-        grad[e] = reach * (q[e] - value[s]);
+        visit[e + 1] = visit[s] * exp(logp[e]);
+        grad[e] = visit[e + 1] * (q[e] - value[s]);
     }
     return value[0];
 }
@@ -1536,7 +1447,7 @@ enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, tho
 // Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
 static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
                                    const double* baseline, double gamma, int credit) {
-    double mean_square = 0.0, square_mean = 0.0;
+    double variance = 0.0;
     for (int e = 0; e < TOY_PARAMS; e++) mean[e] = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) {
         double sample[TOY_PARAMS] = {0}, p = exp(toy_sum_along(logp, y));
@@ -1551,11 +1462,11 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
         }
         for (int e = 0; e < TOY_PARAMS; e++) {
             mean[e] += p * sample[e];
-            mean_square += p * sample[e] * sample[e];
+            variance += p * sample[e] * sample[e];
         }
     }
-    for (int e = 0; e < TOY_PARAMS; e++) square_mean += mean[e] * mean[e];
-    return mean_square - square_mean;
+    for (int e = 0; e < TOY_PARAMS; e++) variance -= mean[e] * mean[e];       // E[x^2] - E[x]^2
+    return variance;
 }
 
 // The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
@@ -1563,40 +1474,36 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
 static double toy_best_baseline(const double* logp, const double* reward) {
     double top = 0.0, bottom = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS], square = 0.0;
+        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
         one[y] = 1.0;
         toy_answer_gradient(score, logp, one);
-        for (int e = 0; e < TOY_PARAMS; e++) square += score[e] * score[e];
-        top += exp(toy_sum_along(logp, y)) * toy_sum_along(reward, y) * square;
-        bottom += exp(toy_sum_along(logp, y)) * square;
+        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
+        top += weight * toy_sum_along(reward, y);
+        bottom += weight;
     }
     return top / bottom;
 }
 
 static double toy_largest_difference(const double* a, const double* b, int n) {
     double largest = 0.0;
-    for (int i = 0; i < n; i++) largest = fabs(a[i] - b[i]) > largest ? fabs(a[i] - b[i]) : largest;
+    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
     return largest;
 }
 
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
-    double difference = 0.0, length = 0.0;
-    for (int i = 0; i < n; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        length += b[i] * b[i];
-    }
-    return sqrt(difference / length);
+    double square = 0.0;
+    for (int i = 0; i < n; i++) square += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(square / inner_product(b, b, n));
 }
 
 // The angle between two vectors in degrees. A common factor does not change it.
 static double toy_angle(const double* a, const double* b, int n) {
-    double dot = 0.0, cross = 0.0;
-    for (int i = 0; i < n; i++) {
-        dot += a[i] * b[i];
+    double cross = 0.0;
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    }
-    return atan2(sqrt(cross), dot) * 180.0 / M_PI;   // acos would lose the small angles to rounding
+    // acos(a.b / |a| |b|) would lose the small angles to rounding
+    return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
 }
 
 // A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
@@ -1611,120 +1518,96 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
     return out;
 }
 
-// ---- lesson 4 ------------------------------------------------------------------------------------------
+// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
 
-static void lesson_4_discount(void) {
-    const int steps[] = {1, 100, 499};
-    printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
-    printf("   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
-    for (int i = 0; i < 3; i++)
-        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
-           "   both belong to one answer with one reward. So gamma = 1.\n\n",
-           100.0 * pow(0.99, 499));
-}
-
-static void lesson_4_toy(const double* logp, const double* reward) {
-    double passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+static void print_toy(const double* logp, const double* value) {
+    double passed = 0.0;
     char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
-           "   if they add up to 3. These do; the other 20 have reward 0:\n\n");
-    printf("   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
+           "   if they add up to 3. These do; the other 20 have reward 0:\n\n"
+           "   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
-        int path[TOY_T];
+        int e[TOY_T];
         double p = exp(toy_sum_along(logp, y));
-        toy_path(path, y);
-        passed += p * toy_verify(y);
-        if (toy_verify(y) > 0.0)
-            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[path[0]]),
-                   exp(logp[path[1]]), exp(logp[path[2]]), p);
+        if (toy_verify(y) == 0.0) continue;
+        passed += p;
+        toy_path(e, y);
+        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
+               exp(logp[e[2]]), p);
     }
-    double J = toy_solve(value, grad, logp, reward);
-    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n", passed);
-    printf("   V of the empty prefix, Bellman               %.6f   (token view)\n\n", J);
-    printf("   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", value[0],
-           value[1], value[6]);
+    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
+           "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
+           "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
+           passed, value[0], value[0], value[1], value[6]);
 }
 
-static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
+static const char* toy_off_by(char* out, const double* grad, const double* exact) {
+    return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
+}
+
+// The token view with the whole return at each token, and with the reward-to-go.
+static void print_token_views(const double* logp, const double* reward, const double* exact) {
+    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
+    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
+        char text[16];
+        double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
+        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
+    }
+}
+
+static void print_views(const double* logp, const double* reward, const double* exact) {
+    double grad[TOY_PARAMS], weight[TOY_ANSWERS];
     char text[16];
-    printf("   %-49s %10s", name,
-           toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12));
-    if (variance >= 0.0) printf("  %9.4f\n", variance);
-    else printf("  %9s\n", "-");
-}
-
-static void lesson_4_views(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
-    toy_solve(value, exact, logp, reward);
-    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n");
-    printf("   %-49s %10s  %9s\n", "39 derivatives each", "off by", "variance");
-    lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, logp, weight);
-    lesson_4_line("bandit: sum over 27 of pi(y) r(y) grad log pi(y)", grad, exact, -1.0);
-    double variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_WHOLE);
-    lesson_4_line("tokens, whole return at each", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
+    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n"
+           "   39 derivatives each                                   off by   variance\n"
+           "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
+           "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
+           toy_off_by(text, grad, exact));
+    print_token_views(logp, reward, exact);
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
            "   the whole return.\n\n");
 }
 
-static void lesson_4_paid_early(const double* logp) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], paid[TOY_PARAMS];
-    for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
-    toy_solve(value, exact, logp, paid);
-    printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
-    double variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
-    lesson_4_line("tokens, whole return at each", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
-}
-
-static void lesson_4_baseline(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], baseline[TOY_STATES];
-    double J = toy_solve(value, exact, logp, reward), none = 0.0;
-    const char* names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
-    char text[16];
-    const double constants[] = {0.0, J, toy_best_baseline(logp, reward), 1.0, 0.0};
-    printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n");
-    printf("   baseline            value  gradient off by   variance   of no baseline\n");
+static void print_baselines(const double* logp, const double* reward, const double* value,
+                            const double* exact) {
+    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
+    const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
+    double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
+    char text[16], constant[16];
+    printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
+           "   baseline            value  gradient off by   variance   of no baseline\n");
     for (int i = 0; i < 5; i++) {
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i == 4 ? value[s] : constants[i];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
         double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
         if (i == 0) none = variance;
-        if (i == 4) printf("   %-16s %8s", names[i], "varies");
-        else printf("   %-16s %8.4f", names[i], constants[i]);
-        printf("  %15s  %9.4f  %14.1f%%\n",
-               toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12), variance,
-               100.0 * variance / none);
+        snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
+        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
+               variance, 100.0 * variance / none);
     }
     printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
            "   close to the best constant. V(prefix) adds a little, but here we know V\n"
            "   exactly; a learned V costs a second model and is never exact.\n\n");
 }
 
-static void lesson_4_bias(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
+static void print_discount_bias(const double* logp, const double* reward, const double* exact) {
     const double gammas[] = {1.0, 0.99, 0.9};
     const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
+    double grad[TOY_PARAMS];
     char text[16];
-    toy_solve(value, exact, logp, reward);
-    printf("6. What discounting does to the expected gradient\n\n");
-    printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
-    printf("            at each token                  token of the answer\n");
-    printf("   gamma    relative error     angle       relative error     angle\n");
+    printf("6. What discounting does to the expected gradient\n\n"
+           "            gamma^(steps to the end)       gamma^(last step) for every\n"
+           "            at each token                  token of the answer\n"
+           "   gamma    relative error     angle       relative error     angle\n");
     for (int i = 0; i < 3; i++) {
         printf("   %-5g ", gammas[i]);
         for (int c = 0; c < 2; c++) {
             toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
-            printf("   %14s  %6.3f deg",
-                   toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-                   toy_angle(grad, exact, TOY_PARAMS));
+            toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+            printf("   %14s  %6.3f deg", text, toy_angle(grad, exact, TOY_PARAMS));
         }
         printf("\n");
     }
@@ -1734,24 +1617,36 @@ static void lesson_4_bias(const double* logp, const double* reward) {
 }
 
 static void lesson_4(int more) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
+    const int steps[] = {1, 100, 499};
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], exact[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
+    toy_solve(value, exact, logp, reward);
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
            "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
            "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)]   tokens\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
-           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
-    lesson_4_discount();
-    lesson_4_toy(logp, reward);
-    lesson_4_views(logp, reward);
-    lesson_4_baseline(logp, reward);
+           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
+           "1. What gamma = 0.99 would do to the tokens of an answer\n\n"
+           "   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
+    for (int i = 0; i < 3; i++)
+        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
+    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n", 100.0 * pow(0.99, 499));
+    print_toy(logp, value);
+    print_views(logp, reward, exact);
+    print_baselines(logp, reward, value, exact);
     if (more) {
-        lesson_4_paid_early(logp);
-        lesson_4_bias(logp, reward);
+        double paid[TOY_PARAMS], exact_paid[TOY_PARAMS];
+        for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
+        toy_solve(value, exact_paid, logp, paid);
+        printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
+        print_token_views(logp, paid, exact_paid);
+        printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
+        print_discount_bias(logp, reward, exact);
     }
     printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
            "a bandit, for which a mean over answers is a good baseline.\n");
@@ -1985,9 +1880,9 @@ static void print_four_rollouts(const char* truth) {
     static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
                                                                  reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
-    printf("                                                           partial   format\n");
-    printf("     response                         in the box  strict     credit     only\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n"
+           "                                                           partial   format\n"
+           "     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
@@ -2007,13 +1902,13 @@ static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
-    printf("  response               read       reward\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
+           "  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
-        float reward = reward_gsm8k(responses[i], truth);
-        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)", reward);
+        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
+               reward_gsm8k(responses[i], truth));
     }
     printf("\n");
 }
@@ -2030,9 +1925,9 @@ static void lesson_5(int more) {
            "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
            "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
            "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
-    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
+           "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
+           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
     printf("2. ");
     print_comparisons();
@@ -2068,9 +1963,9 @@ static void lesson_5(int more) {
  *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
  *     36                  no        0        no        the calculator
  *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer, padding. It is the
- * shape of chapter 3, and everything that follows keeps it. (That the prompt is computed once for all K rows, and that padding
- * costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
+ * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
@@ -2086,11 +1981,10 @@ enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not eval
 // 1 = evaluated, 0 = no output.
 int calculate(const char* expression, char* out, int cap);
 
-// The tool's state after `length` tokens of an answer, for people who want to watch it.
 typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 
-// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
-// <|python_end|> that closes an expression. from is the first token of the expression.
+// The tool's state after `length` tokens of an answer: READING between <|python_start|> and <|python_end|>,
+// CALLED right behind a <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
     int last = length - 1;
     int i = last - (length > 0 && ids[last] == PYTHON_END);
@@ -2118,15 +2012,14 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-// The text of a rollout's answer, special tokens by name: what the reward function reads. Lives until text_free().
+// The text of a rollout's answer, special tokens by name: what the reward function reads. text_free() it.
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
     decode_tokens(&text, r->ids + r->prompt, r->length, 1);
     return text;
 }
 
-// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
-// mask 1.)
+// Did the tool answer in this rollout? (If the model itself writes <|output_start|>, its mask is 1.)
 static int used_tool(const Rollout* r) {
     for (int t = r->prompt; t < r->prompt + r->length; t++)
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
@@ -2135,31 +2028,19 @@ static int used_tool(const Rollout* r) {
 
 // ---- a rollout, token by token
 
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+// A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
-                             *const from = "<|output_start|>", *const to = "<|output_end|>";
+    static const char* const shown[][2] = {{"<|python_start|>", "["}, {"<|output_end|>", "]"},
+        {"<|python_end|><|output_start|>", " -> "}, {"<|python_end|>", "]"}, {"<|assistant_end|>", ""}};
+    enum { SHOWN = sizeof shown / sizeof *shown };
     text_append(out, "", 0);
     for (const char *s = text, *stop = text + strlen(text); s < stop;) {
-        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
-        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
-            s += strlen(start);
-            o += strlen(from);
-            text_append(out, "[", 1);
-            append_printable(out, s, (size_t)(e - s));
-            text_append(out, " -> ", 4);
-            append_printable(out, o, (size_t)(t - o));
-            text_append(out, "]", 1);
-            s = t + strlen(to);
-            continue;
-        }
-        const char* end_name = special_names[ASSISTANT_END - 256];
-        if (!strncmp(s, end_name, strlen(end_name))) {
-            s += strlen(end_name);
-            continue;
-        }
-        int n = max_int(1, utf8_length(s, stop));
-        append_printable(out, s, (size_t)n);
+        int i = 0, n = max_int(1, utf8_length(s, stop));
+        while (i < SHOWN && strncmp(s, shown[i][0], strlen(shown[i][0]))) i++;
+        if (i < SHOWN) {
+            n = (int)strlen(shown[i][0]);
+            text_append(out, shown[i][1], strlen(shown[i][1]));
+        } else append_printable(out, s, (size_t)n);
         s += n;
     }
 }
@@ -2180,8 +2061,8 @@ static const char* tool_state_name(const Rollout* r, int t) {
     return r->mask[t] ? names[tool_state(r->ids + r->prompt, t + 1 - r->prompt, &from)] : "answers";
 }
 
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool answers where
-// it is called. Lives until rollouts_free().
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
+// tool answers where it is called. Lives until rollouts_free().
 static Rollout* play_script(const Tokens* prompt, const int* script, int length) {
     Rollout* r = rollouts_new(1, prompt->length + length + EXPRESSION_SIZE);
     rollout_begin(r, prompt);
@@ -2205,24 +2086,23 @@ static void score_rollouts(float* logp, Model* m, const Rollout* rollouts, int K
     free(mask);
 }
 
-// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
-// not the model's choice.
+static int nats_decimals(double x) { return x < 9.99995 ? 4 : x < 99.9995 ? 3 : x < 999.995 ? 2 : 0; }
+
+// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" for a forced token.
 static void print_nats(double x, int sampled) {
-    double size = fabs(x);
-    if (sampled) printf(" %7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (sampled) printf(" %7.*f", nats_decimals(fabs(x)), x);
     else printf("       -");
 }
 
 static void print_change(double x, int sampled) { // the same with its sign
-    double size = fabs(x);
-    if (!sampled || size < 5e-5) print_nats(0.0, sampled);
-    else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (!sampled || fabs(x) < 5e-5) print_nats(0.0, sampled);
+    else printf(" %+7.*f", nats_decimals(fabs(x)), x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool the state of the
-// tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
+// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
 //   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
+//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
 //   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
@@ -2276,17 +2156,14 @@ static void print_mask_rows(const Rollout* r) {
 static void lesson_6(int more) {
     const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
-    Tokens prompt = {0}, script = {0};
+    const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
+                          '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
+    Tokens prompt = {0};
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "\n#### 36", 8, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
+    Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
     double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
@@ -2296,16 +2173,16 @@ static void lesson_6(int more) {
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
-           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
-    printf("1. %s\n\n", question);
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
+           "1. %s\n\n", question);
     print_mask_rows(r);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
-           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
-    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
-    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
-           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
-    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
-           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
+           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
+           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
+           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
     if (more) {
         print_tokens(r, r->logp, NULL, NULL, NULL);
         printf("\n");
@@ -2318,7 +2195,7 @@ static void lesson_6(int more) {
     printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
            "They are no part of log pi(y|x) and get no gradient.\n");
     rollouts_free(r);
-    tokens_free(&prompt), tokens_free(&script), model_free(&m);
+    tokens_free(&prompt), model_free(&m);
 }
 
 /* ==========================================================================================================
