@@ -337,7 +337,8 @@ static void print_reinforce_identity(const double* theta, double slip, Rng* rng)
     printf("\n\n");
 }
 
-static void lesson_1(void) {
+static void lesson_1(int more) {
+    (void)more;
     const double slip = 1.0 / 6.0, logit = log(3.0);               // sigmoid(ln 3) = 3/4
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
@@ -986,7 +987,8 @@ static void print_cartpole_without_learning(void) {
     }
 }
 
-static void lesson_2(void) {
+static void lesson_2(int more) {
+    (void)more;
     double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {1};
@@ -1236,7 +1238,8 @@ static void print_size_of_space(void) {
     printf("to pretraining: nearly all probability lies on a tiny part of the sequences.\n\n");
 }
 
-static void lesson_3(void) {
+static void lesson_3(int more) {
+    (void)more;
     float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
     int shifted[EXAMPLE_T - 1];
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
@@ -1615,7 +1618,8 @@ static void lesson_4_bias(const double* logp, const double* reward) {
            "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n");
 }
 
-static void lesson_4(void) {
+static void lesson_4(int more) {
+    (void)more;
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
@@ -1895,7 +1899,8 @@ static void print_hash_answers(void) {
     printf("\n");
 }
 
-static void lesson_5(void) {
+static void lesson_5(int more) {
+    (void)more;
     const char *left = "(3x-9)/2", *right = "x+37";
     char truth[32];
     snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
@@ -2123,7 +2128,8 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
-static void lesson_6(void) {
+static void lesson_6(int more) {
+    (void)more;
     const char* question = "Tom has 17 pens and buys 26 more. How many pens has Tom?";
     Tokens prompt = {0}, script = {0};
     render_prompt(&prompt, question);
@@ -2445,7 +2451,8 @@ static void print_eight(void) {
     printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
 }
 
-static void lesson_7(void) {
+static void lesson_7(int more) {
+    (void)more;
     const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
     const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
@@ -2949,7 +2956,8 @@ static void lesson_8_digits(void) {
            "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
 }
 
-static void lesson_8(void) {
+static void lesson_8(int more) {
+    (void)more;
     double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
@@ -3466,7 +3474,8 @@ static void lesson_9_limits(void) {
            "   Watch the KL, and clip the gradient's norm.\n");
 }
 
-static void lesson_9(void) {
+static void lesson_9(int more) {
+    (void)more;
     double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
@@ -4115,7 +4124,8 @@ static float reward_ascii(const char* response, const char* truth) {
 
 // The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
 // simpler one.
-static void lesson_10(void) {
+static void lesson_10(int more) {
+    (void)more;
     enum { K = 4, NEW = 3 };
     static const char* const names[] = {"before", "after", "change"};
     RewardKind ascii = {"ascii", reward_ascii, reward_ascii, extract_boxed};
@@ -4645,7 +4655,8 @@ static double binomial(int n, int c, double p) {
     return x * pow(p, c) * pow(1 - p, n - c);
 }
 
-static void lesson_11(void) {
+static void lesson_11(int more) {
+    (void)more;
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
     printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
@@ -5330,7 +5341,8 @@ static const Miniature miniatures[] = {
 };
 enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
 
-static void lesson_12(void) {
+static void lesson_12(int more) {
+    (void)more;
     printf("LESSON 12. Recipes (D3 section 8)\n\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
@@ -8443,7 +8455,7 @@ static int command_trace(int argc, char** argv) {
 
 // ---- lessons and warm-ups
 
-static const struct { const char* title; void (*run)(void); } lessons[] = {
+static const struct { const char* title; void (*run)(int more); } lessons[] = {
     {"The language of reinforcement learning", lesson_1},
     {"Two warm-ups: thermostat and CartPole", lesson_2},
     {"The language model as policy", lesson_3},
@@ -8462,22 +8474,24 @@ enum { LESSONS = sizeof lessons / sizeof *lessons };
 static int command_lesson(int argc, char** argv) {
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
-        printf("\n./rl lesson N prints one, ./rl lesson all prints all.\n");
+        printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
+               "reading can do without: ./rl lesson 7 --more\n");
         return 0;
     }
-    if (argc > 1) fail(2, "one lesson at a time: ./rl lesson 7, or ./rl lesson all");
+    int more = argc == 2 && !strcmp(argv[1], "--more");
+    if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, ./rl lesson all, or ./rl lesson 7 --more");
     char* end;
     long n = strtol(argv[0], &end, 10);
     if (!strcmp(argv[0], "all")) {
         for (int i = 0; i < LESSONS; i++) {
             if (i) printf("\n\n");
-            lessons[i].run();
+            lessons[i].run(more);
         }
         return 0;
     }
     if (*end || end == argv[0] || n < 1 || n > LESSONS)
         fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
-    lessons[n - 1].run();
+    lessons[n - 1].run(more);
     return 0;
 }
 

@@ -328,7 +328,7 @@ static void rejection_sampling(void) {
 
 static void lessons_run(void) {
     clock_t start = clock();
-    lesson_4(); lesson_8(); lesson_9();
+    lesson_4(0); lesson_8(0); lesson_9(0);
     CHECK((double)(clock() - start) / CLOCKS_PER_SEC < 0.3);
 }
 
