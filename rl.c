@@ -2312,45 +2312,34 @@ static double expected_gradient(double p, int K, int kind) {
 
 // ---- lesson 7 ------------------------------------------------------------------------------------------
 
-// D2's four rollouts and D1's sixteen: what a right and a wrong answer get under each rule.
+// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
 static void print_advantages(void) {
     static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
-    const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1};
-    float adv4[4], adv16[16];
-    printf("1. D2's four rollouts, [1,1,0,0], and D1's sixteen, three of them right\n\n"
-           "              2 right    2 wrong    3 right   13 wrong\n");
+    const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
+    float a[4], b[16], c[8];
+    printf("1. D2's four rollouts [1,1,0,0], D1's sixteen, the eight of D3's experiment 3\n\n"
+           "                  K = 4               K = 16                K = 8\n"
+           "              2 right  2 wrong    3 right 13 wrong    2 right  6 wrong\n");
     for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++) {
-        compute_advantages(adv4, four, 4, kind);
-        compute_advantages(adv16, sixteen, 16, kind);
-        printf("   %-9s %9.4f  %9.4f  %9.4f  %9.4f\n", names[kind], adv4[0], adv4[3], adv16[0], adv16[15]);
+        compute_advantages(a, four, 4, kind);
+        compute_advantages(b, sixteen, 16, kind);
+        compute_advantages(c, eight, 8, kind);
+        printf("   %-9s %9.4f%9.4f  %9.4f%9.4f  %9.4f%9.4f\n", names[kind], a[0], a[3], b[0], b[15], c[0],
+               c[7]);
     }
     printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
            "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
            "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
            "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
-           "   With the bare reward none would fall.\n\n");
+           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// D3's experiment 3 on paper. (`./rl experiment 3` asks the model.)
+// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
 static void print_zero_variance(void) {
     const double chances[] = {0.01, 0.1875, 0.5, 0.9};
-    printf("2. When is there nothing to learn? GRPO, c of 8 answers right\n\n"
-           "   c             0      1      2      3      4      5      6      7      8\n");
-    for (int right = 1; right >= 0; right--) {
-        printf(right ? "   A, right" : "   A, wrong");
-        for (int c = 0; c <= 8; c++) {
-            float reward[8], adv[8];
-            for (int k = 0; k < 8; k++) reward[k] = k < c;
-            advantages_grpo(adv, reward, 8, 1e-6f);
-            if (c == (right ? 0 : 8)) printf("      -");
-            else printf("%7.3f", right ? adv[0] : adv[7]);
-        }
-        printf("\n");
-    }
-    printf("\n   Only a group of equal rewards (zero variance) is lost. D3's experiment 3\n"
-           "   expects A near 0 when 6 of 8 are equal; but c = 2 gives m = 1/4, s =\n"
-           "   sqrt(8 * 1/4 * 3/4 / 7) = 0.463, A = (3/4) / s = 1.62 and -(1/4) / s = -0.54.\n"
-           "   Its odds when one answer is right with chance p are p^K + (1-p)^K:\n\n"
+    printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
+           "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
            "   p          K = 1     K = 4     K = 8    K = 16\n");
     for (int i = 0; i < 4; i++) {
         printf("   %-6g", chances[i]);
@@ -2895,6 +2884,17 @@ static void lesson_8(int more) {
  * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
  *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
  *
+ * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
+ *
+ *     loss               d/dlogp, times w               it is 0 when
+ *     policy gradient    - A                            the answer was as good as expected
+ *     PPO's clip         - rho A                        so, or the token has moved far enough
+ *     CISPO              - clip(rho) A                  the answer was as good as expected
+ *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
+ *     SFT                - 1                            never
+ *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
+ *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
  *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
@@ -3208,57 +3208,67 @@ static void lesson_9_pairs(void) {
     }
     double loss = loss_dpo(&dchosen, &drejected, -12.0f, -15.5f, -11.0f, -14.0f, 0.1f);
     printf("\n   Only the difference counts. DPO, beta 0.1, log pi = -12 and -15.5, log pi_ref\n"
-           "   = -11, -14: r_w - r_l = 0.1 (-1 + 1.5) = 0.05, loss %.4f, d/dlog pi = %.4f\n"
-           "   and %.4f, -+0.1 (1 - P). Both answers have become less likely, no matter.\n\n",
+           "   = -11, -14: r_w - r_l = 0.1 (-1 + 1.5) = 0.05, loss %.4f, d/dlog pi %.4f\n"
+           "   and %.4f: -+0.1 (1 - P). Both answers have become less likely, no matter.\n\n",
            loss, dchosen, drejected);
 }
 
-// What best of N makes of pi_ref, against the optimum of chapter 8: the same 27 numbers, for some beta.
-// verdict (27): the reward by answer.
-static void lesson_9_best_of_n(const double* logp_ref, const double* reward, const double* verdict) {
-    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], optimum[TOY_ANSWERS], passed_ref = 0.0;
-    char text[16];
-    toy_probabilities(p_ref, logp_ref);
-    for (int y = 0; y < TOY_ANSWERS; y++) passed_ref += p_ref[y] * verdict[y];
-    printf("4. Best of N on chapter 4's 27 answers, exactly: pi_N is pi* for another beta\n\n"
-           "     N     E[r]     beta   max |pi_N - pi*|\n");
-    for (int N = 2; N <= 16; N *= 2) {
-        double passed = 0.0;
-        toy_best_of_n(p, p_ref, verdict, N);
-        for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * verdict[y];
-        double beta = 1.0 / log(passed / (1.0 - passed) * (1.0 - passed_ref) / passed_ref);
-        toy_optimum(optimum, logp_ref, reward, beta);
-        toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), 1e-12);
-        printf("   %3d  %7.4f  %7.4f  %17s\n", N, passed, beta, text);
-    }
-    printf("\n   E[r] of pi_ref is %.4f, and 1 - (1 - %.4f)^4 = 0.7590. With odds = E[r] /\n"
-           "   (1 - E[r]), beta is 1 / log(odds of pi_N / odds of pi_ref): another beta for\n"
-           "   every question.\n\n",
-           passed_ref, passed_ref);
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
 }
 
-// DPO from pairs alone, against the same optimum.
-static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const double* reward,
-                         const double* verdict) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-    double p[TOY_ANSWERS], best[TOY_ANSWERS], implicit[2];
+// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
+static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
     char text[16];
-    printf("5. DPO on the 27: pairs from pi_ref, annotators prefer with P = sigma(r_w - r_l)\n\n"
-           "   beta   loss   E[r]   max |pi - pi*|   beta log(pi Z/pi_ref) of 020 and 021\n");
-    for (double beta = 1.0; beta > 0.05; beta /= 10.0) {
+    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
+    printf("   %-18s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
+}
+
+// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
+static void lesson_9_three_ways(void) {
+    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
+    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
+    const double *verdict = reward + TOY_LAST, betas[] = {1.0, 0.1};
+    char way[32];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
+    toy_probabilities(p_ref, logp_ref);
+    toy_rewards(reward);
+    double passed_ref = toy_pass_rate(p_ref);
+    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
+           "                           beta     E[r]   max |pi - pi*|\n");
+    memcpy(theta, theta_ref, sizeof theta);
+    toy_ascend(theta, logp_ref, reward, 1.0, 1.5, 1e-10, 50000);
+    toy_log_policy(logp, theta);
+    toy_probabilities(p, logp);
+    toy_optimum(best, logp_ref, reward, 1.0);
+    print_way("RL (lesson 8)", 1.0, p, best, 1e-9);
+    for (int N = 2; N <= 16; N *= 2) {
+        toy_best_of_n(p, p_ref, verdict, N);
+        double passed = toy_pass_rate(p);
+        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
+        toy_optimum(best, logp_ref, reward, beta);
+        snprintf(way, sizeof way, "best of %d", N);
+        print_way(way, beta, p, best, 1e-12);
+    }
+    for (int i = 0; i < 2; i++) {
         memcpy(theta, theta_ref, sizeof theta);
-        double loss = toy_train_dpo(theta, logp_ref, verdict, beta, 400);
+        snprintf(way, sizeof way, "DPO, loss %.4f", toy_train_dpo(theta, logp_ref, verdict, betas[i], 400));
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        double log_Z = toy_optimum(best, logp_ref, reward, beta), mean = toy_solve(value, grad, logp, reward);
-        for (int i = 0; i < 2; i++)
-            implicit[i] = beta * (toy_sum_along(logp, 6 + i) - toy_sum_along(logp_ref, 6 + i) + log_Z);
-        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-6);
-        printf("   %4.1f  %.4f  %.4f  %15s  %19.4f  %8.4f\n", beta, loss, mean, text,
-               no_minus_zero(implicit[0]), implicit[1]);
+        toy_optimum(best, logp_ref, reward, betas[i]);
+        print_way(way, betas[i], p, best, 1e-6);
     }
-    printf("\n   pi* is chapter 8's optimum, of which DPO has not been told. The last columns\n"
-           "   are the reward, 0 and 1: the language model has become its own reward model.\n\n");
+    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
+    printf("\n   pi_ref passes %.4f, the best of 4 with 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
+           "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
+           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
+           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
+           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
+           passed_ref, passed_ref, right, wrong);
 }
 
 // What no document asks for: the two relatives of the clip, and the clip of the value.
@@ -3271,7 +3281,7 @@ static void lesson_9_relatives(void) {
     loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
     loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
     loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
-    printf("6. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
+    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
     printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n", clip[0], clip[1], clip[2]);
     printf("   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n", gspo[0], gspo[1], gspo[2]);
     printf("   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n", cispo[0], cispo[1], cispo[2]);
@@ -3281,10 +3291,6 @@ static void lesson_9_relatives(void) {
 }
 
 static void lesson_9(int more) {
-    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
-    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp_ref, theta_ref);
-    toy_rewards(reward);
     printf("LESSON 9. Losses (D3 section 6, D1)\n\n"
            "   Question  What number is minimized, and what does it do to each token?\n"
            "   Formula   policy gradient  L = - sum of w A logp            d/dlogp = - w A\n"
@@ -3299,8 +3305,7 @@ static void lesson_9(int more) {
     lesson_9_weights();
     lesson_9_clip();
     lesson_9_pairs();
-    lesson_9_best_of_n(logp_ref, reward, reward + TOY_LAST);
-    lesson_9_dpo(logp_ref, theta_ref, reward, reward + TOY_LAST);
+    lesson_9_three_ways();
     if (more) lesson_9_relatives();
     printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
 }
