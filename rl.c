@@ -3087,7 +3087,8 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
+// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
 static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
                             int steps) {
     double velocity[TOY_PARAMS] = {0}, loss = 0.0;
@@ -3108,6 +3109,10 @@ static double toy_train_dpo(double* theta, const double* logp_ref, const double*
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
 // stands for the end or padding, and is not scored. Each array comes out of the function that trains.
+//
+// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
+// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
+// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
 
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
@@ -3179,7 +3184,8 @@ static void lesson_9_weights(void) {
            dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
 }
 
-// Sign of the advantage x side of the ratio: where does the clip stop?
+// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
+// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
     const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
     printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
@@ -3263,7 +3269,7 @@ static void lesson_9_three_ways(void) {
         print_way(way, betas[i], p, best, 1e-6);
     }
     double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
-    printf("\n   pi_ref passes %.4f, the best of 4 with 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
+    printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
            "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
            "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
            "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
@@ -3282,9 +3288,10 @@ static void lesson_9_relatives(void) {
     loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
     loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
     printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
-    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n", clip[0], clip[1], clip[2]);
-    printf("   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n", gspo[0], gspo[1], gspo[2]);
-    printf("   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n", cispo[0], cispo[1], cispo[2]);
+    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
     double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
     printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
            "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);

@@ -1,8 +1,10 @@
-// D2's four answers from logits to the gradient of the logits: every number of `./rl lesson chain`, worked by hand. The
-// logits are (3, 2, 1, 1) ln 2 everywhere, so all are fractions and multiples of ln 2 = 0.693147.
-#include "chapters.h"
+// D2's four answers from logits to the gradient of the logits: every number of `./rl lesson chain`, worked by
+// hand. The logits are (3, 2, 1, 1) ln 2 everywhere, so all are fractions and multiples of ln 2 = 0.693147.
+#ifndef PARTS_H                                            // alone it is a program, among parts.h a part
+#include "commands.h"
+#endif
 
-static const double ln2 = 0.693147180559945309;
+static const double chain_ln2 = 0.693147180559945309;
 
 // log-sum-exp = ln(2^3 + 2^2 + 2 + 2) = ln 16; p = 8/16, 4/16, 2/16, 2/16 = 1/2, 1/4, 1/8, 1/8
 static void chain_logprobs(void) {
@@ -11,23 +13,23 @@ static void chain_logprobs(void) {
                                     -1, -2, -3,    // r3: 0, 1, (3)
                                     -1, -3, -3};   // r4: 0, (3), (3)
     Board b = board_compute();
-    CHECK_NEAR(log_sum_exp(b.logits, BOARD_V), 4 * ln2, 1e-6);
-    for (int i = 0; i < BOARD_N; i++) CHECK_NEAR(b.logp[i], in_ln2[i] * ln2, 1e-6);
+    CHECK_NEAR(log_sum_exp(b.logits, BOARD_V), 4 * chain_ln2, 1e-6);
+    for (int i = 0; i < BOARD_N; i++) CHECK_NEAR(b.logp[i], in_ln2[i] * chain_ln2, 1e-6);
 }
 
-// The rows 0110, 0111, 0110, 0100 lose their first entry, the prompt's: 110, 111, 110, 100. What is left adds up to
-// -1 - 1 = -2, -2 - 1 - 1 = -4, -1 - 2 = -3 and -1, times ln 2.
+// The rows 0110, 0111, 0110, 0100 lose their first entry, the prompt's: 110, 111, 110, 100. What is left adds
+// up to -1 - 1 = -2, -2 - 1 - 1 = -4, -1 - 2 = -3 and -1, times ln 2.
 static void chain_mask_and_sums(void) {
     const int shifted[BOARD_N] = {1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0};
     const double sum[BOARD_K] = {-2, -4, -3, -1};
     Board b = board_compute();
     for (int i = 0; i < BOARD_N; i++) CHECK(b.mask[i] == shifted[i]);
-    for (int k = 0; k < BOARD_K; k++) CHECK_NEAR(b.total[k], sum[k] * ln2, 1e-6);
+    for (int k = 0; k < BOARD_K; k++) CHECK_NEAR(b.total[k], sum[k] * chain_ln2, 1e-6);
     CHECK(count_masked(b.mask, BOARD_N) == 8);
 }
 
-// D2: [1,1,0,0]; r3 is right and not in the box. The mean is 1/2, so the advantages are 1/2, 1/2, -1/2, -1/2, and 0
-// where nothing was sampled. Eight scored tokens: each counts 1/8.
+// D2: [1,1,0,0]; r3 is right and not in the box. The mean is 1/2, so the advantages are 1/2, 1/2, -1/2, -1/2,
+// and 0 where nothing was sampled. Eight scored tokens: each counts 1/8.
 static void chain_rewards_advantages_weights(void) {
     const float reward[BOARD_K] = {1, 1, 0, 0}, adv[BOARD_K] = {0.5f, 0.5f, -0.5f, -0.5f};
     Board b = board_compute();
@@ -42,16 +44,17 @@ static void chain_rewards_advantages_weights(void) {
     }
 }
 
-// loss = -1/8 (1/2 (-2) + 1/2 (-4) - 1/2 (-3) - 1/2 (-1)) ln 2 = -1/8 (-1) ln 2 = 0.0866; d loss/d logp = -w A = -+1/16
+// loss = -1/8 (1/2 (-2) + 1/2 (-4) - 1/2 (-3) - 1/2 (-1)) ln 2 = -1/8 (-1) ln 2 = 0.0866;
+// d loss/d logp = -w A = -+1/16
 static void chain_loss_and_dlogp(void) {
     Board b = board_compute();
-    CHECK_NEAR(b.loss, ln2 / 8, 1e-7);
+    CHECK_NEAR(b.loss, chain_ln2 / 8, 1e-7);
     for (int i = 0; i < BOARD_N; i++)
         CHECK(b.dlogp[i] == (!b.mask[i] ? 0.0f : i / BOARD_T1 < 2 ? -0.0625f : 0.0625f));
 }
 
-// d logp/d logit_i = [i = token] - p_i. Token 0: (1/2, -1/4, -1/8, -1/8); token 1: (-1/2, 3/4, -1/8, -1/8). Times -+1/16.
-// The row that scores token t + 1 is row t; a row that scores nothing has gradient 0.
+// d logp/d logit_i = [i = token] - p_i. Token 0: (1/2, -1/4, -1/8, -1/8); token 1: (-1/2, 3/4, -1/8, -1/8).
+// Times -+1/16. The row that scores token t + 1 is row t; a row that scores nothing has gradient 0.
 static void chain_gradient_of_logits(void) {
     const double p[BOARD_V] = {0.5, 0.25, 0.125, 0.125};
     const double r1_first[BOARD_V] = {-1.0 / 32, 1.0 / 64, 1.0 / 128, 1.0 / 128};
@@ -63,7 +66,8 @@ static void chain_gradient_of_logits(void) {
     }
     for (int k = 0; k < BOARD_K; k++)
         for (int t = 0; t < BOARD_T; t++) {
-            double sum = 0.0, d = t == BOARD_T1 || !b.mask[k * BOARD_T1 + t] ? 0.0 : k < 2 ? -1.0 / 16 : 1.0 / 16;
+            int scored = t < BOARD_T1 && b.mask[k * BOARD_T1 + t];
+            double sum = 0.0, d = !scored ? 0.0 : k < 2 ? -1.0 / 16 : 1.0 / 16;
             for (int v = 0; v < BOARD_V; v++) {
                 float found = b.dlogits[(k * BOARD_T + t) * BOARD_V + v];
                 int token = t < BOARD_T1 ? board_ids[k * BOARD_T + t + 1] : 0;
@@ -74,7 +78,8 @@ static void chain_gradient_of_logits(void) {
         }
 }
 
-// The same gradient by moving one logit a little: (loss(z + h) - loss(z - h)) / 2h, all arrays by hand in double.
+// The same gradient by moving one logit a little: (loss(z + h) - loss(z - h)) / 2h, the loss written out in
+// double.
 static double chain_loss(const double* logits, const Board* b) {
     double loss = 0.0;
     for (int i = 0; i < BOARD_N; i++) {
@@ -91,7 +96,7 @@ static void chain_gradient_by_differences(void) {
     Board b = board_compute();
     double logits[BOARD_ROWS * BOARD_V], h = 1e-4;
     for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) logits[i] = b.logits[i];
-    CHECK_NEAR(chain_loss(logits, &b), ln2 / 8, 1e-7);
+    CHECK_NEAR(chain_loss(logits, &b), chain_ln2 / 8, 1e-7);
     for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) {
         double z = logits[i], up, down;
         logits[i] = z + h;
@@ -107,11 +112,12 @@ static void chain_gradient_by_differences(void) {
 static void chain_k3(void) {
     float logp = logf(0.5f), ref = logf(0.25f), k3;
     kl_k3(&k3, &logp, &ref, 1);
-    CHECK_NEAR(k3, 0.5 - 1.0 + ln2, 1e-7);
+    CHECK_NEAR(k3, 0.5 - 1.0 + chain_ln2, 1e-7);
 }
 
-// Lesson 9's first table: w = 1/8; 1/(4 * tokens of the answer); 1/4; 1/(4 * 3). With sums s_k = -2, -4, -3, -1 (ln 2) and
-// tokens 2, 3, 2, 1 the losses are 1/8; -1/8 (-2/2 - 4/3 + 3/2 + 1/1) = -1/48; 1/4; 1/12, each times ln 2.
+// Lesson 9's first table: w = 1/8; 1/(4 * tokens of the answer); 1/4; 1/(4 * 3). With the sums -2, -4, -3, -1
+// (ln 2) and 2, 3, 2, 1 tokens the losses are 1/8; -1/8 (-2/2 - 4/3 + 3/2 + 1/1) = -1/48; 1/4; 1/12, each
+// times ln 2.
 static void chain_under_four_weights(void) {
     const double weight[4][BOARD_K] = {{1.0 / 8, 1.0 / 8, 1.0 / 8, 1.0 / 8},
                                        {1.0 / 8, 1.0 / 12, 1.0 / 8, 1.0 / 4},
@@ -122,7 +128,8 @@ static void chain_under_four_weights(void) {
     for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
         float w[BOARD_N], dlogp[BOARD_N];
         token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
-        CHECK_NEAR(loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N), loss[norm] * ln2, 1e-6);
+        double found = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        CHECK_NEAR(found, loss[norm] * chain_ln2, 1e-6);
         for (int i = 0; i < BOARD_N; i++) {
             int k = i / BOARD_T1;
             CHECK_NEAR(w[i], b.mask[i] ? weight[norm][k] : 0.0, 1e-7);
@@ -131,7 +138,22 @@ static void chain_under_four_weights(void) {
     }
 }
 
-int main(void) {
+// What is printed fits one screen of 40 lines and 80 columns, and has these numbers.
+static void chain_fits_a_screen(void) {
+    int lines = 0;
+    size_t longest = 0;
+    Ran chain = *COMMAND(command_lesson, "chain");
+    CHECK(chain.status == 0);
+    for (const char* line = chain.out; *line; line += strcspn(line, "\n") + 1) {
+        lines++;
+        longest = strcspn(line, "\n") > longest ? strcspn(line, "\n") : longest;
+    }
+    CHECK(lines <= 40 && longest <= 80);
+    CHECK(strstr(chain.out, "0.08664") && strstr(chain.out, "-0.03125") && strstr(chain.out, "0.19315"));
+}
+
+static void test_chain(void) {
+    RUN(chain_fits_a_screen);
     RUN(chain_logprobs);
     RUN(chain_mask_and_sums);
     RUN(chain_rewards_advantages_weights);
@@ -140,5 +162,11 @@ int main(void) {
     RUN(chain_gradient_by_differences);
     RUN(chain_k3);
     RUN(chain_under_four_weights);
+}
+
+#ifndef PARTS_H
+int main(void) {
+    test_chain();
     return check_failed != 0;
 }
+#endif
