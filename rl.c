@@ -2201,18 +2201,18 @@ static void lesson_6(int more) {
 /* ==========================================================================================================
  * CHAPTER 7. Advantages: better than average                                               (D1, D3 section 4)
  *
- * Question: sixteen answers to one question have been marked 0 or 1. By how much should each be made more or
- * less likely?
+ * Question: sixteen answers to one question have been rewarded with 0 or 1. By how much should each be made
+ * more or less likely?
  *
- * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then says nothing at
- * all; and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
- * Subtract what was to be expected, and every answer has its say. The mean of the group, the K answers to the
- * same question, is the cheapest expectation there is: no second model has to learn it.
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing;
+ * and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * Subtract what was to be expected, and every answer counts. The mean of the group, the K answers to the same
+ * question, is the cheapest expectation there is: no second model has to learn it.
  *
  *     centered    A_i = r_i - mean(r)                                  nanochat (D1), Dr. GRPO
  *     RLOO        A_i = r_i - mean of the OTHER rewards                leave one out (Kool et al. 2019)
  *     GRPO        A_i = (r_i - mean(r)) / (std(r) + eps)               DeepSeekMath 2024
- *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}     per step, needs a V: chapter 2
+ *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}   per token, needs a value model: ch. 2
  *
  * std is the standard deviation, the root of the mean square of r_i - mean(r); eps is a tiny number, against
  * 0/0. RLOO is centered, stretched: the mean of the others is (K mean - r_i) / (K - 1), so
@@ -2220,23 +2220,24 @@ static void lesson_6(int more) {
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
  * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
- * answer's own signal away. Its expected gradient is (K - 1) / K times the true one: right direction,
+ * answer's own reward away. Its expected gradient is (K - 1) / K times the true one: right direction,
  * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
  * so its expected gradient is the true one times a factor that differs from question to question: the factor
- * is larger where answers are nearly always or nearly never right. The lesson computes all three expectations
+ * is larger where answers are nearly always or nearly never right. The lesson computes these expectations
  * exactly.
  *
- * Which standard deviation? torch.std divides the squares by K - 1 ("sample"), numpy.std by K ("population").
- * For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
+ * Which standard deviation? torch.std divides the squares by K - 1 ("sample": D3, TRL, verl), numpy.std by K
+ * ("population"). For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
  *
  *     sample      std = sqrt(1/3) = 0.5774      A = 0.5 / 0.5774 = +-0.8660
  *     population  std = sqrt(1/4) = 0.5         A = 0.5 / 0.5    = +-1
  *
- * No signal. When all K rewards are equal, every rule gives 0 for everyone: nothing is learned from that
- * question in this step. With a chance p of being right that happens with probability p^K + (1 - p)^K.
+ * Zero-variance groups. When all K rewards are equal, every rule that compares gives 0 to everyone: nothing
+ * is learned from that question in this step. With a chance p of being right it happens with probability
+ * p^K + (1 - p)^K.
  *
- * Traps. (1) 0/0 in an all-equal group: the result here is exactly 0. (2) "Most rewards equal" is not "no
- * signal". D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
+ * Traps. (1) 0/0 in a zero-variance group: the result here is exactly 0. (2) "Most rewards equal" is no such
+ * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
  * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
  * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
  * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
@@ -2253,23 +2254,17 @@ void advantages_centered(float* adv, const float* reward, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - mean);
 }
 
-// Centered, divided by (standard deviation + eps); the squares are divided by `divisor`: K - 1 sample, K
-// population.
-static void advantages_standardized(float* adv, const float* reward, int K, int divisor, double eps) {
-    double square = 0.0;
-    advantages_centered(adv, reward, K);
-    for (int k = 0; k < K; k++) square += (double)adv[k] * adv[k];
-    if (square == 0.0) return;                                     // all equal, or K = 1: already exactly 0
-    double scale = sqrt(square / divisor) + eps;
-    for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
-}
-
 // A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
 // reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
 // and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
 // section 4.
 void advantages_grpo(float* adv, const float* reward, int K, float eps) {
-    advantages_standardized(adv, reward, K, K - 1, eps);
+    double square = 0.0;
+    advantages_centered(adv, reward, K);
+    for (int k = 0; k < K; k++) square += (double)adv[k] * adv[k];
+    if (square == 0.0) return;                                     // all equal, or K = 1: already exactly 0
+    double scale = sqrt(square / (K - 1)) + eps;
+    for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
 }
 
 // A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
@@ -2280,9 +2275,9 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae is not among them:
-// it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has 1e-4): large enough that rewards
-// which differ by float rounding alone, 6e-8, are not blown up to +-1.
+// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae
+// is not among them: it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has
+// 1e-4): large enough that rewards which differ by float rounding alone, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -2292,16 +2287,17 @@ static void compute_advantages(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
 }
 
-// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0. D3 section 4.
+// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0.
+// D3 section 4.
 void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
     for (int k = 0; k < K; k++)
         for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
 }
 
-// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays (K,T1); reward and value
-// belong to the token that was sampled there, adv is 0 where the mask is 0.
-static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1, float gamma,
-                      float lambda) {
+// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays
+// (K,T1); reward and value belong to the token that was sampled there, adv is 0 where the mask is 0.
+static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1,
+                      float gamma, float lambda) {
     float* step_adv = allocate(3 * (size_t)T1, sizeof(float));
     float *step_reward = step_adv + T1, *step_value = step_reward + T1;
     for (int k = 0; k < K; k++) {
@@ -2318,37 +2314,14 @@ static void group_gae(float* adv, const float* reward, const float* value, const
     free(step_adv);
 }
 
-// Probability that K answers with a chance p each make a zero-variance group: all right or all wrong.
-static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
-
-// The same by playing it: share of groups in which the largest absolute centered advantage is 0.
-static double no_signal_sampled(double p, int K, int groups, Rng* rng) {
-    int zero = 0;
-    for (int g = 0; g < groups; g++) {
-        float reward[64], adv[64], largest = 0.0f;
-        for (int k = 0; k < K; k++) reward[k] = random_uniform(rng) < p ? 1.0f : 0.0f;
-        advantages_centered(adv, reward, K);
-        for (int k = 0; k < K; k++) if (fabs(adv[k]) > largest) largest = (float)fabs(adv[k]);
-        zero += largest == 0.0f;
-    }
-    return (double)zero / groups;
-}
-
-enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
-
-static const char* const rule_names[RULES] = {"centered", "GRPO sample", "GRPO popul.", "RLOO"};
-
-static void advantages_by_rule(float* adv, const float* reward, int K, int rule) {
-    static const int kinds[RULES] = {ADVANTAGE_CENTERED, ADVANTAGE_GRPO, -1, ADVANTAGE_RLOO};
-    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-6);
-    else compute_advantages(adv, reward, K, kinds[rule]);
-}
+// Probability that K answers, each right with chance p, make a zero-variance group: all right or all wrong.
+static double zero_variance_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
 // its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
 // over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
 // d theta = dp / d theta = p (1 - p).
-static double expected_gradient(double p, int K, int rule) {
+static double expected_gradient(double p, int K, int kind) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
         float reward[16], adv[16] = {0};
@@ -2357,125 +2330,83 @@ static double expected_gradient(double p, int K, int rule) {
             reward[k] = (float)(group >> k & 1);
             probability *= reward[k] > 0.0f ? p : 1.0 - p;
         }
-        advantages_by_rule(adv, reward, K, rule);
+        compute_advantages(adv, reward, K, kind);
         for (int k = 0; k < K; k++) g += adv[k] * (reward[k] - p) / K;
         expected += probability * g;
     }
     return expected;
 }
 
-// GAE looks at one answer at a time. Spread a reward over an answer of T tokens, all of it on the last one,
-// with a value function that says `value` everywhere (here the group's mean), and read the first and the last
-// token.
-static void gae_of_answer(float* first, float* last, float reward, float value, int T, float lambda) {
-    float rewards[64] = {0}, values[64], adv[64];
-    rewards[T - 1] = reward;
-    for (int t = 0; t < T; t++) values[t] = value;
-    advantages_gae(adv, rewards, values, T, 1.0f, lambda);
-    *first = adv[0];
-    *last = adv[T - 1];
+// ---- lesson 7 ------------------------------------------------------------------------------------------
+
+// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
+static void print_advantages(void) {
+    static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
+    const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
+    float a[4], b[16], c[8];
+    printf("1. D2's four rollouts [1,1,0,0], D1's sixteen, the eight of D3's experiment 3\n\n"
+           "                  K = 4               K = 16                K = 8\n"
+           "              2 right  2 wrong    3 right 13 wrong    2 right  6 wrong\n");
+    for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++) {
+        compute_advantages(a, four, 4, kind);
+        compute_advantages(b, sixteen, 16, kind);
+        compute_advantages(c, eight, 8, kind);
+        printf("   %-9s %9.4f%9.4f  %9.4f%9.4f  %9.4f%9.4f\n", names[kind], a[0], a[3], b[0], b[15], c[0],
+               c[7]);
+    }
+    printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
+           "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
+           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
+           "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
+           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// One line per distinct reward value of the group, its advantages under every rule, then the sums.
-static void print_group(const char* title, const float* reward, int K) {
-    enum { TOKENS = 10 };
-    float adv[RULES][16];
-    double mean = 0.0;
-    for (int k = 0; k < K; k++) mean += (double)reward[k] / K;
-    printf("%s", title);
-    for (int k = 0; k < K; k++) printf("%s%g", k ? "," : " [", reward[k]);
-    printf("], K = %d, mean %.4f\n", K, mean);
-    printf("  reward  times   centered  GRPO smpl  GRPO popl      RLOO |  GAE l=1  GAE l=.95\n");
-    for (int rule = 0; rule < RULES; rule++) advantages_by_rule(adv[rule], reward, K, rule);
-    for (int k = 0; k < K; k++) {
-        int times = 0, seen = 0;
-        float first, last, faded, same;
-        for (int i = 0; i < K; i++) times += reward[i] == reward[k];
-        for (int i = 0; i < k; i++) seen += reward[i] == reward[k];
-        if (seen) continue;
-        gae_of_answer(&first, &last, reward[k], (float)mean, TOKENS, 1.0f);
-        gae_of_answer(&faded, &same, reward[k], (float)mean, TOKENS, 0.95f);
-        printf("%8g %6d %10.4f %10.4f %10.4f %9.4f | %8.4f %9.4f\n", reward[k], times, adv[RULE_CENTERED][k],
-               adv[RULE_GRPO][k], adv[RULE_GRPO_POPULATION][k], adv[RULE_RLOO][k], first, faded);
-    }
-    printf("  sum of all    ");
-    for (int rule = 0; rule < RULES; rule++) {
-        double sum = 0.0;
-        for (int k = 0; k < K; k++) sum += adv[rule][k];
-        printf(rule == RULE_RLOO ? "%10.4f" : rule ? " %10.4f" : "%9.4f", fabs(sum) < 5e-6 ? 0.0 : sum);
-    }
-    printf(" |\n");
-}
-
-static void print_gae_example(void) {
-    const float reward[5] = {0.0f, 0.0f, 0.5f, 0.0f, 1.0f}, value[5] = {0.2f, 0.1f, 0.4f, 0.6f, 0.5f};
-    const float setting[4][2] = {{1.0f, 1.0f}, {1.0f, 0.95f}, {0.99f, 0.95f}, {0.9f, 0.0f}};
-    printf("GAE with a value function that has an opinion per step (terminal value 0):\n");
-    printf("   gamma  lambda      t = 0         1         2         3         4\n");
-    printf("   reward        ");
-    for (int t = 0; t < 5; t++) printf("%10.4g", reward[t]);
-    printf("\n   value V       ");
-    for (int t = 0; t < 5; t++) printf("%10.4g", value[t]);
+// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
+static void print_zero_variance(void) {
+    const double chances[] = {0.01, 0.1875, 0.5, 0.9};
+    printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
+           "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
+           "   p          K = 1     K = 4     K = 8    K = 16\n");
     for (int i = 0; i < 4; i++) {
-        float adv[5];
-        advantages_gae(adv, reward, value, 5, setting[i][0], setting[i][1]);
-        printf("\n%8.2f %7.2f ", setting[i][0], setting[i][1]);
-        for (int t = 0; t < 5; t++) printf("%10.4f", adv[t]);
+        printf("   %-6g", chances[i]);
+        for (int K = 1; K <= 16; K *= K == 1 ? 4 : 2) printf("%10.4f", zero_variance_odds(chances[i], K));
+        printf("\n");
     }
-    printf("\n\n");
+    printf("\n   (1/2)^4 + (1/2)^4 = 1/8. One answer alone has nothing to be compared with.\n\n");
 }
 
+// Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
-    const double chances[] = {0.01, 0.1, 0.5, 0.9, 0.99};
-    enum { K = 8 };
-    printf("Expected gradient over ALL %d groups of K = %d, divided by the true p(1-p):\n", 1 << K, K);
-    printf("   chance p    p(1-p)");
-    for (int rule = 0; rule < RULES; rule++) printf("%13s", rule_names[rule]);
-    printf("\n");
-    for (int i = 0; i < 5; i++) {
-        double p = chances[i];
-        printf("%11.2f %9.4f", p, p * (1.0 - p));
-        for (int rule = 0; rule < RULES; rule++)
-            printf("%13.4f", expected_gradient(p, K, rule) / (p * (1.0 - p)));
+    const double chances[] = {0.5, 0.5, 0.1, 0.01};
+    printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
+           "   K  p         no baseline  centered      RLOO      GRPO\n");
+    for (int i = 0; i < 4; i++) {
+        double p = chances[i], truth = p * (1.0 - p);
+        int K = i ? 8 : 2;
+        printf("   %d  %-10g", K, p);
+        for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++)
+            printf("%10.4f", expected_gradient(p, K, kind) / truth);
         printf("\n");
     }
-    printf("RLOO is exact. Centered is short by (K-1)/K = %.4f, for every p alike. GRPO\n", (K - 1.0) / K);
-    printf("stretches the gradient of nearly solved and nearly hopeless questions the most.\n\n");
+    printf("\n   By hand, K = 2: only 1,0 and 0,1 count, chance 2 p (1-p). Centered A = +-1/2,\n"
+           "   so g = 1/2 (1/2 (1-p) + 1/2 p) = 1/4, on average p (1-p) / 2: half the truth,\n"
+           "   (K-1)/K. RLOO's K/(K-1) mends it. GRPO's factor depends on the question: rare\n"
+           "   successes (p = 0.01) and rare failures are enlarged most.\n\n");
 }
 
-static void print_no_signal(void) {
-    const double chances[] = {0.01, 0.1, 0.1875, 0.5, 0.9, 0.99};
-    const int sizes[] = {2, 4, 8, 16};
-    Rng rng = {7};
-    printf("Chance that a group carries no signal: p^K + (1-p)^K | 20000 groups played.\n");
-    printf("   chance p");
-    for (int j = 0; j < 4; j++) printf("          K = %-2d%s", sizes[j], j < 3 ? " " : "");
-    printf("\n");
-    for (int i = 0; i < 6; i++) {
-        printf("%11.4f", chances[i]);
-        for (int j = 0; j < 4; j++)
-            printf("  %6.4f | %6.4f", no_signal_odds(chances[i], sizes[j]),
-                   no_signal_sampled(chances[i], sizes[j], 20000, &rng));
-        printf("\n");
+// One answer of four tokens, once with each lambda.
+static void print_gae(void) {
+    const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
+    float adv[4];
+    printf("4. PPO's GAE, per token, from a value model V (0 behind the end), gamma = 1:\n"
+           "   delta_t = r_t + gamma V_t+1 - V_t,  A_t = delta_t + gamma lambda A_t+1\n\n"
+           "   r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n");
+    for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
+        advantages_gae(adv, reward, value, 4, 1.0f, lambda);
+        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
     }
-    printf("A question is worth its samples when it is neither hopeless nor solved.\n\n");
-}
-
-static void print_eight(void) {
-    printf("Eight answers, c of them right (GRPO, sample std): what is \"near zero\"?\n");
-    printf("   c        ");
-    for (int c = 0; c <= 8; c++) printf("%7d", c);
-    for (int side = 1; side >= 0; side--) {
-        printf(side ? "\n   A, right " : "\n   A, wrong ");
-        for (int c = 0; c <= 8; c++) {
-            float reward[8], adv[8];
-            for (int k = 0; k < 8; k++) reward[k] = k < c ? 1.0f : 0.0f;
-            compute_advantages(adv, reward, 8, ADVANTAGE_GRPO);
-            if (side ? c == 0 : c == 8) printf("      -");
-            else printf("%7.3f", side ? adv[0] : adv[7]);
-        }
-    }
-    printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
+    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
@@ -2532,43 +2463,36 @@ static void experiment_3(const float* const* reward, const char* const* names, i
 }
 
 static void lesson_7(int more) {
-    (void)more;
-    const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
-    const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
-    printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
-    printf("GAE here: answers of 10 tokens, reward on the last, V = group mean everywhere,\n");
-    printf("gamma 1; the first token's A. l (lambda) = 1 is centered; 0.95 fades by 0.95^9.\n\n");
-    print_group("D2's four rollouts", four, 4);
-    printf("\n");
-    print_group("D1's sixteen", sixteen, 16);
-    printf("\n");
-    print_group("All equal", equal, 4);
-    printf("\n");
-    print_group("One rollout", one, 1);
-    printf("\n");
-    print_group("Two rollouts", two, 2);
-    printf("\n");
-    print_gae_example();
+    printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n"
+           "   Question  K answers to one question have been rewarded. How much more or less\n"
+           "             likely should each of them become?\n"
+           "   Formula   centered  A_i = r_i - m                          nanochat, Dr. GRPO\n"
+           "             RLOO      A_i = r_i - m_i = K/(K-1) (r_i - m)\n"
+           "             GRPO      A_i = (r_i - m) / (s + eps)\n"
+           "   Symbols   r_i the reward of answer i, m the mean of all K, m_i that of the\n"
+           "             others, s their standard deviation, eps = 1e-6 against 0/0. A_i,\n"
+           "             the advantage, goes to every sampled token of answer i\n\n");
+    print_advantages();
+    print_zero_variance();
     print_expected_gradients();
-    print_no_signal();
-    print_eight();
-    printf("Take away: an advantage is a comparison. Without difference there is nothing to\n");
-    printf("learn, and the rules differ only in how they scale the difference.\n");
+    if (more) print_gae();
+    printf("Take away: an advantage is a comparison. Without difference there is nothing to\n"
+           "learn, and the rules differ only in how they scale the difference.\n");
 }
 
 /* ==========================================================================================================
  * CHAPTER 8. The objective: reward minus beta KL                                               (D3 section 5)
  *
- * The question. A policy that only chases reward leaves the region where its reward can be trusted, and
- * forgets what pre-training taught it. How do we hold it near its starting point, and how do we measure
- * "near" from samples?
+ * Question: a policy that only chases reward leaves the region where its reward can be trusted, and forgets
+ * what pre-training taught it. How do we hold it near its starting point, and how do we measure "near" from
+ * samples?
  *
  * The objective has two parts that pull against each other:
  *
  *     J(pi) = E over x ~ D, y ~ pi(.|x) of [ r(x,y) ]  -  beta E over x ~ D of [ KL(pi(.|x) || pi_ref(.|x)) ]
  *
  *     D       the set of prompts              pi      the policy in training
- *     r       judge or verifier               pi_ref  where it started: a frozen copy, usually the SFT model
+ *     r       reward model or verifier        pi_ref  the reference model: the SFT model, frozen
  *     beta    the price of one nat of drift   nat     the unit of natural logarithms, 1.443 bits
  *
  * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
@@ -2577,33 +2501,31 @@ static void lesson_7(int more) {
  * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
  * and the rollouts are such answers:
  *
- *     KL(pi || pi_ref) = E over y ~ pi of [ log_ratio(y) ],     about (1/N) sum_i log_ratio(y_i)
- *     log_ratio(y)     = log pi(y|x) - log pi_ref(y|x),         in the code logp - logp_ref
+ *     KL(pi || pi_ref) = E over y ~ pi of [ L(y) ],     about (1/N) sum_i L(y_i)
+ *     L(y)             = log pi(y|x) - log pi_ref(y|x), the log-ratio, in the code logp - logp_ref
  *
  * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
  *
- *     k1 = log_ratio                         right on average, noisy, negative for many samples
- *     k2 = log_ratio^2 / 2                   never negative, wrong on average unless the drift is small
- *     k3 = exp(-log_ratio) - 1 + log_ratio   right on average, never negative
+ *     k1 = L                    right on average, noisy, negative for many samples
+ *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
+ *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus exp(-log_ratio) - 1. That extra is pi_ref/pi - 1, and its average under pi is
- * sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And
- * e^u >= 1 + u for every u, so k3 >= 0.
+ * k3 is k1 plus exp(-L) - 1. That extra is pi_ref/pi - 1, and its average under pi is sum pi * pi_ref/pi - 1
+ * = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so
+ * k3 >= 0.
  *
  * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
- * number, and the policy gradient multiplies it with the score. In the LOSS it is differentiated. The
- * gradient that we want is
+ * number, and the policy gradient multiplies it with the score, grad log pi. In the LOSS it is
+ * differentiated. The gradient that we want is
  *
- *     grad KL = E[ log_ratio * grad log pi ]                     (the term E[grad log pi] is 0, chapter 4)
+ *     grad KL = E[ L * score ]                             (the term E[score] is 0, chapter 4)
  *
- *     k1 in the reward             E[ log_ratio * score ]                 exact
- *     k1 in the loss               E[ 1 * score ] = 0                     does nothing at all, on average
- *     k2 in the loss               E[ log_ratio * score ]                 exact, although k2 itself is biased
- *     k3 in the loss (GRPO paper)  E[ (1 - pi_ref/pi) * score ]           grad KL(pi_ref || pi), the other KL
- *     k3 in the reward             E[ k3 * score ]                        grad of one KL minus the other
- *     k3 * pi/pi_sample in the loss                                       exact again
- *
- * score is grad log pi; pi_sample is the policy that drew the samples, equal to pi but a constant.
+ *     k1 in the reward   E[ L * score ]                  exact: InstructGPT's PPO, verl's use_kl_in_reward
+ *     k1 in the loss     E[ 1 * score ] = 0              does nothing at all, on average
+ *     k2 in the loss     E[ L * score ]                  exact, although k2 itself is biased
+ *     k3 in the loss     E[ (1 - pi_ref/pi) * score ]    grad KL(pi_ref || pi), the other KL: GRPO, TRL
+ *     k3 in the reward   E[ k3 * score ]                 grad of one KL minus the other: D3's code
+ *     k3 * pi/pi_old in the loss                         exact again; pi_old is the sampler, a constant
  *
  * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
  * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
@@ -2621,46 +2543,48 @@ static void lesson_7(int more) {
  * reweighted. Large beta: stay. Small beta: the best answers take all.
  *
  * Where D3 needs care.
- *   - Signs. D3 prints k1 = -log_ratio and k3 = exp(log_ratio) - 1 - log_ratio, with the same log_ratio. Then
- *     k1 estimates minus the KL, and k3 estimates nothing useful, since its exponential has the policy on top
- *     and is averaged over the policy. For samples from pi_ref that k3 is right, as an estimate of
- *     KL(pi_ref || pi). Here the sign follows the samples, which come from the policy.
+ *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Then k1 estimates minus the KL, and
+ *     k3 estimates nothing useful, since its exponential has the policy on top and is averaged over the
+ *     policy. Both are right for samples from pi_ref, as estimates of KL(pi_ref || pi). Here the sign follows
+ *     the samples, which come from the policy; so it does in TRL and verl.
  *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
  *     use k1. Its single values may be negative, and that is no flaw there.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
- *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one. The lesson prints both.
+ *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
  *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
  *     is n times smaller for n tokens, so long answers may drift almost for free.
  * ======================================================================================================== */
 
-// e^x and its slope for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80 =
-// 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that value and slope stay
-// finite, keep their sign and still belong together. A cut at 80 would have slope 0 and would tell the
-// optimizer that all is well exactly where the drift is worst.
+// e^x and its derivative for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80
+// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that both stay finite,
+// keep their sign and still belong together. A cut at 80 would have derivative 0 and would tell the optimizer
+// that all is well exactly where the drift is worst.
 enum { EXP_LIMIT = 80 };
 
-static double bounded_exp(double* slope, double x) {
-    *slope = exp(x > EXP_LIMIT ? EXP_LIMIT : x);           // a NaN stays a NaN
-    return x > EXP_LIMIT ? *slope * (1.0 + x - EXP_LIMIT) : *slope;
+static double bounded_exp(double* derivative, double x) {
+    *derivative = exp(x > EXP_LIMIT ? EXP_LIMIT : x);      // a NaN stays a NaN
+    return x > EXP_LIMIT ? *derivative * (1.0 + x - EXP_LIMIT) : *derivative;
 }
 
 // Estimate of KL(policy || reference) from one sample of the policy, in nats, and its derivative by logp.
 // estimator is 1, 2 or 3. k3 of a small log-ratio x is about x^2/2, the tiny rest of numbers near 1: expm1(x)
 // = e^x - 1 keeps the digits that exp(x) - 1 loses.
-static double kl_estimate(double* slope, double log_ratio, int estimator) {
-    if (estimator == 1) { *slope = 1.0; return log_ratio; }
-    if (estimator == 2) { *slope = log_ratio; return 0.5 * log_ratio * log_ratio; }
-    if (estimator != 3) { *slope = (double)NAN; return (double)NAN; }
+static double kl_estimate(double* derivative, double log_ratio, int estimator) {
+    *derivative = estimator == 1 ? 1.0 : estimator == 2 ? log_ratio : (double)NAN;
+    if (estimator == 1) return log_ratio;
+    if (estimator == 2) return 0.5 * log_ratio * log_ratio;
+    if (estimator != 3) return (double)NAN;
     double x = -log_ratio, power;
     double ratio_minus_1 = x > EXP_LIMIT ? bounded_exp(&power, x) - 1.0 : expm1(x);
-    *slope = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
+    *derivative = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
     return ratio_minus_1 - x;
 }
 
 static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
-    double slope;
-    for (int i = 0; i < n; i++) kl[i] = (float)kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
+    double derivative;
+    for (int i = 0; i < n; i++)
+        kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
 }
 
 // The three estimators of KL(policy || reference), one value per sample or token, in nats.
@@ -2681,13 +2605,14 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 3);
 }
 
-// The KL penalty in the reward, token by token: -beta kl on each sampled token and, on an answer's last one, its reward.
+// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward.
 //   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
 //   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
 //   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
 //   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
 // Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
-void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1, float beta, int mean) {
+void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1,
+                   float beta, int mean) {
     for (int k = 0; k < K; k++) {
         int last = -1, count = mean ? count_masked(mask + k * T1, T1) : 1;
         for (int i = k * T1; i < (k + 1) * T1; i++) {
@@ -2699,38 +2624,23 @@ void token_rewards(float* out, const float* reward, const float* kl, const int* 
 }
 
 // The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
-//   dlogp (n)              out: d(loss)/d(logp), as autograd would give it: k1 -> 1, k2 -> log_ratio, k3 -> 1 - pi_ref/pi
+//   dlogp (n)              out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi
 //   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
-//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0 and nothing is read
+//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0
+//                          and nothing is read
 // Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
 double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
-    double loss = 0.0, slope;
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        loss += w[i] * kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
-        dlogp[i] = (float)(w[i] * slope);
+        loss += w[i] * kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
+        dlogp[i] = (float)(w[i] * derivative);
     }
     return loss;
 }
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
-
-// Expectation of the estimator over n outcomes with log-probabilities logp and logp_ref; also its variance
-// and the probability that one sample comes out negative. sign -1 gives the formulas as D3 prints them.
-static double kl_moments(double* variance, double* negative, const double* logp, const double* logp_ref,
-                         int n, double sign, int estimator) {
-    double mean = 0.0, square = 0.0, slope;
-    *negative = 0.0;
-    for (int i = 0; i < n; i++) {
-        double p = exp(logp[i]), k = kl_estimate(&slope, sign * (logp[i] - logp_ref[i]), estimator);
-        mean += p * k;
-        square += p * k * k;
-        *negative += k < 0.0 ? p : 0.0;
-    }
-    *variance = square - mean * mean;
-    return mean;
-}
 
 static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
     double kl = 0.0;
@@ -2738,23 +2648,33 @@ static double exact_kl(const double* logp, const double* logp_ref, int n) { // s
     return kl;
 }
 
+// Mean of the estimator over n outcomes, drawn with log-probabilities logp, and its variance. sign -1 gives
+// the formulas as D3 prints them.
+static double kl_moments(double* variance, const double* logp, const double* logp_ref, int n, double sign,
+                         int estimator) {
+    double mean = 0.0, square = 0.0, derivative;
+    for (int i = 0; i < n; i++) {
+        double k = kl_estimate(&derivative, sign * (logp[i] - logp_ref[i]), estimator);
+        mean += exp(logp[i]) * k;
+        square += exp(logp[i]) * k * k;
+    }
+    *variance = square - mean * mean;
+    return mean;
+}
+
 // The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
-// estimator's slope; in the reward, its value; and for k3 times the ratio pi/pi_sample both, by the product
-// rule at ratio 1.
-enum { KL_USES = 9, KL_K3_REWARD = 6 };
-static const struct {
-    const char* name;
-    int estimator, uses_slope, uses_value;
-    double sign;                               // -1: the formula as D3 prints it
-} kl_uses[KL_USES] = {{"k1 in the loss", 1, 1, 0, 1.0},   {"k2 in the loss", 2, 1, 0, 1.0},
-                      {"k3 in the loss", 3, 1, 0, 1.0},   {"k3 * ratio, loss", 3, 1, 1, 1.0},
-                      {"k1 in the reward", 1, 0, 1, 1.0}, {"k2 in the reward", 2, 0, 1, 1.0},
-                      {"k3 in the reward", 3, 0, 1, 1.0}, {"D3 k1, reward", 1, 0, 1, -1.0},
-                      {"D3 k3, reward", 3, 0, 1, -1.0}};
+// estimator's derivative; in the reward, its value; and for k3 times the ratio pi/pi_old both, by the product
+// rule at ratio 1. sign -1: the formula as D3 prints it.
+enum { KL_USES = 9 };
+static const struct { const char* name; int estimator, in_loss, in_reward, sign; } kl_uses[KL_USES] = {
+    {"k1 in the loss", 1, 1, 0, 1},   {"k2 in the loss", 2, 1, 0, 1},   {"k3 in the loss", 3, 1, 0, 1},
+    {"k3 * ratio, loss", 3, 1, 1, 1}, {"k1 in the reward", 1, 0, 1, 1}, {"k2 in the reward", 2, 0, 1, 1},
+    {"k3 in the reward", 3, 0, 1, 1}, {"D3 k1, reward", 1, 0, 1, -1},   {"D3 k3, reward", 3, 0, 1, -1}};
 
 static double kl_score_weight(double log_ratio, int use) {
-    double slope, value = kl_estimate(&slope, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
-    return kl_uses[use].uses_slope * slope + kl_uses[use].uses_value * value;
+    double derivative;
+    double value = kl_estimate(&derivative, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
+    return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
 }
 
 // Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
@@ -2775,6 +2695,26 @@ static void exact_kl_gradient(double* grad, double* grad_other, const double* lo
         grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
         grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
     }
+}
+
+// How far the expected gradient of a use is from that of the KL, |g - exact| / |exact|, on the 27 answers of
+// chapter 4: with the log-ratio of the whole answer, and token by token, as trainers do it.
+static void toy_kl_use(double* whole, double* tokens, int use) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], exact[TOY_PARAMS];
+    double grad[TOY_PARAMS], weight[TOY_ANSWERS], value[TOY_STATES];
+    toy_fill(theta, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(ratio, theta);
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ratio[e];
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    for (int y = 0; y < TOY_ANSWERS; y++)
+        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+    toy_answer_gradient(grad, logp, weight);
+    *whole = toy_relative_error(grad, exact, TOY_PARAMS);
+    for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
+    toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
+    *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
 }
 
 // The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
@@ -2809,7 +2749,7 @@ static int toy_ascend(double* theta, const double* logp_ref, const double* rewar
         toy_solve(value, grad, logp, penalized);
         for (int e = 0; e < TOY_PARAMS; e++) {
             theta[e] += rate * grad[e];
-            largest = fabs(grad[e]) > largest ? fabs(grad[e]) : largest;
+            largest = fmax(largest, fabs(grad[e]));
         }
         if (largest < small && step % 100 == 0) return step;
     }
@@ -2818,222 +2758,116 @@ static int toy_ascend(double* theta, const double* logp_ref, const double* rewar
 
 // ---- lesson 8 ------------------------------------------------------------------------------------------
 
-static void five_way(double* logp, double* logp_ref, double drift) {   // drift 1: the example; 0: equal
-    double policy[5], reference[5];
-    toy_fill(policy, 5, 2, 1.5);
-    toy_fill(reference, 5, 3, 1.5);
-    for (int i = 0; i < 5; i++) policy[i] = reference[i] + drift * (policy[i] - reference[i]);
-    toy_log_softmax(logp, policy, 5);
-    toy_log_softmax(logp_ref, reference, 5);
-}
+// Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
+// multiple of ln 2.
+enum { KL_ANSWERS = 4 };
+static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
+static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-static void lesson_8_estimators(void) {
-    double logp[5], logp_ref[5], slope, variance, negative;
-    five_way(logp, logp_ref, 1.0);
-    printf("1. Five possible answers: the three estimators, by exact summation\n\n");
-    printf("   L = log pi - log pi_ref. The columns \"D3\" have the signs as D3 prints them.\n\n");
-    printf("   answer      pi  pi_ref        L       k1       k2       k3    D3 k1    D3 k3\n");
-    for (int i = 0; i < 5; i++) {
+static double no_minus_zero(double x) { return fabs(x) < 5e-5 ? 0.0 : x; }       // -1e-17 prints as -0.0000
+
+// What every rollout would give, so that the means are sums.
+static void lesson_8_estimators(const double* logp, const double* logp_ref) {
+    double derivative, mean[4], variance[4];
+    printf("1. Four possible answers\n\n   answer     pi  pi_ref        L       k1       k2       k3\n");
+    for (int i = 0; i < KL_ANSWERS; i++) {
         double L = logp[i] - logp_ref[i];
-        printf("   %6d  %6.4f  %6.4f  %7.4f", i + 1, exp(logp[i]), exp(logp_ref[i]), L);
-        for (int k = 1; k <= 3; k++) printf("  %7.4f", kl_estimate(&slope, L, k));
-        printf("  %7.4f  %7.4f\n", kl_estimate(&slope, -L, 1), kl_estimate(&slope, -L, 3));
+        printf("   %6d  %5.3f  %6.3f  %7.4f", i + 1, example_pi[i], example_ref[i], L);
+        for (int k = 1; k <= 3; k++) printf("  %7.4f", kl_estimate(&derivative, L, k));
+        printf("\n");
     }
-    printf("\n   Over samples from pi; the exact KL(pi||pi_ref) is %.4f nats:\n\n",
-           exact_kl(logp, logp_ref, 5));
-    printf("   estimator    mean     mean - exact    variance    samples below 0\n");
-    for (int i = 0; i < 5; i++) {
-        static const char* const names[] = {"k1", "k2", "k3", "D3 k1", "D3 k3"};
-        static const int estimators[] = {1, 2, 3, 1, 3};
-        double mean = kl_moments(&variance, &negative, logp, logp_ref, 5, i < 3 ? 1.0 : -1.0, estimators[i]);
-        double miss = mean - exact_kl(logp, logp_ref, 5);
-        printf("   %-9s %7.4f  %14.4f  %10.4f  %16.1f%%\n", names[i], mean, fabs(miss) < 1e-12 ? 0.0 : miss,
-               variance, 100.0 * negative);
-    }
-    double other = exact_kl(logp_ref, logp, 5);
-    double printed = kl_moments(&variance, &negative, logp_ref, logp, 5, 1.0, 3);
-    printf("\n   With samples from pi_ref, D3's k3 averages %.4f = KL(pi_ref||pi) = %.4f:\n"
-           "   the printed line belongs to samples from the other distribution.\n\n", printed, other);
+    for (int k = 1; k <= 3; k++) mean[k] = kl_moments(&variance[k], logp, logp_ref, KL_ANSWERS, 1.0, k);
+    printf("   mean over pi                     %7.4f  %7.4f  %7.4f\n"
+           "   variance                         %7.4f  %7.4f  %7.4f\n\n"
+           "   exact: KL(pi||pi_ref) = 1/2 ln 2 + 1/4 ln 2 - 1/8 ln 4 = 1/2 ln 2 = %.4f\n"
+           "          KL(pi_ref||pi) = -1/4 ln 2 - 1/8 ln 2 + 1/2 ln 4 = 5/8 ln 2 = %.4f\n"
+           "   KL is not symmetric. k1 and k3 are right on average, k2 is not; k1 is below\n"
+           "   0 for answer 3. By hand, k3 of answer 1: 1/2 - 1 + ln 2 = 0.1931.\n\n",
+           mean[1], mean[2], mean[3], variance[1], variance[2], variance[3],
+           exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
-static void lesson_8_drift(void) {
-    const double drifts[] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
-    printf("2. The same five answers at different distances from the reference: drift times\n"
-           "   the difference of the logits of part 1\n\n");
-    printf("   drift   exact KL     mean k2   mean D3 k3   variance k1   variance k3\n");
-    for (int i = 0; i < 6; i++) {
-        double logp[5], logp_ref[5], v1, v2, v3, negative;
-        five_way(logp, logp_ref, drifts[i]);
-        kl_moments(&v1, &negative, logp, logp_ref, 5, 1.0, 1);
-        double k2 = kl_moments(&v2, &negative, logp, logp_ref, 5, 1.0, 2);
-        double printed = kl_moments(&v2, &negative, logp, logp_ref, 5, -1.0, 3);
-        kl_moments(&v3, &negative, logp, logp_ref, 5, 1.0, 3);
-        printf("   %5.1f  %9.4g  %10.4g  %11.4g  %12.4g  %12.4g\n", drifts[i], exact_kl(logp, logp_ref, 5),
-               k2, printed, v1, v3);
-    }
-    printf("\n   Near the reference k3 is far calmer than k1. Far away it is the wilder one:\n"
-           "   the policy has dropped answers that pi_ref likes; pi_ref/pi is huge there.\n\n");
+static void print_four(const char* name, const double* grad) {
+    printf("   %-18s", name);
+    for (int j = 0; j < KL_ANSWERS; j++) printf(" %7.4f", no_minus_zero(grad[j]));
 }
 
-static void lesson_8_gradients(void) {
-    double logp[5], logp_ref[5], exact[5], other[5], grad[5], weight[5];
-    five_way(logp, logp_ref, 1.0);
-    exact_kl_gradient(exact, other, logp, logp_ref, 5);
-    printf("3. Expected gradients by the five logits: the estimate as loss or as reward\n\n");
-    printf("   %-18s  logit 1  logit 2  logit 3  logit 4  logit 5\n", "");
-    printf("   %-18s", "exact, KL(pi||ref)");
-    for (int j = 0; j < 5; j++) printf("  %7.4f", exact[j]);
-    printf("\n   %-18s", "exact, KL(ref||pi)");
-    for (int j = 0; j < 5; j++) printf("  %7.4f", other[j]);
+// The expected gradient of a use by the logits of the four answers, and how far it is off on the 27.
+static void print_kl_use(int use, const double* logp, const double* logp_ref) {
+    double weight[KL_ANSWERS], grad[KL_ANSWERS], whole, tokens;
+    char a[16], b[16];
+    for (int i = 0; i < KL_ANSWERS; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
+    softmax_score_sum(grad, logp, weight, KL_ANSWERS);
+    toy_kl_use(&whole, &tokens, use);
+    print_four(kl_uses[use].name, grad);
+    printf("  %9s  %9s\n", toy_difference_text(a, whole, 1e-12), toy_difference_text(b, tokens, 1e-12));
+}
+
+static void lesson_8_gradients(const double* logp, const double* logp_ref, int more) {
+    const int order[] = {4, 6, 0, 1, 2, 3, 5};
+    double exact[KL_ANSWERS], other[KL_ANSWERS];
+    exact_kl_gradient(exact, other, logp, logp_ref, KL_ANSWERS);
+    printf("2. In the reward or in the loss: the expected gradient\n\n"
+           "                             by the four logits             off, 27 answers\n"
+           "                          1       2       3       4      whole  per token\n");
+    print_four("KL(pi||pi_ref)", exact);
     printf("\n");
-    for (int use = 0; use < KL_USES; use++) {
-        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
-        softmax_score_sum(grad, logp, weight, 5);
-        printf("   %-18s", kl_uses[use].name);
-        for (int j = 0; j < 5; j++) printf("  %7.4f", fabs(grad[j]) < 5e-5 ? 0.0 : grad[j]);
-        printf("%s\n", toy_largest_difference(grad, exact, 5) < 1e-12   ? "  exact"
-                       : toy_largest_difference(grad, other, 5) < 1e-12 ? "  other KL" : "");
-    }
-    printf("\n   k1 as a loss pushes nowhere. k3 as a loss is exact for the OTHER KL. k3 as a\n"
-           "   reward is the difference of the two, and near the reference nothing is left:\n\n"
-           "   drift   |gradient of k3 in the reward| / |exact gradient|\n");
-    for (int d = 0; d < 3; d++) {
-        const double drifts[] = {1.0, 0.1, 0.01};
-        double left[5];
-        five_way(logp, logp_ref, drifts[d]);
-        exact_kl_gradient(exact, other, logp, logp_ref, 5);
-        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], KL_K3_REWARD);
-        softmax_score_sum(grad, logp, weight, 5);
-        for (int j = 0; j < 5; j++) left[j] = grad[j] + exact[j];   // so that left - exact = grad
-        printf("   %5g   %8.4f\n", drifts[d], toy_relative_error(left, exact, 5));
-    }
+    print_four("KL(pi_ref||pi)", other);
     printf("\n");
+    for (int i = 0; i < (more ? 7 : 5); i++) print_kl_use(order[i], logp, logp_ref);
+    printf("\n   By hand: pi_j (L_j - KL) = 1/2 (ln 2 - 1/2 ln 2) = 0.1733; the other KL has\n"
+           "   pi_j - pi_ref_j. \"off\": |g - exact| / |exact| on chapter 4's 27 answers; 1 =\n"
+           "   no gradient at all. k1 belongs in the reward, in the loss it does nothing. k2\n"
+           "   is exact in the loss, but per token it does not see where a token leads. k3\n"
+           "   in the loss (GRPO) is exact for the other KL; in the reward it is neither.\n\n");
 }
 
-// The same on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
-static void lesson_8_toy_gradients(const double* logp, const double* logp_ref) {
-    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
-    toy_solve(value, exact, logp, ratio); // KL is the expected sum of log-ratios, so Bellman's way applies
-    printf("   Distance of the expected gradient from the exact one, |g - exact| / |exact|:\n\n");
-    printf("   use                 whole answer    token by token\n");
-    for (int use = 0; use < KL_USES; use++) {
-        char a[16], b[16];
-        double weight[TOY_ANSWERS];
-        for (int y = 0; y < TOY_ANSWERS; y++)
-            weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
-        toy_answer_gradient(grad, logp, weight);
-        toy_difference_text(a, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
-        toy_rollout_gradient(grad, logp, table, NULL, 1.0,
-                             kl_uses[use].uses_slope ? CREDIT_OWN : CREDIT_TO_GO);
-        toy_difference_text(b, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-        printf("   %-18s  %12s  %16s\n", kl_uses[use].name, a, b);
-    }
-    printf("\n   1 means: as far off as no gradient at all. Token by token, a loss term does\n"
-           "   not see where its token leads. The reward form does, through the return.\n\n");
-}
-
-// The same estimators on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
-static void lesson_8_toy(const double* logp, const double* logp_ref) {
-    double value[TOY_STATES], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], slope;
-    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], variance, negative;
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        all[y] = toy_sum_along(logp, y);
-        all_ref[y] = toy_sum_along(logp_ref, y);
-    }
-    printf("4. The 27-answer model of chapter 4: whole answers against sums over tokens\n\n");
-    printf("   exact KL, 27 answers         %.12f\n", exact_kl(all, all_ref, TOY_ANSWERS));
-    printf("   exact KL, token by token     %.12f   (Bellman)\n\n", toy_solve(value, grad, logp, ratio));
-    printf("              log-ratio of the answer         summed over the tokens\n");
-    printf("   estimator   mean  variance  below 0         mean  variance  below 0\n");
-    for (int k = 1; k <= 3; k++) {
-        double mean = kl_moments(&variance, &negative, all, all_ref, TOY_ANSWERS, 1.0, k);
-        printf("   k%d       %7.4f  %8.4f  %6.1f%%", k, mean, variance, 100.0 * negative);
-        double token_mean = 0.0, square = 0.0, below = 0.0;
-        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_estimate(&slope, ratio[e], k);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            double p = exp(all[y]), sum = toy_sum_along(table, y);
-            token_mean += p * sum;
-            square += p * sum * sum;
-            below += sum < 0.0 ? p : 0.0;
-        }
-        printf("      %7.4f  %8.4f  %6.1f%%\n", token_mean, square - token_mean * token_mean, 100.0 * below);
-    }
-    printf("\n");
-    lesson_8_toy_gradients(logp, logp_ref);
-}
-
-static void lesson_8_sum_or_mean(void) {
-    enum { LONGEST = 1000 };
-    const int lengths[] = {10, 100, 1000};
-    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST], w[LONGEST];
-    int mask[LONGEST];
-    const double beta = 0.05;
-    printf("5. Sum over the answer or mean per token, beta = %.2f\n\n", beta);
-    printf("   Log-ratios +0.3 and -0.3 in turn. What a reward of at most 1 loses:\n\n");
-    printf("   tokens   k3 per token   sum over answer   beta * sum   beta * mean\n");
-    for (int i = 0; i < 3; i++) {
-        for (int t = 0; t < LONGEST; t++) {
-            logp[t] = t % 2 ? -1.3f : -1.0f;
-            logp_ref[t] = t % 2 ? -1.0f : -1.3f;
-            mask[t] = 1;
-        }
-        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 0);
-        double sum = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
-        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 0);
-        double mean = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
-        printf("   %6d  %13.4f  %16.4f  %11.4f  %12.4f\n", lengths[i], mean, sum, beta * sum, beta * mean);
-    }
-    printf("\n   The objective has the sum. With the mean, drifting costs a long answer no\n"
-           "   more than a short one: an answer of n tokens pays at the price beta / n.\n\n");
-}
-
-static void lesson_8_optimum(const double* logp_ref, const double* theta_ref) {
-    const double betas[] = {4.0, 1.0, 0.5, 0.25};
-    double reward[TOY_PARAMS];
+// The objective's optimum is known in closed form; plain ascent has to find it.
+static void lesson_8_optimum(void) {
+    const double betas[] = {4.0, 1.0, 0.25};
+    double reward[TOY_PARAMS], theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
-    printf("6. Gradient ascent on the exact objective, from pi_ref\n\n");
-    printf("   beta     E[r]       KL        J   beta log Z    steps   max |pi - pi*|\n");
-    char text[16];
-    for (int i = 0; i < 4; i++) {
-        double theta[TOY_PARAMS], logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES],
-            grad[TOY_PARAMS];
-        double p[TOY_ANSWERS], best[TOY_ANSWERS];
+    printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
+           "   beta     E[r]       KL        J   beta log Z   max |pi - pi*|\n");
+    for (int i = 0; i < 3; i++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
+        double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
+        char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        int steps = toy_ascend(theta, logp_ref, reward, betas[i], 2.0 / (0.3 + betas[i]), 1e-10, 50000);
+        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
         toy_log_policy(logp, theta);
-        double expected = toy_solve(value, grad, logp, reward);
-        toy_penalized(penalized, reward, logp, logp_ref, betas[i]);
-        double J = toy_solve(value, grad, logp, penalized);
-        double log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
         toy_probabilities(p, logp);
-        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %7d  %15s\n", betas[i], expected,
-               (expected - J) / betas[i], J, betas[i] * log_Z, steps,
-               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9));
+        toy_penalized(penalized, reward, logp, logp_ref, beta);
+        double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
+        double log_Z = toy_optimum(best, logp_ref, reward, beta);
+        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9);
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
+               beta * log_Z, text);
     }
-    printf("\n   The policy arrives at pi_ref exp(r/beta)/Z, and J at its peak, beta log Z. A\n"
-           "   smaller beta buys reward with KL. Every answer here has three tokens, so the\n"
-           "   mean KL per token at beta is the sum at beta/3: another policy, not a detail.\n\n");
+    printf("\n   pi* = pi_ref exp(r/beta) / Z, Z so that it adds up to 1. J(pi) = beta log Z\n"
+           "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-static void lesson_8_digits(void) {
-    const float drifts[] = {1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f};
-    printf("7. k3 of a small log-ratio x: the digits that a float loses\n\n");
-    printf("            x   in floats, plainly       kl_k3   x^2/2 - x^3/6 + x^4/24\n");
-    for (int i = 0; i < 5; i++) {
-        const float logp[1] = {drifts[i]}, logp_ref[1] = {0.0f};
-        float k3;
-        double x = drifts[i];
-        float power = (float)exp(-x), plain = power - 1.0f;
-        plain += drifts[i];
-        kl_k3(&k3, logp, logp_ref, 1);
-        printf("   %10.0e  %19.3e  %10.3e  %23.3e\n", x, (double)plain, (double)k3,
-               x * x / 2 - x * x * x / 6 + x * x * x * x / 24);
-    }
-    printf("\n   After a small step all log-ratios are small. exp(-x) - 1 + x done plainly in\n"
-           "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
+// kl_moments(.., -1.0, ..) under pi, and under pi_ref, where exchanging the two models changes the sign of L.
+static void lesson_8_signs(const double* logp, const double* logp_ref) {
+    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
+    double variance;
+    printf("4. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Their means:\n\n"
+           "                       k1       k3   the KL they estimate\n");
+    for (int i = 0; i < 2; i++)
+        printf("   %-17s  %7.4f  %7.4f   %.4f\n", i ? "samples of pi_ref" : "samples of pi",
+               kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 1),
+               kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
+               exact_kl(side[i], side[1 - i], KL_ANSWERS));
+    printf("\n");
+    print_kl_use(7, logp, logp_ref);
+    print_kl_use(8, logp, logp_ref);
+    printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
+           "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
+           "   And the code takes the mean over the n tokens of an answer, where the formula\n"
+           "   has their sum: n times cheaper, so that long answers drift almost for free.\n\n");
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
@@ -3142,37 +2976,55 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
 }
 
 static void lesson_8(int more) {
-    (void)more;
-    double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
-    toy_fill(theta, TOY_PARAMS, 1, 1.0);
-    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp, theta);
-    toy_log_policy(logp_ref, theta_ref);
-    printf("LESSON 8. The objective: reward minus beta KL (D3 section 5)\n\n");
-    lesson_8_estimators();
-    lesson_8_drift();
-    lesson_8_gradients();
-    lesson_8_toy(logp, logp_ref);
-    lesson_8_sum_or_mean();
-    lesson_8_optimum(logp_ref, theta_ref);
-    lesson_8_digits();
+    double logp[KL_ANSWERS], logp_ref[KL_ANSWERS];
+    for (int i = 0; i < KL_ANSWERS; i++) {
+        logp[i] = log(example_pi[i]);
+        logp_ref[i] = log(example_ref[i]);
+    }
+    printf("LESSON 8. The objective: reward minus beta KL (D3 section 5)\n\n"
+           "   Question  How is a policy that chases reward held near the model it started\n"
+           "             from, and how is \"near\" measured from samples?\n"
+           "   Formula   J(pi) = E[r(x,y)] - beta KL(pi||pi_ref)\n"
+           "             KL(P||Q) = sum over y of P(y) log(P(y)/Q(y)). From one y of pi,\n"
+           "             with L = log pi(y|x) - log pi_ref(y|x):\n"
+           "             k1 = L      k2 = L^2 / 2      k3 = exp(-L) - 1 + L\n"
+           "   Symbols   x prompt, y answer, r reward, pi the policy, E the mean over its\n"
+           "             answers; pi_ref the reference model, frozen; beta the price of\n"
+           "             one nat (the unit of natural logarithms) of drift\n\n");
+    lesson_8_estimators(logp, logp_ref);
+    lesson_8_gradients(logp, logp_ref, more);
+    lesson_8_optimum();
+    lesson_8_signs(logp, logp_ref);
+    printf("Take away: an estimator belongs to the distribution that drew the samples, and\n"
+           "an unbiased estimate is not an unbiased gradient.\n");
 }
 
 /* ==========================================================================================================
  * CHAPTER 9. Losses                                                            (D3 section 6, D1 on the loss)
  *
- * The question. We have log-probabilities and a judgement: an advantage, a demonstration or a preference.
- * What number do we minimize, and what does its gradient do to each token?
+ * Question: we have log-probabilities and an advantage, a demonstration or a preference. What number do we
+ * minimize, and what does its gradient do to each token?
  *
  * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
  * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
  * network does the rest. Read that number and you have understood the loss.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
- *     L = - sum_t A log pi(y_t | x, y_<t) / (what we average over)             d/dlogp = -A * weight
+ *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
  *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
- *   D1's loss = -(advantage * sum of logp) / (number of valid tokens) is NORM_TOKEN_MEAN over the group of
- *   answers to one question.
+ *
+ * What one token counts is computed once, by token_weights() in train_gpt.c, section 12. The four ways are
+ * four trainings: with the second a token of a long answer counts less than one of a short answer.
+ *
+ *     w_t                            here                TRL loss_type  verl loss_agg_mode       used by
+ *     1 / scored tokens              NORM_TOKEN_MEAN     bnpo, dapo     token-mean               D1, DAPO
+ *     1 / (K * tokens of its answer) NORM_SEQUENCE_MEAN  grpo           seq-mean-token-mean      GRPO
+ *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
+ *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
+ *
+ *   The first line: D1's loss = -(advantage * sum of logp) / (number of valid tokens). nanochat divides by
+ *   the tokens of a pass of 8 rollouts and averages a question's two passes; here the group is all 16. TRL
+ *   and verl divide by the tokens of the whole minibatch.
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -3185,29 +3037,28 @@ static void lesson_8(int more) {
  *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
  *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. Clipping silences exactly the tokens that change most, often the rare
- *            words at which an answer turns. CISPO bounds their weight and lets them speak.
+ *            stop: held constant. Clipping switches off exactly the tokens that change most, often the rare
+ *            words at which an answer turns. CISPO bounds their weight and keeps their gradient.
  *
- * The value model (PPO) foretells the reward at every token, so that GAE (chapters 2 and 7) can tell at which
+ * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
  *     L = 1/2 (V - target)^2,  target = A + V_old                              d/dV = V - target
  *
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
- *   somebody else's answer, and never a reproach. We average over tokens, as everyone does.
+ *   somebody else's answer, and never a reproach. We average over tokens, as everyone does (loss_sft stands
+ *   beside token_weights).
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
  *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
- *     P(y_w beats y_l | x) = exp(r_w) / (exp(r_w) + exp(r_l)) = sigma( r(x,y_w) - r(x,y_l) ),
- *     sigma(z) = 1 / (1 + exp(-z))
+ *     P(y_w beats y_l | x) = sigma( r(x,y_w) - r(x,y_l) ),  sigma(z) = 1 / (1 + exp(-z))
  *     L_RM(phi) = - E[ log sigma( r_phi(x,y_w) - r_phi(x,y_l) ) ]      d/dr_w = -(1 - P),  d/dr_l = +(1 - P)
  *   Only differences count: r + constant has the same loss.
  *
  * Three ways to use a reward: RL (chapters 7 to 10), and
  *   Rejection sampling, best of N
- *     y+ = the y_i with the largest r(x, y_i),  i = 1..N,  y_i ~ pi_ref(.|x)
- *     L_RS(theta) = - E over x of [ log pi_theta(y+|x) ]
+ *     y+ = the y_i with the largest r(x, y_i),  i = 1..N,  y_i ~ pi_ref(.|x);  then SFT on y+
  *   DPO (direct preference optimization)
  *     Chapter 8's optimum pi* = pi_ref exp(r/beta)/Z, solved for r:  r = beta log(pi* / pi_ref) + beta log Z.
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
@@ -3215,13 +3066,23 @@ static void lesson_8(int more) {
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
  *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
  *
- * RLVR (verifiable rewards): the policy gradient again, with a program in place of the judge,
+ * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
  *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
  *
+ * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
+ *
+ *     loss               d/dlogp, times w               it is 0 when
+ *     policy gradient    - A                            the answer was as good as expected
+ *     PPO's clip         - rho A                        so, or the token has moved far enough
+ *     CISPO              - clip(rho) A                  the answer was as good as expected
+ *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
+ *     SFT                - 1                            never
+ *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
+ *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *
  * Traps.
- *   - Three ways to average make three different trainings (chapter 8, average_tokens). The lesson shows it.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
- *     27 answers. DPO reaches pi* from preferences alone, given all pairs and a judge as in Bradley-Terry.
+ *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
  *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
  *     and on how often pi_ref passes: another one for every question. With more values it is another family
  *     of policies.
@@ -3229,10 +3090,10 @@ static void lesson_8(int more) {
  *     log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what each token counts
-// (token_weights() in train_gpt.c, where also loss_sft stands), and where it is 0 the derivative is 0 and nothing else is read:
-// padding may hold anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of each
-// token, a constant through which no gradient flows; w (n). All return the loss.
+// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
+// each token counts, and where it is 0 the derivative is 0 and nothing else is read: padding may hold
+// anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of
+// each token, a constant through which no gradient flows; w (n). All return the loss.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -3247,13 +3108,16 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return loss;
 }
 
-// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
+// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where
+// the mask is 0.
 void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
     for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
-void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025),
+// equation 7.
+void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K,
+                        int T1) {
     token_log_ratio(out, logp, logp_old, mask, K, T1);
     for (int k = 0; k < K; k++) {
         float mean = (float)masked_mean(out + k * T1, mask + k * T1, T1);
@@ -3264,50 +3128,53 @@ void sequence_log_ratio(float* out, const float* logp, const float* logp_old, co
 // x held between low and high; a NaN stays a NaN.
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks for.
+// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks
+// for.
 static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
     return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
-// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio). With
-// sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so that the flat derivative
-// -w s A is exact. (With GAE's advantages, which differ within an answer, that would be GSPO-token.)
-// clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the gradient is the unclipped one.
-// Log-ratios above 80: see bounded_exp, finite. Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
-double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n, float clip_low,
-                 float clip_high) {
-    double loss = 0.0, slope;
+// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio).
+// With sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so
+// that the flat derivative -w s A is exact. (With GAE's advantages, which differ within an answer, that would
+// be GSPO-token.) clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the
+// gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp). Schulman et al. (2017),
+// equation 7; Yu et al. (2025) for two bounds.
+double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n,
+                 float clip_low, float clip_high) {
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        double ratio = bounded_exp(&slope, log_ratio[i]);
+        double ratio = bounded_exp(&derivative, log_ratio[i]);
         int clipped = is_clipped(ratio, adv[i], clip_low, clip_high);
         loss -= w[i] * (clipped ? clamp(ratio, 1.0 - clip_low, 1.0 + clip_high) : ratio) * adv[i];
-        if (!clipped) dlogp[i] = (float)(-w[i] * slope * adv[i]);
+        if (!clipped) dlogp[i] = (float)(-w[i] * derivative * adv[i]);
     }
     return loss;
 }
 
-// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is ever switched off.
-// MiniMax (2025), equation 4.
-double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w, int n,
-                  float clip_low, float clip_high) {
-    double loss = 0.0, slope;
+// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is
+// ever switched off. MiniMax (2025), equation 4.
+double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w,
+                  int n, float clip_low, float clip_high) {
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        double weight = w[i] * clamp(bounded_exp(&slope, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
+        double weight = w[i] * clamp(bounded_exp(&derivative, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
         loss -= weight * adv[i] * logp[i];
         dlogp[i] = (float)(-weight * adv[i]);
     }
     return loss;
 }
 
-// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within `clip` of its older
-// self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value, value_old, target (n) in units of the
-// reward, target: the return that the value is to predict. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
-double loss_value(float* dvalue, const float* value, const float* value_old, const float* target, const float* w, int n,
-                  float clip) {
+// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within
+// `clip` of its older self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value,
+// value_old, target (n) in units of the reward, target: the return that the value is to predict. Schulman's
+// PPO code (OpenAI baselines); Ouyang et al. (2022).
+double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
+                  const float* w, int n, float clip) {
     double loss = 0.0;
     for (int i = 0; i < n; i++) {
         dvalue[i] = 0.0f;
@@ -3323,8 +3190,8 @@ double loss_value(float* dvalue, const float* value, const float* value_old, con
 
 // -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
 // the log of 0, so a margin of -800 costs 800 and not infinity.
-static double bradley_terry(double* slope, double margin) {
-    *slope = -sigmoid(-margin);
+static double bradley_terry(double* derivative, double margin) {
+    *derivative = -sigmoid(-margin);
     return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
 }
 
@@ -3334,9 +3201,9 @@ static double bradley_terry(double* slope, double margin) {
 // Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
 // (2022).
 double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
-    double slope, loss = bradley_terry(&slope, (double)chosen - rejected);
-    *dchosen = (float)slope;
-    *drejected = (float)-slope;
+    double derivative, loss = bradley_terry(&derivative, (double)chosen - rejected);
+    *dchosen = (float)derivative;
+    *drejected = (float)-derivative;
     return loss;
 }
 
@@ -3348,9 +3215,9 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
-    double slope, loss = bradley_terry(&slope, margin);
-    *dchosen = (float)(beta * slope);
-    *drejected = (float)(-beta * slope);
+    double derivative, loss = bradley_terry(&derivative, margin);
+    *dchosen = (float)(beta * derivative);
+    *drejected = (float)(-beta * derivative);
     return loss;
 }
 
@@ -3380,23 +3247,21 @@ static void toy_best_of_n(double* p, const double* p_ref, const double* reward, 
 }
 
 // Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
-// from pi_ref, and a judge who knows the reward prefers i to j with probability sigma(r_i - r_j).
+// from pi_ref, and an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
 static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
                                double beta) {
     double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
-    float all[TOY_ANSWERS], all_ref[TOY_ANSWERS];
+    float all[TOY_ANSWERS], all_ref[TOY_ANSWERS], dchosen, drejected, b = (float)beta;
+    toy_probabilities(p, logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) {
         all[y] = (float)toy_sum_along(logp, y);
         all_ref[y] = (float)toy_sum_along(logp_ref, y);
-        p[y] = exp(toy_sum_along(logp_ref, y));
     }
     for (int i = 0; i < TOY_ANSWERS; i++) {
         for (int j = 0; j < TOY_ANSWERS; j++) {
             if (i == j) continue;
             double chance = p[i] * p[j] * sigmoid(reward[i] - reward[j]);
-            float dchosen, drejected;
-            loss += chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j],
-                                      (float)beta);
+            loss += chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j], b);
             weight[i] += chance * dchosen;
             weight[j] += chance * drejected;
             total += chance;
@@ -3407,7 +3272,8 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
+// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
 static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
                             int steps) {
     double velocity[TOY_PARAMS] = {0}, loss = 0.0;
@@ -3423,258 +3289,262 @@ static double toy_train_dpo(double* theta, const double* logp_ref, const double*
     return loss;
 }
 
+// ---- D2's four answers on one blackboard -----------------------------------------------------------------
+//
+// Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
+// log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
+// stands for the end or padding, and is not scored. Each array comes out of the function that trains.
+//
+// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
+// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
+// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
+
+enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
+enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
+
+static const char* const board_text[BOARD_K] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                                "The final answer is 83", "We get \\boxed{38}"};
+static const int board_ids[BOARD_ROWS] = {2, 0, 0, 3, 2, 1, 0, 0, 2, 0, 1, 3, 2, 0, 3, 3};
+static const int board_mask[BOARD_ROWS] = {0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0};
+
+typedef struct {
+    float logits[BOARD_ROWS * BOARD_V], logp[BOARD_N], total[BOARD_K], reward[BOARD_K], adv[BOARD_K];
+    float token_adv[BOARD_N], w[BOARD_N], dlogp[BOARD_N], dlogits[BOARD_ROWS * BOARD_V];
+    int mask[BOARD_N];                                                                          // shifted
+    double loss;
+} Board;
+
+static Board board_compute(void) {
+    const float row[BOARD_V] = {3, 2, 1, 1};
+    float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
+    int target[BOARD_ROWS] = {0}, scored[BOARD_ROWS];
+    Board b;
+    for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) b.logits[i] = row[i % BOARD_V] * logf(2.0f);
+    // Chapter 3. ln 1/2 for token 0, ln 1/4 for token 1; the mask moves with the tokens; an answer is a sum.
+    token_logprobs(b.logp, b.logits, board_ids, BOARD_K, BOARD_T, BOARD_V);
+    shift_mask(b.mask, board_mask, BOARD_K, BOARD_T);
+    sequence_logprobs(b.total, b.logp, b.mask, BOARD_K, BOARD_T1);
+    // Chapter 5. The verifier reads D2's texts: r3 is right, but not in the box.
+    for (int k = 0; k < BOARD_K; k++) b.reward[k] = reward_boxed(board_text[k], "83");
+    // Chapter 7. Minus the mean 1/2; every sampled token of an answer gets the answer's advantage.
+    advantages_centered(b.adv, b.reward, BOARD_K);
+    broadcast_advantages(b.token_adv, b.adv, b.mask, BOARD_K, BOARD_T1);
+    // This chapter. Eight tokens are scored, each counts 1/8.
+    token_weights(b.w, b.mask, BOARD_K, BOARD_T1, NORM_TOKEN_MEAN, 0);
+    b.loss = loss_policy_gradient(b.dlogp, b.logp, b.token_adv, b.w, BOARD_N);
+    // The model's own last layer (train_gpt.c, section 4): d logp/d logit_i = [i = token] - p_i in each row.
+    for (int i = 0; i < BOARD_ROWS; i++) {
+        int predicts = i % BOARD_T < BOARD_T1;             // the row of the last token has no target
+        scored[i] = i;
+        target[i] = predicts ? board_ids[i + 1] : 0;
+        d[i] = predicts ? b.dlogp[i / BOARD_T * BOARD_T1 + i % BOARD_T] : 0.0f;
+    }
+    logprob_forward(logp, b.dlogits, b.logits, target, scored, BOARD_ROWS, BOARD_V);
+    logprob_backward(b.dlogits, d, target, scored, BOARD_ROWS, BOARD_V);
+    return b;
+}
+
 // ---- lesson 9 ------------------------------------------------------------------------------------------
 
-static void lesson_9_policy_gradient(void) {
-    enum { B = 2, T1 = 4 };
-    const float logp[B * T1] = {-0.5f, -1.0f, -1.5f, -9.0f, -2.0f, -9.0f, -9.0f, -9.0f};
-    const float adv[B] = {1.0f, -1.0f};
-    const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
-    const char* names[] = {"token mean", "sequence mean", "sequence sum"};
-    float dlogp[B * T1], token_adv[B * T1], w[B * T1];
-    broadcast_advantages(token_adv, adv, mask, B, T1);
-    printf("1. Policy gradient under three normalizations\n\n");
-    printf("   answer 1: logp %.1f %.1f %.1f, sum S1 = %.1f, advantage A1 = %+.0f\n", logp[0], logp[1],
-           logp[2], logp[0] + logp[1] + logp[2], adv[0]);
-    printf("   answer 2: logp %.1f,           sum S2 = %.1f, advantage A2 = %+.0f\n\n", logp[T1], logp[T1],
-           adv[1]);
-    printf("   token mean     -(A1 S1 + A2 S2) / 4\n"
-           "   sequence mean  -(A1 S1 / 3 + A2 S2 / 1) / 2\n"
-           "   sequence sum   -(A1 S1 + A2 S2) / 2\n\n");
-    printf("                             d(loss)/d(logp)\n");
-    printf("   normalization     loss    answer 1                   answer 2    masked\n");
-    for (int norm = 0; norm < 3; norm++) {
-        token_weights(w, mask, B, T1, norm, 0);
-        double loss = loss_policy_gradient(dlogp, logp, token_adv, w, B * T1);
-        printf("   %-14s  %7.4f   %7.4f  %7.4f  %7.4f    %7.4f   %7.4f\n", names[norm], loss, dlogp[0],
-               dlogp[1], dlogp[2], dlogp[T1], dlogp[T1 + 1]);
+// One policy gradient under the four weights; SFT beside it.
+static void lesson_9_weights(void) {
+    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
+    float w[BOARD_N], dlogp[BOARD_N];
+    Board b = board_compute();
+    printf("1. Policy gradient and SFT on D2's four answers (./rl lesson chain): 2, 3, 2, 1\n"
+           "   tokens, log pi(y) = -2, -4, -3, -1 times ln 2, A = 1/2, 1/2, -1/2, -1/2\n\n"
+           "                     d/dlogp of a token of\n"
+           "   weights              r1       r2       r3       r4      loss\n");
+    for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
+        token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
+        double loss = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[norm], dlogp[0], dlogp[BOARD_T1],
+               dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
     }
-    printf("\n   Same data, three gradients. The sequence mean gives each token of the long\n"
-           "   answer a third of the weight of the short answer's token; the others do not.\n"
-           "   nanochat is the first line, over the answers to one question.\n\n");
+    double loss = loss_sft(dlogp, b.logp, b.w, BOARD_N);
+    printf("   SFT             %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n\n"
+           "   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
+           "   -ln 2, so the first loss is ln 2 / 8. SFT has A = 1 and the loss 10 ln 2 / 8;\n"
+           "   its d/dlogp is never positive: it cannot say what not to do.\n\n",
+           dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
 }
 
+// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
+// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
-    const double ratios[] = {0.5, 1.0, 1.5};
-    const float low = 0.2f, high = 0.28f, w[1] = {1.0f};
-    printf("2. Clipping to [%.2f, %.2f]: sign of the advantage x side of the ratio\n\n", 1.0 - low,
-           1.0 + high);
-    printf("   advantage   ratio   ratio*A   clipped*A     loss   d/dlogp\n");
-    for (int sign = 1; sign >= -1; sign -= 2) {
+    const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
+    printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
+           "    A   rho   rho A   clip(rho) A    loss   d/dlogp\n");
+    for (int sign = 1; sign >= -1; sign -= 2)
         for (int i = 0; i < 3; i++) {
-            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {(float)log(ratios[i])};
-            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, low, high);
-            double clipped = clamp(ratios[i], 1.0 - low, 1.0 + high);
-            printf("   %9d  %6.2f  %8.2f  %10.2f  %7.2f  %8.2f   %s\n", sign, ratios[i], ratios[i] * sign,
-                   clipped * sign, loss, (double)dlogp[0],
-                   ratios[i] == 1.0 ? "on-policy: plain"
-                   : dlogp[0] == 0.0f ? "far enough: rest" : "wrong way: push");
+            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {logf(ratios[i])};
+            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, 0.2f, 0.2f);
+            printf("   %+d  %4.1f  %6.1f  %12.1f  %6.1f  %8.1f   %s\n", sign, ratios[i], sign * ratios[i],
+                   sign * clamp(ratios[i], 0.8, 1.2), loss, dlogp[0],
+                   i == 1 ? "on-policy: -A" : dlogp[0] == 0.0f ? "far enough: stop" : "wrong way: push");
         }
-    }
-    printf("\n   The loss is minus the smaller of the two products.\n\n");
+    printf("\n");
 }
 
-static void lesson_9_ratios(void) {
-    enum { T1 = 3 };
-    const float drift[T1] = {0.5f, 0.0f, -0.1f}, logp_old[T1] = {-2.0f, -1.0f, -0.5f}, low = 0.2f,
-                high = 0.2f;
-    const int mask[T1] = {1, 1, 1};
-    float logp[T1], d[3][T1], w[T1], of_tokens[T1], of_answer[T1];
-    double sum = 0.0;
-    for (int t = 0; t < T1; t++) {
-        logp[t] = logp_old[t] + drift[t];
-        sum += drift[t];
+// Both losses are -log sigma(difference of two rewards).
+static void lesson_9_pairs(void) {
+    const float pair[][2] = {{2, 0}, {1, 1}, {0, 2}, {102, 100}};
+    float dchosen, drejected;
+    printf("3. Reward model and DPO on one pair, P = sigma(r_w - r_l)\n\n"
+           "   r_w   r_l        P     loss   d/dr_w   d/dr_l\n");
+    for (int i = 0; i < 4; i++) {
+        double loss = loss_reward_model(&dchosen, &drejected, pair[i][0], pair[i][1]);
+        printf("   %3.0f   %3.0f   %6.4f   %6.4f  %7.4f  %7.4f\n", pair[i][0], pair[i][1],
+               sigmoid((double)pair[i][0] - pair[i][1]), loss, dchosen, drejected);
     }
-    token_weights(w, mask, 1, T1, NORM_SEQUENCE_MEAN, 0);
-    token_log_ratio(of_tokens, logp, logp_old, mask, 1, T1);
-    sequence_log_ratio(of_answer, logp, logp_old, mask, 1, T1);
-    printf("   An answer of three tokens that an earlier step has moved; bounds %g\n\n",
-           (double)low);
-    printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
-    printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
-    printf("   A    d/dlogp * 3 of the token clip       GSPO                    CISPO\n");
-    for (int sign = 1; sign >= -1; sign -= 2) {
-        const float adv[T1] = {(float)sign, (float)sign, (float)sign};
-        loss_clip(d[0], of_tokens, adv, w, T1, low, high);
-        loss_clip(d[1], of_answer, adv, w, T1, low, high);
-        loss_cispo(d[2], logp, of_tokens, adv, w, T1, low, high);
-        printf("  %+d   ", sign);
-        for (int i = 0; i < 3; i++) {
-            for (int t = 0; t < T1; t++) printf("%7.3f", (double)d[i][t] * T1);
-            printf(i < 2 ? "   " : "\n");
-        }
-    }
-    printf("\n   At A = +1 the clip has silenced the first token, the one that moved most.\n"
-           "   CISPO bounds its weight and keeps it. For GSPO the answer as a whole has not\n"
-           "   moved enough.\n\n");
-
-    const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
-    const float both[2] = {1.0f, 1.0f};
-    float dvalue[2];
-    for (int clipped = 0; clipped < 2; clipped++) {
-        double loss = loss_value(dvalue, value, value_old, target, both, 2, clipped ? 0.2f : 0.0f);
-        printf("   V %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
-               (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
-               clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
-    }
-    printf("   The clip rests where the value has moved far enough towards its target.\n\n");
+    double loss = loss_dpo(&dchosen, &drejected, -12.0f, -15.5f, -11.0f, -14.0f, 0.1f);
+    printf("\n   Only the difference counts. DPO, beta 0.1, log pi = -12 and -15.5, log pi_ref\n"
+           "   = -11, -14: r_w - r_l = 0.1 (-1 + 1.5) = 0.05, loss %.4f, d/dlog pi %.4f\n"
+           "   and %.4f: -+0.1 (1 - P). Both answers have become less likely, no matter.\n\n",
+           loss, dchosen, drejected);
 }
 
-static void lesson_9_sft(void) {
-    enum { T1 = 4 };
-    const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
-    const int mask[T1] = {0, 1, 1, 1};
-    float dlogp[T1], w[T1];
-    token_weights(w, mask, 1, T1, NORM_TOKEN_MEAN, 0);
-    double loss = loss_sft(dlogp, logp, w, T1);
-    printf("3. SFT on one demonstration of three tokens (the first entry is prompt, mask 0)\n\n");
-    printf("   logp    ");
-    for (int t = 0; t < T1; t++) printf(" %7.4f", logp[t]);
-    printf("\n   d/dlogp ");
-    for (int t = 0; t < T1; t++) printf(" %7.4f", dlogp[t]);
-    printf("\n   loss = -(sum of the three) / 3 = %.4f nats per token, perplexity %.4f\n", loss, exp(loss));
-    printf("\n   Never positive: SFT says what to do and has no way to say what not to do.\n\n");
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
 }
 
-static void lesson_9_preferences(void) {
-    const float pairs[][2] = {{0.0f, 2.0f}, {0.4f, 1.3f}, {1.0f, 1.0f},
-                              {1.3f, 0.4f}, {2.0f, 0.0f}, {101.3f, 100.4f}};
-    printf("4. Bradley-Terry and the reward model's loss\n\n");
-    printf("   r chosen   r rejected   P(chosen wins)     loss   d/d chosen   d/d rejected\n");
-    for (int i = 0; i < 6; i++) {
-        float dchosen, drejected;
-        double loss = loss_reward_model(&dchosen, &drejected, pairs[i][0], pairs[i][1]);
-        printf("   %8.1f  %11.1f  %15.4f  %7.4f  %11.4f  %13.4f\n", pairs[i][0], pairs[i][1],
-               sigmoid((double)pairs[i][0] - pairs[i][1]), loss, dchosen, drejected);
-    }
-    printf("\n   Only the difference counts (last line), and a pair that is ranked well hardly\n"
-           "   pushes any more.\n\n");
+// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
+static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
+    char text[16];
+    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
+    printf("   %-18s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
 }
 
-static void lesson_9_rejection(const double* logp_ref, const double* reward) {
-    enum { N = 4, T1 = 2 };
-    const float group_reward[N] = {0.0f, 1.0f, 1.0f, 0.0f};
-    const float logp[N * T1] = {-1.0f, -0.3f, -0.7f, -1.2f, -0.2f, -0.9f, -1.1f, -0.4f};
-    float dlogp[N * T1], w[N * T1];
-    int mask[N * T1], best = best_of_n(group_reward, N);
-    for (int i = 0; i < N * T1; i++) mask[i] = i / T1 == best;
-    token_weights(w, mask, N, T1, NORM_TOKEN_MEAN, 0);
-    double loss = loss_sft(dlogp, logp, w, N * T1);
-    printf("5. Rejection sampling: rewards 0 1 1 0, two tokens each, keep the best\n\n");
-    printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
-    for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
-    printf("\n\n   The best of N on the 27 answers, exactly. \"same beta\" is 1/log of the factor\n"
-           "   by which N multiplies the odds p/(1-p) of a pass; pi* is chapter 8's optimum.\n\n");
-    printf("        N     E[r]   KL to ref   same beta   max |pi_N - pi*|\n");
-    double p_ref[TOY_ANSWERS], verdict[TOY_ANSWERS], p[TOY_ANSWERS], optimum[TOY_ANSWERS];
+// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
+static void lesson_9_three_ways(void) {
+    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
+    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
+    const double *verdict = reward + TOY_LAST, betas[] = {1.0, 0.1};
+    char way[32];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    for (int n = 1; n <= 16; n *= 2) {
-        double passed = 0.0, passed_ref = 0.0, kl = 0.0;
-        char text[16];
-        toy_best_of_n(p, p_ref, verdict, n);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            passed += p[y] * verdict[y];
-            passed_ref += p_ref[y] * verdict[y];
-            kl += p[y] * log(p[y] / p_ref[y]);
-        }
-        printf("   %6d  %7.4f  %10.4f", n, passed, fabs(kl) < 1e-12 ? 0.0 : kl);
-        if (n == 1) { printf("  %10s  %17s\n", "infinite", "-"); continue; }
-        double beta = 1.0 / log(passed / (1.0 - passed) * (1.0 - passed_ref) / passed_ref);
-        toy_optimum(optimum, logp_ref, reward, beta);
-        printf("  %10.4f  %17s\n", beta,
-               toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), 1e-12));
+    toy_rewards(reward);
+    double passed_ref = toy_pass_rate(p_ref);
+    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
+           "                           beta     E[r]   max |pi - pi*|\n");
+    memcpy(theta, theta_ref, sizeof theta);
+    toy_ascend(theta, logp_ref, reward, 1.0, 1.5, 1e-10, 50000);
+    toy_log_policy(logp, theta);
+    toy_probabilities(p, logp);
+    toy_optimum(best, logp_ref, reward, 1.0);
+    print_way("RL (lesson 8)", 1.0, p, best, 1e-9);
+    for (int N = 2; N <= 16; N *= 2) {
+        toy_best_of_n(p, p_ref, verdict, N);
+        double passed = toy_pass_rate(p);
+        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
+        toy_optimum(best, logp_ref, reward, beta);
+        snprintf(way, sizeof way, "best of %d", N);
+        print_way(way, beta, p, best, 1e-12);
     }
-    printf("\n   SFT on the kept answers pulls the policy to pi_N. With a 0/1 reward that is a\n"
-           "   policy at which KL-regularized RL would arrive too: N plays the part of beta.\n\n");
-}
-
-static void lesson_9_dpo_pair(void) {
-    const float logp[] = {-12.0f, -15.5f}, ref[] = {-11.0f, -14.0f}, beta = 0.1f;
-    const char* names[] = {"chosen", "rejected"};
-    float dlogp[2];
-    double loss = loss_dpo(&dlogp[0], &dlogp[1], logp[0], logp[1], ref[0], ref[1], beta);
-    double margin = beta * ((logp[0] - ref[0]) - (logp[1] - ref[1]));
-    printf("6. DPO on one pair, beta = %.1f\n\n", beta);
-    printf("   answer      log pi   log pi_ref   implicit reward   d/d(log pi)\n");
-    for (int i = 0; i < 2; i++)
-        printf("   %-9s %8.1f  %11.1f  %16.2f  %12.5f\n", names[i], logp[i], ref[i],
-               beta * (logp[i] - ref[i]), dlogp[i]);
-    printf("\n   margin %.2f, P = sigma(margin) = %.4f, loss = -log P = %.4f\n"
-           "   gradient -beta (1 - P) and +beta (1 - P). Both answers have lost probability,\n"
-           "   and the margin is positive all the same: DPO looks only at the difference.\n\n",
-           margin, sigmoid(margin), loss);
-}
-
-static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const double* reward) {
-    const double betas[] = {1.0, 0.5, 0.1};
-    double verdict[TOY_ANSWERS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], log_Z = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    printf("7. DPO on the 27 answers: pairs from pi_ref, a judge with P = sigma(r_i - r_j),\n"
-           "   400 steps; pi* is the optimum of chapter 8, which DPO has not been told\n\n");
-    printf("   beta   loss at pi_ref   loss at the end     E[r]   max |pi - pi*|\n");
-    for (int i = 0; i < 3; i++) {
-        double theta[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-        char text[16];
+    for (int i = 0; i < 2; i++) {
         memcpy(theta, theta_ref, sizeof theta);
-        double start = toy_dpo_gradient(grad, logp_ref, logp_ref, verdict, betas[i]);
-        double end = toy_train_dpo(theta, logp_ref, verdict, betas[i], 400);
+        snprintf(way, sizeof way, "DPO, loss %.4f", toy_train_dpo(theta, logp_ref, verdict, betas[i], 400));
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
-        printf("   %4.1f  %15.6f  %16.6f  %7.4f  %15s\n", betas[i], start, end,
-               toy_solve(value, grad, logp, reward),
-               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-6));
+        toy_optimum(best, logp_ref, reward, betas[i]);
+        print_way(way, betas[i], p, best, 1e-6);
     }
-    printf("\n   At pi_ref the loss is log 2. The end is the same for every beta: what is left\n"
-           "   is the judge's own doubt. The implicit reward after training with beta = 0.1:\n\n");
-    printf("   answer   reward   beta log(pi/pi_ref)   + beta log Z\n");
-    for (int y = 6; y < 10; y++) {
-        char text[4];
-        double implicit = 0.1 * (toy_sum_along(logp, y) - toy_sum_along(logp_ref, y));
-        printf("   %6s  %7.0f  %20.4f  %13.4f\n", toy_text(text, y), verdict[y], implicit,
-               fabs(implicit + 0.1 * log_Z) < 5e-5 ? 0.0 : implicit + 0.1 * log_Z);
-    }
-    printf("\n   The language model has become its own reward model, up to a constant.\n\n");
+    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
+    printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
+           "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
+           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
+           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
+           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
+           passed_ref, passed_ref, right, wrong);
 }
 
-static void lesson_9_limits(void) {
-    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f}, w[1] = {1.0f};
-    printf("8. A policy that has run away: log-ratio +80 and -80, every number stays finite\n\n");
-    printf("   log-ratio  loss                     value      d/dlogp\n");
-    for (int i = 0; i < 2; i++) {
-        float dlogp[1], drejected, logp[1] = {other[0] + drifts[i]};
-        for (int a = 0; a < 2; a++) {
-            double loss = loss_clip(dlogp, &drifts[i], adv + a, w, 1, 0.2f, 0.2f);
-            printf("   %9.0f  clip, advantage %+.0f  %11.4g  %11.4g\n", drifts[i], adv[a], loss, dlogp[0]);
-        }
-        for (int k = 1; k <= 3; k++) {
-            double loss = loss_kl(dlogp, logp, other, w, 1, k);
-            printf("   %9.0f  KL, k%d               %11.4g  %11.4g\n", drifts[i], k, loss, dlogp[0]);
-        }
-        double loss = loss_dpo(dlogp, &drejected, logp[0], 0.0f, other[0], 0.0f, 1.0f);
-        printf("   %9.0f  DPO, beta 1, chosen  %11.4g  %11.4g\n", drifts[i], loss, dlogp[0]);
-    }
-    printf("\n   Finite is not harmless: a k3 or a ratio of this size overrules all the rest.\n"
-           "   Watch the KL, and clip the gradient's norm.\n");
+// What no document asks for: the two relatives of the clip, and the clip of the value.
+static void lesson_9_relatives(void) {
+    const float old[3] = {-2.0f, -1.0f, -0.5f}, logp[3] = {-1.5f, -1.0f, -0.6f}, one[3] = {1, 1, 1};
+    const int mask[3] = {1, 1, 1};
+    float token[3], answer[3], clip[3], gspo[3], cispo[3], value[1];
+    token_log_ratio(token, logp, old, mask, 1, 3);
+    sequence_log_ratio(answer, logp, old, mask, 1, 3);
+    loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
+    loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
+    loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
+    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
+    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
+    double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
+    printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
+           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);
 }
 
 static void lesson_9(int more) {
-    (void)more;
-    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
-    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp_ref, theta_ref);
-    toy_rewards(reward);
-    printf("LESSON 9. Losses (D3 section 6, D1)\n\n");
-    lesson_9_policy_gradient();
+    printf("LESSON 9. Losses (D3 section 6, D1)\n\n"
+           "   Question  What number is minimized, and what does it do to each token?\n"
+           "   Formula   policy gradient  L = - sum of w A logp            d/dlogp = - w A\n"
+           "             PPO's clip       L = - sum of w min(rho A, clip(rho) A)\n"
+           "             SFT              L = - sum of w logp\n"
+           "             reward model     L = - log sigma(r_w - r_l)\n"
+           "             DPO              the same with r = beta log(pi(y|x)/pi_ref(y|x))\n"
+           "   Symbols   logp = log pi of a token, A its advantage, w what it counts; rho =\n"
+           "             pi/pi_old, clip(rho): held within bounds; r_w the reward of the\n"
+           "             preferred answer, r_l the other's; sigma(z) = 1/(1 + exp(-z));\n"
+           "             pi_ref, beta, E and pi* as in lesson 8\n\n");
+    lesson_9_weights();
     lesson_9_clip();
-    lesson_9_ratios();
-    lesson_9_sft();
-    lesson_9_preferences();
-    lesson_9_rejection(logp_ref, reward);
-    lesson_9_dpo_pair();
-    lesson_9_dpo(logp_ref, theta_ref, reward);
-    lesson_9_limits();
+    lesson_9_pairs();
+    lesson_9_three_ways();
+    if (more) lesson_9_relatives();
+    printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
+}
+
+static void print_ints(const int* x, int n) {
+    for (int i = 0; i < n; i++) printf(" %d", x[i]);
+    printf("  ");
+}
+
+// `./rl lesson chain`: everything from chapter 3 to here on one screen. The lessons' own examples go the same
+// way one step at a time: 3 log-probs and the mask, 5 the verifier, 7 advantages, 8 k3, 9 the loss.
+static void lesson_chain(int more) {
+    const float half = logf(0.5f), quarter = logf(0.25f);
+    float k3;
+    Board b = board_compute();
+    (void)more;
+    kl_k3(&k3, &half, &quarter, 1);
+    printf("LESSON chain. D2's four answers, from logits to the gradient of the logits\n\n"
+           "   Question  How do four rewards become a push on every logit?\n"
+           "   Formula   loss = - sum of w A logp,  w = 1 / scored tokens,  A = r - mean(r)\n"
+           "             d loss/d logit_i = - w A ([i = token] - p_i)\n"
+           "   Symbols   p = softmax(logits), logp = log p[token], r reward, A advantage;\n"
+           "             [i = token]: 1 for the token that was sampled, else 0\n\n"
+           "   Four tokens, and at every place the logits (3, 2, 1, 1) ln 2: log-sum-exp =\n"
+           "   ln(8 + 4 + 2 + 2) = ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
+           "       ids       mask      shifted      logp where it is 1        sum   r    A\n");
+    for (int k = 0; k < BOARD_K; k++) {
+        printf("   r%d ", k + 1);
+        print_ints(board_ids + k * BOARD_T, BOARD_T);
+        print_ints(board_mask + k * BOARD_T, BOARD_T);
+        print_ints(b.mask + k * BOARD_T1, BOARD_T1);
+        for (int t = 0; t < BOARD_T1; t++)
+            printf(b.mask[k * BOARD_T1 + t] ? " %8.4f" : "        -", b.logp[k * BOARD_T1 + t]);
+        printf("  %8.4f   %.0f %4.1f\n", b.total[k], b.reward[k], b.adv[k]);
+    }
+    printf("\n   By hand the sums are -2, -4, -3, -1 times ln 2 = 0.6931; mean(r) = 1/2; 8\n"
+           "   tokens are scored, w = 1/8; sum of A logp = (-2 - 4 + 3 + 1)/2 ln 2 = -ln 2.\n\n"
+           "   loss                         %8.5f   ln 2 / 8\n"
+           "   d loss/d logp, r1 and r2     %8.5f   -1/16: more likely\n"
+           "   d loss/d logp, r3 and r4     %8.5f   +1/16: less likely\n"
+           "   d loss/d logits, r1's first  %8.5f  %8.5f  %8.5f  %8.5f\n"
+           "      token, a 0: -1/16 (1 - 1/2, -1/4, -1/8, -1/8) = -1/32, 1/64, 1/128, 1/128\n"
+           "   k3 of pi 1/2, pi_ref 1/4     %8.5f   1/2 - 1 + ln 2 (lesson 8)\n\n"
+           "Take away: the reward gives the sign, the mask picks the tokens, w is the size.\n"
+           "What one logit of a softmax gains the others lose.\n",
+           b.loss, b.dlogp[0], b.dlogp[2 * BOARD_T1], b.dlogits[0], b.dlogits[1], b.dlogits[2], b.dlogits[3],
+           k3);
 }
 
 /* ==========================================================================================================
@@ -8466,6 +8336,7 @@ enum { LESSONS = sizeof lessons / sizeof *lessons };
 static int command_lesson(int argc, char** argv) {
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
+        printf("  chain  D2's four answers, from logits to the gradient of the logits\n");
         printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
                "reading can do without: ./rl lesson 7 --more\n");
         return 0;
@@ -8481,8 +8352,12 @@ static int command_lesson(int argc, char** argv) {
         }
         return 0;
     }
+    if (!strcmp(argv[0], "chain")) {
+        lesson_chain(more);
+        return 0;
+    }
     if (*end || end == argv[0] || n < 1 || n > LESSONS)
-        fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
+        fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
     lessons[n - 1].run(more);
     return 0;
 }
