@@ -2448,7 +2448,7 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         double n = (double)groups * K;
         double z = (double)zero_variance / groups;
         printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
-        if (binary) printf("%8.3f", no_signal_odds(mean, K));
+        if (binary) printf("%8.3f", zero_variance_odds(mean, K));
         else printf("%8s", "-");
         printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
     }
