@@ -3314,6 +3314,7 @@ typedef struct {
     double loss;
 } Board;
 
+// All that one update of nanochat's computes, in its order; the chapters explain the functions.
 static Board board_compute(void) {
     const float row[BOARD_V] = {3, 2, 1, 1};
     float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
@@ -3415,28 +3416,22 @@ static double toy_pass_rate(const double* p) {
 static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
     char text[16];
     toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
-    printf("   %-18s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
+    printf("   %-12s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
 }
 
 // D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
 static void lesson_9_three_ways(void) {
     double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
     double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    const double *verdict = reward + TOY_LAST, betas[] = {1.0, 0.1};
-    char way[32];
+    const double *verdict = reward + TOY_LAST;
+    char way[16];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
     toy_rewards(reward);
     double passed_ref = toy_pass_rate(p_ref);
     printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
-           "                           beta     E[r]   max |pi - pi*|\n");
-    memcpy(theta, theta_ref, sizeof theta);
-    toy_ascend(theta, logp_ref, reward, 1.0, 1.5, 1e-10, 50000);
-    toy_log_policy(logp, theta);
-    toy_probabilities(p, logp);
-    toy_optimum(best, logp_ref, reward, 1.0);
-    print_way("RL (lesson 8)", 1.0, p, best, 1e-9);
+           "                     beta     E[r]   max |pi - pi*|\n");
     for (int N = 2; N <= 16; N *= 2) {
         toy_best_of_n(p, p_ref, verdict, N);
         double passed = toy_pass_rate(p);
@@ -3445,13 +3440,15 @@ static void lesson_9_three_ways(void) {
         snprintf(way, sizeof way, "best of %d", N);
         print_way(way, beta, p, best, 1e-12);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
+        double beta = i == 2 ? 0.1 : 1.0;
         memcpy(theta, theta_ref, sizeof theta);
-        snprintf(way, sizeof way, "DPO, loss %.4f", toy_train_dpo(theta, logp_ref, verdict, betas[i], 400));
+        if (i == 0) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
+        else toy_train_dpo(theta, logp_ref, verdict, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        toy_optimum(best, logp_ref, reward, betas[i]);
-        print_way(way, betas[i], p, best, 1e-6);
+        toy_optimum(best, logp_ref, reward, beta);
+        print_way(i ? "DPO" : "RL, lesson 8", beta, p, best, 1e-6);
     }
     double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
@@ -3502,6 +3499,7 @@ static void lesson_9(int more) {
     printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
 }
 
+// " 2 0 0 3  "
 static void print_ints(const int* x, int n) {
     for (int i = 0; i < n; i++) printf(" %d", x[i]);
     printf("  ");
