@@ -3693,11 +3693,11 @@ static void questions_free(Questions* q) {
 typedef struct {
     const char *model, *data, *eval_data, *reward, *out, *resume, *answer, *reference;
     int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
-        num_epochs, num_steps, threads, allow_overlap;
+        overwrite, num_epochs, num_steps, threads, allow_overlap;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
-    uint64_t seed;
+    uint64_t seed, data_hash;
     // what makes a method: see the table below
     const char *algo, *advantage, *ratio, *norm, *kl_estimator, *kl_in, *kl_per;
     float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
@@ -8433,15 +8433,15 @@ static void print_plot(const Plot* p) {
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    FileSet* files = NULL;
+    enum { LONGEST = 240 };   // a file that is being written has a longer name, see write_file()
     struct stat info;
     int there = stat(path, &info) == 0;
     if (!*name || (there && S_ISDIR(info.st_mode)))
         fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
     if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
         fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
-    if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
-        fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
+    if (strlen(name) > LONGEST || strlen(path) + 8 > PATH_SIZE)
+        fail(2, "--out: the file name %s is too long; %d bytes fit", name, LONGEST);
     int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
     snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
     make_folder(folder);
@@ -8489,6 +8489,8 @@ static int training_options(Option* t, RlOptions* o) {
          0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
+        {"overwrite", OPTION_FLAG, &o->overwrite, 0, 0, "replace the run that is in --out", 0, 0},
+        {"data-hash", OPTION_SEED, &o->data_hash, 0, 0, NULL, 1, 0},
         {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096,
          "questions per update (nanochat: 16)", 1, 0},
         {"num-epochs", OPTION_INT, &o->num_epochs, 1, 1e6, "passes over the questions (nanochat: 1)", 1, 0},
@@ -8506,8 +8508,8 @@ static int training_options(Option* t, RlOptions* o) {
          1, 0},
         {"eval-samples", OPTION_INT, &o->eval_samples, 1, 4096, "rollouts of each of them", 1, 0},
         {"save-every", OPTION_INT, &o->save_every, 0, 1e9,
-         "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
-        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
+         "updates between saves; 0 = at the end (nanochat: 60)", 1, 0},
+        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 1, 0},
     };
     memcpy(t, table, sizeof table);
     return (int)(sizeof table / sizeof *table);
@@ -8825,7 +8827,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Run run = run_begin(o->out, o->resume, METRICS_HEADER, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, METRICS_HEADER, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
     print_metrics_head(is_drifting(o), o->eval_every > 0);
@@ -8834,7 +8836,8 @@ static int rl_train(Learner* l, const Option* options, long step) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
         for (int i = 0; i < COLUMNS; i++) sum[i] += *(const double*)((const char*)&s + columns[i].at);
-        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm), n++;
+        run_count(&run, l->policy, l->value, s.loss + s.entropy + s.value_loss, s.grad_norm);
+        n++;
         if (o->eval_every && run.step % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
                                           l->reward.verifier, NULL, o->seed + 2);
@@ -8876,8 +8879,8 @@ static int command_train(int argc, char** argv) {
     parse_options(options, argc, argv, NULL, 0);
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
-    long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
-    if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
+    long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
+    check_data(&o.data_hash, o.data);
     check_sampling(&o);
     check_method(&o, options);
     set_threads(o.threads);
@@ -8955,6 +8958,8 @@ static void preference_options(Option* t, PairOptions* o, const PairCommand* c) 
         {"allow-overlap", OPTION_FLAG, &r->allow_overlap, 0, 0, "held-out questions may be trained on", 1, 0},
         {"out", OPTION_TEXT, &r->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
         {"resume", OPTION_TEXT, &r->resume, 0, 0, "directory of a run to go on with", 0, 0},
+        {"overwrite", OPTION_FLAG, &r->overwrite, 0, 0, "replace the run that is in --out", 0, 0},
+        {"data-hash", OPTION_SEED, &r->data_hash, 0, 0, NULL, 1, 0},
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "pairs per update", 1, 0},
         {"num-epochs", OPTION_INT, &r->num_epochs, 1, 1e6, "passes over the pairs", 1, 0},
         {"num-steps", OPTION_INT, &r->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
@@ -8962,8 +8967,8 @@ static void preference_options(Option* t, PairOptions* o, const PairCommand* c) 
         {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises", 1, 0},
         {"weight-decay", OPTION_FLOAT, &r->adam.weight_decay, 0, 10, "AdamW: decay of matrices", 1, 0},
         {"grad-clip", OPTION_FLOAT, &r->grad_clip, 0, 1e9, "longest gradient norm; 0 = any", 1, 0},
-        {"save-every", OPTION_INT, &r->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
-        {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 0, 0},
+        {"save-every", OPTION_INT, &r->save_every, 0, 1e9, "updates between saves; 0 = at the end", 1, 0},
+        {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 1, 0},
     };
     Option own[2][2] = {
         {{"beta", OPTION_FLOAT, &r->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0},
@@ -9090,7 +9095,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOp
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
     PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(r->out, r->resume, PAIR_HEADER, step, steps, r->log_every, r->save_every);
+    Run run = run_begin(r->out, r->overwrite, PAIR_HEADER, step, steps, r->log_every, r->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
     printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
@@ -9101,7 +9106,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOp
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
         PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, r->beta, lr, r->grad_clip,
                                    r->adam);
-        run_count(&run, s.loss, s.grad_norm);
+        run_count(&run, m, NULL, s.loss, s.grad_norm);
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
                 s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
         add_pair_metrics(&sum, &s), n++;
@@ -9188,8 +9193,7 @@ static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const
 
 static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     RlOptions* r = &o->rl;
-    long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
-    if (r->resume && r->out == c->out) r->out = r->resume;
+    long step = choose_run(&r->out, c->out, r->resume, r->overwrite, c->name, options);
     check_sampling(r), find_judge(o->judge);
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o->loss, c);
@@ -9203,6 +9207,7 @@ static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
     if (!r->resume) check_given_pairs(r), make_missing_pairs(&start, o, c);
     Pairs list[2] = {{0}};                                         // to train on, held out
     load_both(list, r, m.config.context);
+    check_data(&r->data_hash, r->data);
     for (int i = 0; i < 2; i++)
         if (!c->scalar && list[i].count)
             set_reference(&list[i], other.weights.memory ? &other : &start, loss);
@@ -9306,6 +9311,7 @@ static int command_best_of_n(int argc, char** argv) {
         {"keep", OPTION_TEXT, &keep, 0, 0, "prompt, overall, or random (the control)", 0, 0},
         {"from", OPTION_TEXT, &from, 0, 0, "model to train, if not the one that answers", 0, 0},
         {"out", OPTION_TEXT, &o.out, 0, 0, "for kept.jsonl and the checkpoint", 0, 0},
+        {"overwrite", OPTION_FLAG, &t.overwrite, 0, 0, "replace the run that is in --out", 0, 0},
         {"steps", OPTION_INT, &t.steps, 1, 1e9, "updates on the kept answers", 0, 0},
         {"batch-size", OPTION_INT, &t.batch_size, 1, 1e6, "answers per update", 0, 0},
         {"lr", OPTION_FLOAT, &t.lr, 0, 10, "learning rate at its highest", 0, 0},
@@ -9322,6 +9328,7 @@ static int command_best_of_n(int argc, char** argv) {
     Model m = load_tagged_model(o.model);
     tagged_path(model, from ? from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
+    choose_run(&o.out, NULL, NULL, t.overwrite, "sft", sft_options);   // before minutes of sampling
     write_kept(&m, &o, rule);
     model_free(&m);
     join_path(kept, o.out, "kept.jsonl");
@@ -9989,6 +9996,9 @@ static int command_run(int argc, char** argv) {
     double started = seconds_now(), sft_seconds = 0.0;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
     s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
+    s.overwrite = o.overwrite;
+    choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
+    check_data(&o.data_hash, o.data);
     if (!o.model) {
         int status = train(&s, sft_options, NULL);
         if (status) {
