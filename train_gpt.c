@@ -1869,7 +1869,7 @@ typedef struct Json {
     struct Json *child, *next;
 } Json;
 
-enum { JSON_DEPTH = 64 };
+enum { JSON_DEPTH = 64, JSON_FIELDS = 10000 };
 
 typedef struct { const char *at, *end, *line_start, *path; int depth, line; } JsonReader;
 
@@ -1896,12 +1896,13 @@ static int json_skip(JsonReader* r, const char* word) {   // 1 = the word stood 
     return 1;
 }
 
-static void json_space(JsonReader* r) {
+static int json_space(JsonReader* r) {   // 1 = something stands behind the space
     for (; r->at < r->end && *r->at && strchr(" \t\n\r", *r->at); r->at++) {
         if (*r->at != '\n') continue;
         r->line++;
         r->line_start = r->at + 1;
     }
+    return r->at < r->end;
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -1914,13 +1915,11 @@ static void utf8_append(Text* text, unsigned code) {
 }
 
 static unsigned json_hex(JsonReader* r) {
-    unsigned code = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        if (r->at >= r->end || !isxdigit((unsigned char)*r->at)) json_fail(r, "\\u needs four hexadecimal digits");
-        int c = tolower((unsigned char)*r->at);
-        code = code * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return code;
+    char digits[5] = "";
+    memcpy(digits, r->at, (size_t)min_int(4, (int)(r->end - r->at)));
+    if (strspn(digits, "0123456789abcdefABCDEF") != 4) json_fail(r, "\\u needs four hexadecimal digits");
+    r->at += 4;
+    return (unsigned)strtoul(digits, NULL, 16);
 }
 
 // Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair: 0xD800 and
@@ -1981,26 +1980,18 @@ static double json_number(JsonReader* r) {
     return number;
 }
 
-static int by_key(const void* a, const void* b) {
-    return strcmp((*(Json* const*)a)->key, (*(Json* const*)b)->key);
-}
-
-// A name that is there twice: who takes the first and who takes the last would read two different records.
-static void json_check_names(JsonReader* r, const Json* object, size_t count) {
-    const Json** list = allocate(count, sizeof *list);
-    count = 0;
-    for (const Json* j = object->child; j; j = j->next) list[count++] = j;
-    qsort(list, count, sizeof *list, by_key);
-    for (size_t i = 1; i < count; i++)
-        if (!by_key(&list[i - 1], &list[i])) json_fail(r, "a field of this object is there twice");
-    free(list);
+static const Json* json_get(const Json* object, const char* key) {
+    for (const Json* j = object && object->type == JSON_OBJECT ? object->child : NULL; j; j = j->next)
+        if (j->key && !strcmp(j->key, key)) return j;
+    return NULL;
 }
 
 static Json* json_value(JsonReader* r);
 
+// A name that is there twice is refused: who takes the first and who takes the last would read two records.
 static void json_members(JsonReader* r, Json* parent, const char* close) {
     Json** last = &parent->child;
-    size_t count = 0;
+    int count = 0;
     r->at++;
     json_space(r);
     while (!json_skip(r, close)) {
@@ -2010,7 +2001,9 @@ static void json_members(JsonReader* r, Json* parent, const char* close) {
         json_space(r);
         if (*close == '}') {
             if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
+            if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
             key = json_string(r);
+            if (json_get(parent, key)) json_fail(r, "this field is there twice");
             json_space(r);
             if (!json_skip(r, ":")) json_fail(r, "a colon was expected");
         }
@@ -2019,12 +2012,10 @@ static void json_members(JsonReader* r, Json* parent, const char* close) {
         last = &(*last)->next;
         json_space(r);
     }
-    if (*close == '}') json_check_names(r, parent, count);
 }
 
 static Json* json_value(JsonReader* r) {
-    json_space(r);
-    if (r->at >= r->end) json_fail(r, "the text ends too early");
+    if (!json_space(r)) json_fail(r, "the text ends too early");
     if (r->depth >= JSON_DEPTH) json_fail(r, "brackets are nested too deeply");
     Json* j = allocate(1, sizeof(Json));
     char first = *r->at;
@@ -2046,15 +2037,8 @@ static Json* json_value(JsonReader* r) {
 static Json* json_parse(const char* text, size_t length, const char* path, int line) {
     JsonReader r = {text, text + length, text, path, 0, line};
     Json* j = json_value(&r);
-    json_space(&r);
-    if (r.at < r.end) json_fail(&r, "there is something behind the value");
+    if (json_space(&r)) json_fail(&r, "there is something behind the value");
     return j;
-}
-
-static const Json* json_get(const Json* object, const char* key) {
-    for (const Json* j = object && object->type == JSON_OBJECT ? object->child : NULL; j; j = j->next)
-        if (!strcmp(j->key, key)) return j;
-    return NULL;
 }
 
 static Json* json_read_stream(FILE* file, const char* path) {
@@ -2082,25 +2066,20 @@ static void json_append_string(Text* out, const char* s) {
 // the two kinds of file apart: an array begins with '['. json_free() frees them.
 static Json* load_records(const char* path) {
     Text text = read_file(path);
-    const char* start = text.data + (strncmp(text.data, "\xEF\xBB\xBF", 3) ? 0 : 3);   // byte order mark
-    const char* end = text.data + text.length;
-    Json* records;
-    if (start[strspn(start, " \t\r\n")] == '[') {
-        records = json_parse(start, (size_t)(end - start), path, 1);
+    JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
+    Json* records = NULL;
+    json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
+    if (json_space(&r) && *r.at == '[') {
+        records = json_value(&r);
     } else {
         records = allocate(1, sizeof(Json));
         records->type = JSON_ARRAY;
-        Json** last = &records->child;
-        int number = 1;
-        for (const char *line = start, *stop; line < end; line = stop + 1, number++) {
-            stop = memchr(line, '\n', (size_t)(end - line));
-            if (!stop) stop = end;
-            size_t length = (size_t)(stop - line);
-            while (length && memchr(" \t\r", line[length - 1], 3)) length--;
-            if (!length) continue;
-            *last = json_parse(line, length, path, number);
-            last = &(*last)->next;
-        }
+    }
+    Json** last = &records->child;
+    for (int line = *last ? r.line : 0; json_space(&r); line = r.line) {
+        if (r.line == line || *last) json_fail(&r, "there is something behind the value");
+        *last = json_value(&r);
+        last = &(*last)->next;
     }
     for (const Json* j = records->child; j; j = j->next)
         if (j->type != JSON_OBJECT)
@@ -2153,16 +2132,6 @@ static Problems load_problems(const char* path) {
     }
     json_free(records);
     return p;
-}
-
-// A number that stands for the records of a file, in their order (FNV-1a over its bytes; blank line ends and
-// the byte order mark count as well). Never 0.
-static uint64_t data_fingerprint(const char* path) {
-    Text text = read_file(path);
-    uint64_t hash = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < text.length; i++) hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
-    text_free(&text);
-    return hash ? hash : 1;
 }
 
 // =============================================================================================
@@ -2451,27 +2420,20 @@ static void check_tokenizer(const char* folder) {
 // ---- the safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the
 // numbers row by row
 
-// Copies a tensor's numbers to its place in the file, or from there: an IEEE float, lowest byte first.
-// bytes is 4 for F32, 2 for BF16 (the upper half of a float). Returns whether all are finite.
-static int write_tensor(FILE* file, const Tensor* t) {
+// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of BF16
+// (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
+static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     int finite = 1;
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < max_int(t->cols, 1); j++) {
-            union { float f; uint32_t u; } number = {t->data[(size_t)i * t->row + (size_t)j * t->col]};
-            finite &= isfinite(number.f) != 0;
-            for (int b = 0; b < 4 && file; b++) putc((int)(number.u >> 8 * b & 0xFF), file);
-        }
-    return finite;
-}
-
-static int read_tensor_numbers(FILE* file, const Tensor* t, int bytes) {
-    int finite = 1;
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < max_int(t->cols, 1); j++) {
+            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
             union { float f; uint32_t u; } number = {.u = 0};
-            for (int b = 4 - bytes; b < 4; b++) number.u |= (uint32_t)(getc(file) & 0xFF) << 8 * b;
+            if (!reads) number.f = *place;
+            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
+                if (reads) number.u |= (uint32_t)(getc(file) & 0xFF) << shift;
+                else putc((int)(number.u >> shift & 0xFF), file);
             finite &= isfinite(number.f) != 0;
-            t->data[(size_t)i * t->row + (size_t)j * t->col] = number.f;
+            if (reads) *place = number.f;
         }
     return finite;
 }
@@ -2503,7 +2465,7 @@ static void weights_to_safetensors(FILE* file, const Weights* w, const char* con
     fwrite(header.data, 1, header.length, file);
     for (int g = 0; g < groups; g++) {
         tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++) write_tensor(file, &list[k]);
+        for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
     }
     text_free(&header);
     free(list);
@@ -2517,76 +2479,72 @@ static void find_not_finite(char name[128], const Weights* w, const char* prefix
     while (good < w->count && isfinite(w->memory[good])) good++;
     tensor_list(list, w, c);
     for (int k = 0; good < w->count && k < tensor_count(c) && !*name; k++)
-        if (!write_tensor(NULL, &list[k])) snprintf(name, 128, "%s%s", prefix, list[k].name);
+        if (!pass_tensor(NULL, &list[k], 0, 4)) snprintf(name, 128, "%s%s", prefix, list[k].name);
     free(list);
 }
 
-// The tensors must fill the `size` bytes behind the header one after the other, as the format asks. Returns how
-// many there are.
-static int check_places(const Json* header, double size, const char* path) {
-    double at = 0.0, begin = -1.0;
-    int count = 0, used = 0;
-    for (const Json* j = header->child; j; j = j->next) count += strcmp(j->key, "__metadata__") != 0;
-    while (at != begin) {          // each turn goes on to the tensor that begins where the last one ended
-        begin = at;
-        for (const Json* j = header->child; j && at == begin; j = j->next) {
-            const Json *place = json_get(j, "data_offsets"), *from = place ? place->child : NULL;
-            if (!json_is_size(from, 9e15) || !json_is_size(from->next, 9e15) || from->number != begin) continue;
-            at = from->next->number;
-            used += at > begin;
-        }
-    }
-    if (used != count || at != size)
-        fail(2, "%s: its %d tensors do not fill the %.0f bytes behind the header one after the other; the file is "
-                "truncated or damaged", path, count, size);
-    return count;
-}
-
-// Reads the header, and checks that the file is as long as it says before anything else is read.
-static Json* read_header(int* count, FILE* file, const char* path) {
-    uint64_t length = 0;
-    unsigned char size[8] = {0};
+// The header of an open file, as JSON. *size becomes the number of bytes behind it.
+static Json* read_header(double* size, FILE* file, const char* path) {
     struct stat info;
-    if (!file) fail(2, "cannot open %s: %s", path, strerror(errno));
-    if (fstat(fileno(file), &info) != 0) fail(2, "cannot read %s: %s", path, strerror(errno));
-    size_t read = fread(size, 1, 8, file);
-    for (int i = 7; i >= 0; i--) length = length << 8 | size[i];
-    if (read < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
+    uint64_t length = 0;
+    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
+    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
         fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
     char* text = allocate((size_t)length + 1, 1);
     if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
+    *size = (double)info.st_size - 8.0 - (double)length;
     Json* header = json_parse(text, (size_t)length, path, 1);
-    if (header->type != JSON_OBJECT) fail(2, "%s: the header is damaged: it is no JSON object", path);
-    *count = check_places(header, (double)info.st_size - 8.0 - (double)length, path);
     free(text);
     return header;
 }
 
-// Finds one tensor in the header, checks its type and shape, and reads it. F32 and BF16 are understood.
-static void read_tensor(const Tensor* t, const char* prefix, const Json* header, FILE* file, long begin,
-                        const char* path) {
-    char name[128];
-    snprintf(name, sizeof name, "%s%s", prefix, t->name);
-    const Json* entry = json_get(header, name);
-    if (!entry) fail(2, "%s: the tensor %s is missing", path, name);
-    const Json *dtype = json_get(entry, "dtype"), *shape = json_get(entry, "shape");
-    const Json *from = json_get(entry, "data_offsets")->child, *rows = shape ? shape->child : NULL;
-    const Json* cols = rows ? rows->next : NULL;
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32 and
+// BF16 are understood.
+static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
+    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
+    char shape[32];
     int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
     if (!bytes)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, name, format);
-    int fits = json_is_size(rows, 1e9) && (int)rows->number == t->rows &&
-               (t->cols ? json_is_size(cols, 1e9) && (int)cols->number == t->cols && !cols->next : !cols);
-    if (!fits)
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for (%d x %d)", path, name,
-             t->rows, max_int(t->cols, 1));
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, entry->key, format);
+    if (t->cols) snprintf(shape, sizeof shape, "[%d,%d]", t->rows, t->cols);
+    else snprintf(shape, sizeof shape, "[%d]", t->rows);
+    if (!json_same_text(json_get(entry, "shape"), shape))
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key, shape);
     if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
-        fail(2, "%s: tensor %s has another number of bytes than its shape", path, name);
-    if (fseek(file, begin + (long)from->number, SEEK_SET) != 0)
-        fail(2, "cannot read %s: %s", path, strerror(errno));
-    if (!read_tensor_numbers(file, t, bytes))
-        fail(2, "%s: the tensor %s has numbers that are not finite", path, name);
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, entry->key);
+    return bytes;
+}
+
+// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so that
+// there is no gap, no overlap, and no other end than the file's.
+static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
+                         const char* path) {
+    int found = 0, entries = 0;
+    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
+    for (int k = 0; k < count; k++)
+        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
+    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
+        const Json *entry = header->child, *from = NULL;
+        for (; entry; entry = entry->next) {
+            from = json_get(entry, "data_offsets");
+            from = from ? from->child : NULL;
+            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
+        }
+        if (!entry || from->next->number <= at)
+            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged or truncated", path, at);
+        end = from->next->number;
+        int k = 0;
+        while (k < count && strcmp(list[k].name, entry->key)) k++;
+        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
+            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
+        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
+            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
+        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
+    }
+    if (found != entries || ferror(file) || feof(file))
+        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
 }
 
 // A count from the metadata, all of it digits; without it: the fallback.
@@ -2603,19 +2561,19 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
 // -1. *taken becomes the number of the optimizer's steps; files that do not tell it took one per update.
 static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
                                    FILE* file, const char* path, long* taken) {
-    int found, count = tensor_count(c);
-    Json* header = read_header(&found, file, path);
-    long begin = ftell(file);
-    Tensor* list = allocate((size_t)count, sizeof(Tensor));
+    double size;
+    int count = tensor_count(c);
+    Json* header = read_header(&size, file, path);
+    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
     for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++) read_tensor(&list[k], prefix[g], header, file, begin, path);
+        tensor_list(list + g * count, &w[g], c);
+        for (Tensor* t = list + g * count; t < list + (g + 1) * count; t++) {
+            char name[sizeof t->name];
+            snprintf(name, sizeof name, "%s%s", prefix[g], t->name);
+            memcpy(t->name, name, sizeof name);
+        }
     }
-    if (groups && (ferror(file) || feof(file))) fail(2, "cannot read %s: it ends too early", path);
-    found -= c->tied && json_get(header, "lm_head.weight");   // some write the embedding twice
-    if (groups && found != groups * count)
-        fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, found,
-             groups * count);
+    if (groups) read_tensors(list, groups * count, header, size, file, path);
     long step = metadata_count(header, "step", -1, path);
     *taken = metadata_count(header, "optimizer_steps", step, path);
     free(list);
@@ -2962,13 +2920,16 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
     return state_from_json(resume, kind, options);
 }
 
-// The data that a run is made of must be the same to its end. *known is 0 in a new run, else from its state.
+// The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0 in
+// a new run, else from its state.
 static void check_data(uint64_t* known, const char* path) {
-    uint64_t found = data_fingerprint(path);
-    if (*known && *known != found)
-        fail(2, "%s has changed since the run began: it would not be the same run; bring the old file back, or "
-                "start a new run from the saved model", path);
-    *known = found;
+    Text text = read_file(path);
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < text.length; i++) hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
+    if (*known && *known != hash)
+        fail(2, "%s has changed since the run began; bring the old file back, or start a new run from the model", path);
+    *known = hash;
+    text_free(&text);
 }
 
 // Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once, and
