@@ -8880,12 +8880,12 @@ static int command_train(int argc, char** argv) {
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
     long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
-    check_data(&o.data_hash, o.data);
     check_sampling(&o);
     check_method(&o, options);
     set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
+    check_data(&o.data_hash, o.data);
     if (o.eval_every) check_apart(o.data, o.eval_data, o.allow_overlap);
     int status = rl_train(&setup.learner, options, step);
     if (!status) printf("saved %s\n", o.out);

@@ -1948,8 +1948,8 @@ static char* json_string(JsonReader* r) {
     text_append(&text, "", 0);
     r->at++;
     while (!json_skip(r, "\"")) {
-        int n = utf8_length(r->at, r->end);
         if (r->at >= r->end) json_fail(r, "the text ends inside a string");
+        int n = utf8_length(r->at, r->end);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
         if ((unsigned char)*r->at < 0x20)
             json_fail(r, "a control character or the end of the line inside a string");
