@@ -2185,6 +2185,7 @@ static int has_saved(const char* folder, const char* name) {
 static void empty_folder(const char* folder, const char* from, int keep) {
     char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
     join_path(inner, folder, from);
+    flush_folder(folder);
     for (int i = 0; i < RUN_FILES; i++) {
         join_path(old, inner, run_files[i]);
         join_path(new, folder, run_files[i]);
@@ -2216,16 +2217,6 @@ static void save_text(const char* folder, const char* name, Text* text) {
     if (file) fwrite(text->data, 1, text->length, file);
     end_save(file, folder, path);
     text_free(text);
-}
-
-static void commit_save(const char* folder) {
-    char saving[PATH_SIZE], saved[PATH_SIZE];
-    join_path(saving, folder, ".saving");
-    join_path(saved, folder, ".saved");
-    flush_folder(saving);
-    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
-    flush_folder(folder);
-    empty_folder(folder, ".saved", 1);
 }
 
 // ---- config.json
@@ -2309,16 +2300,6 @@ static float config_float(const Json* j, const char* name, double fallback, cons
     return (float)(field ? field->number : fallback);
 }
 
-// How many numbers per token a classifier gives. transformers writes a table of their names instead, and
-// neither of the two for its usual 2.
-static int config_labels(const Json* j) {
-    const Json *names = json_get(j, "id2label"), *number = json_get(j, "num_labels");
-    int count = 0;
-    if (!names || names->type == JSON_NULL) return !number ? 2 : json_is_size(number, 1e9) ? (int)number->number : 0;
-    for (const Json* name = names->child; name; name = name->next) count++;
-    return count;
-}
-
 static Config config_from_json(const char* folder) {
     char path[PATH_SIZE];
     FILE* file = open_saved(path, folder, "config.json");
@@ -2348,9 +2329,11 @@ static Config config_from_json(const char* folder) {
         if (field) *value = (int)field->number;
         else *value = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
     }
-    if (c.scalar && config_labels(j) != 1)
-        fail(2, "%s: the model gives %d numbers per token; a reward or value model gives one (num_labels 1)",
-             path, config_labels(j));
+    // one number per token; transformers may name it instead of counting
+    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
+    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next
+                                                  : json_is_size(labels, 1.0) && labels->number == 1.0;
+    if (c.scalar && !one) fail(2, "%s: a reward or value model gives one number per token (num_labels 1)", path);
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2438,48 +2421,52 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     return finite;
 }
 
-// `groups` weight sets are written, each tensor name with its group's prefix. step counts updates, taken the
-// optimizer's own steps: an update may consist of several minibatches, and AdamW counts each.
-static void weights_to_safetensors(FILE* file, const Weights* w, const char* const* prefix, int groups,
-                                   const Config* c, long step, long taken) {
+// The tensors of `groups` weight sets, each name with its group's prefix; to be freed.
+static Tensor* list_tensors(const Weights* w, const char* const* prefix, int groups, const Config* c) {
     int count = tensor_count(c);
-    Tensor* list = allocate((size_t)count, sizeof(Tensor));
+    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
+    for (int g = 0; g < groups; g++) tensor_list(list + g * count, &w[g], c);
+    for (int k = 0; k < groups * count; k++) {
+        char name[sizeof list->name];
+        memcpy(name, list[k].name, sizeof name);
+        snprintf(list[k].name, sizeof name, "%.16s%.79s", prefix[k / count], name);
+    }
+    return list;
+}
+
+// step counts updates, taken the optimizer's own steps: an update may consist of several minibatches, and
+// AdamW counts each.
+static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
     Text header = {0};
     size_t offset = 0;
     text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
                 step, taken);
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++) {
-            size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-            text_printf(&header, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d", prefix[g], list[k].name,
-                        list[k].rows);
-            if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
-            text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
-            offset += bytes;
-        }
+    for (int k = 0; k < count; k++) {
+        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
+        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
+        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
+        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
+        offset += bytes;
     }
     text_append(&header, "}", 1);
     while (header.length % 8) text_append(&header, " ", 1);
     for (int i = 0; i < 8; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
     fwrite(header.data, 1, header.length, file);
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
-    }
+    for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
     text_free(&header);
-    free(list);
 }
 
-// The first tensor with a number that is not finite; "" when there is none.
-static void find_not_finite(char name[128], const Weights* w, const char* prefix, const Config* c) {
-    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
-    size_t good = 0;
+// The name of the first tensor with a number that is not finite; "" when there is none.
+static void find_not_finite(char name[96], const Weights* w, const char* const* prefix, int groups,
+                            const Config* c) {
+    int bad = 0;
     *name = 0;
-    while (good < w->count && isfinite(w->memory[good])) good++;
-    tensor_list(list, w, c);
-    for (int k = 0; good < w->count && k < tensor_count(c) && !*name; k++)
-        if (!pass_tensor(NULL, &list[k], 0, 4)) snprintf(name, 128, "%s%s", prefix, list[k].name);
+    for (int g = 0; g < groups; g++)
+        for (size_t i = 0; i < w[g].count; i++) bad |= !isfinite(w[g].memory[i]);
+    if (!bad) return;
+    Tensor* list = list_tensors(w, prefix, groups, c);
+    for (int k = groups * tensor_count(c) - 1; k >= 0; k--)
+        if (!pass_tensor(NULL, &list[k], 0, 4)) memcpy(name, list[k].name, sizeof list->name);
     free(list);
 }
 
@@ -2557,29 +2544,26 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
     return strtol(text, NULL, 10);
 }
 
-// Reads the tensors of `groups` weight sets (0: none) and closes the file. Returns the step written in it, or
-// -1. *taken becomes the number of the optimizer's steps; files that do not tell it took one per update.
-static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                                   FILE* file, const char* path, long* taken) {
+// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That must
+// be `step` (if it is not -1), or the weights of one update would go on with the moments of another. Returns
+// the number of the optimizer's steps; files that do not tell it took one per update.
+static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
+                         const char* folder, const char* name, long step) {
+    char path[PATH_SIZE];
     double size;
-    int count = tensor_count(c);
+    FILE* file = open_saved(path, folder, name);
     Json* header = read_header(&size, file, path);
-    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list + g * count, &w[g], c);
-        for (Tensor* t = list + g * count; t < list + (g + 1) * count; t++) {
-            char name[sizeof t->name];
-            snprintf(name, sizeof name, "%s%s", prefix[g], t->name);
-            memcpy(t->name, name, sizeof name);
-        }
-    }
-    if (groups) read_tensors(list, groups * count, header, size, file, path);
-    long step = metadata_count(header, "step", -1, path);
-    *taken = metadata_count(header, "optimizer_steps", step, path);
+    Tensor* list = list_tensors(w, prefix, groups, c);
+    if (groups) read_tensors(list, groups * tensor_count(c), header, size, file, path);
+    long found = metadata_count(header, "step", -1, path);
+    long taken = metadata_count(header, "optimizer_steps", found, path);
+    if (step >= 0 && found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
+             found, step);
     free(list);
     json_free(header);
     fclose(file);
-    return step;
+    return taken;
 }
 
 // ---- a whole checkpoint
@@ -2590,55 +2574,58 @@ static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
 // Saves the weights of m, or with an optimizer both of its moments. Numbers that are not finite are not saved:
 // the checkpoint before them stays.
 static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o, long step) {
-    Weights list[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
+    Weights sets[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
     const char* const* prefix = o ? moment_prefix : no_prefix;
-    char path[PATH_SIZE], bad[128];
-    for (int g = 0; g < (o ? 2 : 1); g++) {
-        find_not_finite(bad, &list[g], prefix[g], &m->config);
-        if (!*bad) continue;
+    char path[PATH_SIZE], bad[96];
+    int groups = o ? 2 : 1;
+    find_not_finite(bad, sets, prefix, groups, &m->config);
+    if (*bad) {
         empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld, %s in %s has numbers that are not finite: it is not saved, and the save before "
-                "it stays; try a smaller --lr", step - 1, bad, name);
+        fail(1, "after update %ld %s in %s has numbers that are not finite; what was saved before stays; try a "
+                "smaller --lr", step, bad, name);
     }
     FILE* file = begin_save(path, folder, name);
-    if (file) weights_to_safetensors(file, list, prefix, o ? 2 : 1, &m->config, step, o ? o->step : step);
+    Tensor* list = list_tensors(sets, prefix, groups, &m->config);
+    if (file) write_safetensors(file, list, groups * tensor_count(&m->config), step, o ? o->step : step);
+    free(list);
     end_save(file, folder, path);
 }
 
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json. A
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json, which is used up. A
 // NULL optimizer leaves it and the state out, a NULL value model leaves that and its optimizer out; what an
 // earlier run has left of them is removed. (Whoever is killed before that leaves a file of another update,
 // which is refused.)
 static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
-                            const Optimizer* value_o, const Text* state, long step) {
-    Text config = {0}, generation = {0}, tokenizer = {0}, tokens = {0}, copy = {0};
-    char path[PATH_SIZE];
+                            const Optimizer* value_o, Text* state, long step) {
+    Text text = {0};
+    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE];
     make_folder(folder);
-    config_to_json(&config, &m->config);
-    save_text(folder, "config.json", &config);
-    text_printf(&generation, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
+    config_to_json(&text, &m->config);
+    save_text(folder, "config.json", &text);
+    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
                              "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
-    save_text(folder, "generation_config.json", &generation);
-    tokenizer_to_json(&tokenizer);
-    save_text(folder, "tokenizer.json", &tokenizer);
-    text_printf(&tokens, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
+    save_text(folder, "generation_config.json", &text);
+    tokenizer_to_json(&text);
+    save_text(folder, "tokenizer.json", &text);
+    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
                          "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
                 special_names[0], special_names[ASSISTANT_END - 256]);
-    if (m->config.scalar) text_printf(&tokens, "\"pad_token\": \"%s\",\n  ", special_names[0]);
-    text_printf(&tokens, "\"model_max_length\": %d\n}\n", m->config.context);
-    save_text(folder, "tokenizer_config.json", &tokens);
+    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
+    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
+    save_text(folder, "tokenizer_config.json", &text);
     save_weights(folder, "model.safetensors", m, NULL, step);
     if (o) save_weights(folder, "optimizer.safetensors", m, o, step);
     if (value) save_weights(folder, "value.safetensors", value, NULL, step);
     if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
-    if (o) text_append(&copy, state->data, state->length);
-    if (o) save_text(folder, "trainer_state.json", &copy);
-    commit_save(folder);
-    const int has[] = {o != NULL, o != NULL, value != NULL, value != NULL};
-    const char* const own[] = {"optimizer.safetensors", "trainer_state.json", "value.safetensors",
-                               "value_optimizer.safetensors"};
-    for (int i = 0; i < 4; i++) {
-        join_path(path, folder, own[i]);
+    if (o) save_text(folder, "trainer_state.json", state);
+    join_path(saving, folder, ".saving");
+    join_path(saved, folder, ".saved");
+    flush_folder(saving);
+    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
+    empty_folder(folder, ".saved", 1);
+    const int has[RUN_FILES] = {1, 1, 1, 1, 1, o != NULL, value != NULL, value != NULL, o != NULL, 1};
+    for (int i = 0; i < RUN_FILES; i++) {
+        join_path(path, folder, run_files[i]);
         if (!has[i]) remove(path);
     }
 }
@@ -2647,15 +2634,15 @@ static Model load_model(const char* folder) {
     char path[PATH_SIZE];
     struct stat info;
     size_t undecayed;
-    long taken;
     if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
     Config config = config_from_json(folder);
     FILE* file = open_saved(path, folder, "model.safetensors");
     if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    fclose(file);
     if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
     Model m = model_new(config);
-    safetensors_to_weights(&m.weights, no_prefix, 1, &config, file, path, &taken);
+    read_weights(&m.weights, no_prefix, 1, &config, folder, "model.safetensors", -1);
     if (config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
     return m;
 }
@@ -2670,20 +2657,6 @@ static Model load_fitting_model(const char* folder) {
         fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
              m.config.vocab_size, VOCAB_SIZE);
     return m;
-}
-
-// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. It must
-// be `step`, the one of trainer_state.json, or the weights of one update would go on with the moments of
-// another. Returns the number of the optimizer's steps.
-static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                         const char* folder, const char* name, long step) {
-    char path[PATH_SIZE];
-    FILE* file = open_saved(path, folder, name);
-    long taken, found = safetensors_to_weights(w, prefix, groups, c, file, path, &taken);
-    if (found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
-             found, step);
-    return taken;
 }
 
 static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
@@ -2801,11 +2774,16 @@ static int parse_options(Option* options, int argc, char** argv, const char** re
     return count;
 }
 
-static void print_options(const Option* options) {
+// --help anywhere on the command line prints the table and is all that happens.
+static int asked_for_help(int argc, char** argv, const char* what, const char* usage, const Option* options) {
+    static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
+    int asked = 0;
+    for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    if (!asked) return 0;
+    printf("%s\n\nusage: %s\n\n", what, usage);
     for (const Option* o = options; o->name; o++) {
-        if (!o->help) continue;
         char left[48], value[256];
-        static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
+        if (!o->help) continue;
         option_text(o, value, sizeof value);
         if (o->type == OPTION_FLOAT) snprintf(value, sizeof value, "%g", (double)*(float*)o->value);
         snprintf(left, sizeof left, "--%s%s", o->name, kind[o->type]);
@@ -2814,15 +2792,6 @@ static void print_options(const Option* options) {
         else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
         else printf("\n%27s[%s]\n", "", value);
     }
-}
-
-// --help anywhere on the command line prints the table and is all that happens.
-static int asked_for_help(int argc, char** argv, const char* what, const char* usage, const Option* options) {
-    int asked = 0;
-    for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
-    if (!asked) return 0;
-    printf("%s\n\nusage: %s\n\n", what, usage);
-    print_options(options);
     return 1;
 }
 
@@ -2972,7 +2941,7 @@ static void progress(long done, long total, double started) {
 // and rows never come from two runs.
 static FILE* open_metrics(const char* out, const char* header, long step) {
     char path[PATH_SIZE];
-    size_t length = strlen(header), at = length + 1;
+    size_t at = strlen(header);
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
@@ -2980,18 +2949,17 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
         if (file) fprintf(file, "%s\n", header);
     } else {
         Text old = read_file(path);
-        int ok = !strncmp(old.data, header, length) && old.data[length] == '\n';
-        for (long row = 0; row < step; row++) {
-            const char *line = old.data + at, *end = ok ? strchr(line, '\n') : NULL;
-            char* stop = NULL;
-            ok = end && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
-            if (!ok)
-                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a new run from "
-                        "the saved model", path, row);
-            at = (size_t)(end + 1 - old.data);
+        int ok = !strncmp(old.data, header, at) && old.data[at] == '\n';
+        for (long row = 0; row < step; row++) {   // at is the end of the row before
+            char *line = old.data + at + 1, *stop = line;
+            ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
+            if (ok) at += 1 + strcspn(line, "\n");
+            if (!ok || old.data[at] != '\n')
+                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a new "
+                        "run from the saved model", path, row);
         }
         text_free(&old);
-        file = truncate(path, (off_t)at) == 0 ? fopen(path, "ab") : NULL;
+        file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
     }
     if (!file || fflush(file) != 0) fail(1, "cannot write %s: %s", path, strerror(errno));
     return file;
@@ -3040,12 +3008,13 @@ static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
 // One more update is done. Only here is stop_asked looked at: a signal between two looks must not skip the
 // save. The value model is NULL where there is none.
 static void run_count(Run* r, const Model* m, const Model* value, double loss, double norm) {
-    char bad[128] = "";
-    if (value) find_not_finite(bad, &value->weights, "the value model's ", &value->config);
-    if (!*bad) find_not_finite(bad, &m->weights, "", &m->config);
+    static const char* const of_value[] = {"the value's "};
+    char bad[96] = "";
+    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
+    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
     if (*bad || !isfinite(loss) || !isfinite(norm))
         fail(1, "after update %ld %s has numbers that are not finite (loss %g, gradient norm %g); what was saved "
-                "before stays in %s; try a smaller --lr", r->step, *bad ? bad : "the loss", loss, norm, r->out);
+                "before stays in %s; try a smaller --lr", r->step + 1, *bad ? bad : "the loss", loss, norm, r->out);
     r->step++;
     progress(r->step - r->begun, r->steps - r->begun, r->started);
     r->stop = stop_asked != 0;
@@ -3065,7 +3034,8 @@ static int run_saves(const Run* r) {
     if (fflush(r->metrics) != 0) fail(1, "cannot write %s/metrics.csv: %s", r->out, strerror(errno));
     if (stat(path, &found) != 0 || fstat(r->lock, &mine) != 0 || found.st_ino != mine.st_ino)
         fail(1, "%s was moved or removed while the run was writing into it", r->out);
-    return run_due(r, r->save_every) && fsync(fileno(r->metrics)) == 0;
+    if (run_due(r, r->save_every)) fsync(fileno(r->metrics));
+    return run_due(r, r->save_every);
 }
 
 // Returns the exit status: 0, or 130 after Ctrl-C.

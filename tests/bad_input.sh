@@ -185,7 +185,7 @@ broken 'another shape' 'not have the shape' config.json sed 's/"intermediate_siz
 broken 'another architecture' 'only "qwen3"' config.json sed 's/"qwen3"/"llama"/'
 broken 'a kind of model that is unknown' 'the architecture is "Qwen3ForTokenClassification"' config.json \
     sed 's/CausalLM/TokenClassification/'
-broken 'two scores' 'gives 2 numbers per token' config.json sed 's/CausalLM/SequenceClassification/'
+broken 'two scores' 'gives one number per token' config.json sed 's/CausalLM/SequenceClassification/'
 broken 'a score that is missing' 'score.weight is missing' config.json \
     sed 's/CausalLM"],/SequenceClassification"], "num_labels": 1,/'
 broken 'another kind of run' 'of kind "rl"' trainer_state.json sed 's/"sft"/"rl"/'
