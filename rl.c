@@ -8429,6 +8429,23 @@ static void print_plot(const Plot* p) {
     text_free(&text);
 }
 
+// One file, whole or not at all: another name, and at the end the right one. The other name is this process's
+// own, so that two programs that write the same file do not write into each other's.
+static void write_file(const char* folder, const char* name, const Text* text) {
+    char path[PATH_SIZE], own[PATH_SIZE + 32];
+    join_path(path, folder, name);
+    snprintf(own, sizeof own, "%s.%ld.tmp", path, (long)getpid());
+    FILE* file = fopen(own, "wb");
+    if (file) fwrite(text->data, 1, text->length, file);
+    int reason = close_written(file);
+    if (!reason && rename(own, path) != 0) reason = errno;
+    if (reason) {
+        remove(own);
+        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+    }
+    flush_folder(folder);
+}
+
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {

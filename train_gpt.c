@@ -300,25 +300,6 @@ static int close_written(FILE* file) {
     return reason;
 }
 
-#ifdef TRAIN_GPT_NO_MAIN   // rl.c writes tables
-// One file, whole or not at all: another name, and at the end the right one. The other name is this process's
-// own, so that two programs that write the same file do not write into each other's.
-static void write_file(const char* folder, const char* name, const Text* text) {
-    char path[PATH_SIZE], own[PATH_SIZE + 32];
-    join_path(path, folder, name);
-    snprintf(own, sizeof own, "%s.%ld.tmp", path, (long)getpid());
-    FILE* file = fopen(own, "wb");
-    if (file) fwrite(text->data, 1, text->length, file);
-    int reason = close_written(file);
-    if (!reason && rename(own, path) != 0) reason = errno;
-    if (reason) {
-        remove(own);
-        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
-    }
-    flush_folder(folder);
-}
-#endif
-
 // =============================================================================================
 // 2  Arithmetic
 // =============================================================================================
@@ -1974,7 +1955,8 @@ static double json_number(JsonReader* r) {
     const char *whole = copy + (copy[0] == '-'), *dot = strchr(copy, '.');
     char* stop = copy;
     double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
-    if (!n || *stop || (*whole == '0' && isdigit((unsigned char)whole[1])) || (dot && !isdigit((unsigned char)dot[1])))
+    int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
+    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1])))
         json_fail(r, "a value was expected");
     r->at += n;
     return number;
@@ -1997,7 +1979,8 @@ static void json_members(JsonReader* r, Json* parent, const char* close) {
     while (!json_skip(r, close)) {
         char* key = NULL;
         if (count++ && !json_skip(r, ","))
-            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected" : "the text ends too early");
+            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected"
+                                        : "the text ends too early");
         json_space(r);
         if (*close == '}') {
             if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
@@ -2020,7 +2003,8 @@ static Json* json_value(JsonReader* r) {
     Json* j = allocate(1, sizeof(Json));
     char first = *r->at;
     j->line = r->line;
-    j->type = first == '{' ? JSON_OBJECT : first == '[' ? JSON_ARRAY : first == '"' ? JSON_STRING : JSON_NUMBER;
+    j->type = first == '{' ? JSON_OBJECT : first == '[' ? JSON_ARRAY
+            : first == '"' ? JSON_STRING : JSON_NUMBER;
     r->depth++;
     if (first == '{') json_members(r, j, "}");
     else if (first == '[') json_members(r, j, "]");
@@ -2033,7 +2017,7 @@ static Json* json_value(JsonReader* r) {
     return j;
 }
 
-// The one value that fills the text; `path` and `line`, where the text begins, are for what is said of errors.
+// The one value that fills the text. `path` and `line`, where the text begins, are for what an error says.
 static Json* json_parse(const char* text, size_t length, const char* path, int line) {
     JsonReader r = {text, text + length, text, path, 0, line};
     Json* j = json_value(&r);
@@ -2333,7 +2317,7 @@ static Config config_from_json(const char* folder) {
     const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
     int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next
                                                   : json_is_size(labels, 1.0) && labels->number == 1.0;
-    if (c.scalar && !one) fail(2, "%s: a reward or value model gives one number per token (num_labels 1)", path);
+    if (c.scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2403,8 +2387,8 @@ static void check_tokenizer(const char* folder) {
 // ---- the safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the
 // numbers row by row
 
-// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of BF16
-// (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
+// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
+// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
 static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     int finite = 1;
     for (int i = 0; i < t->rows; i++)
@@ -2486,8 +2470,8 @@ static Json* read_header(double* size, FILE* file, const char* path) {
     return header;
 }
 
-// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32 and
-// BF16 are understood.
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32
+// and BF16 are understood.
 static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
@@ -2498,14 +2482,15 @@ static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     if (t->cols) snprintf(shape, sizeof shape, "[%d,%d]", t->rows, t->cols);
     else snprintf(shape, sizeof shape, "[%d]", t->rows);
     if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key, shape);
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key,
+             shape);
     if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
         fail(2, "%s: tensor %s has another number of bytes than its shape", path, entry->key);
     return bytes;
 }
 
-// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so that
-// there is no gap, no overlap, and no other end than the file's.
+// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
+// that there is no gap, no overlap, and no other end than the file's.
 static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
                          const char* path) {
     int found = 0, entries = 0;
@@ -2520,7 +2505,7 @@ static void read_tensors(const Tensor* list, int count, const Json* header, doub
             if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
         }
         if (!entry || from->next->number <= at)
-            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged or truncated", path, at);
+            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
         end = from->next->number;
         int k = 0;
         while (k < count && strcmp(list[k].name, entry->key)) k++;
@@ -2544,9 +2529,9 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
     return strtol(text, NULL, 10);
 }
 
-// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That must
-// be `step` (if it is not -1), or the weights of one update would go on with the moments of another. Returns
-// the number of the optimizer's steps; files that do not tell it took one per update.
+// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That
+// must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
+// Returns the number of the optimizer's steps; files that do not tell it took one per update.
 static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
                          const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
@@ -2571,9 +2556,10 @@ static long read_weights(const Weights* w, const char* const* prefix, int groups
 static const char* const no_prefix[] = {""};
 static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
 
-// Saves the weights of m, or with an optimizer both of its moments. Numbers that are not finite are not saved:
-// the checkpoint before them stays.
-static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o, long step) {
+// Saves the weights of m, or with an optimizer both of its moments. What is not finite is not saved: the
+// checkpoint before it stays.
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
+                         long step) {
     Weights sets[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
     const char* const* prefix = o ? moment_prefix : no_prefix;
     char path[PATH_SIZE], bad[96];
@@ -2581,8 +2567,8 @@ static void save_weights(const char* folder, const char* name, const Model* m, c
     find_not_finite(bad, sets, prefix, groups, &m->config);
     if (*bad) {
         empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld %s in %s has numbers that are not finite; what was saved before stays; try a "
-                "smaller --lr", step, bad, name);
+        fail(1, "after update %ld %s in %s is not finite; what was saved before stays; try a smaller --lr",
+             step, bad, name);
     }
     FILE* file = begin_save(path, folder, name);
     Tensor* list = list_tensors(sets, prefix, groups, &m->config);
@@ -2591,10 +2577,10 @@ static void save_weights(const char* folder, const char* name, const Model* m, c
     end_save(file, folder, path);
 }
 
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json, which is used up. A
-// NULL optimizer leaves it and the state out, a NULL value model leaves that and its optimizer out; what an
-// earlier run has left of them is removed. (Whoever is killed before that leaves a file of another update,
-// which is refused.)
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json and
+// is used up. Without an optimizer (NULL) neither it nor the state is written, without a value model neither
+// that nor its optimizer; what an earlier run has left of them is removed. (Whoever is killed before that
+// leaves a file of another update, which is refused.)
 static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
                             const Optimizer* value_o, Text* state, long step) {
     Text text = {0};
@@ -2795,35 +2781,29 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     return 1;
 }
 
-// trainer_state.json: which program, how many updates, every option that belongs to the run. Random numbers
-// need no entry of their own: all of them are functions of the seed and of the number of the update (see
-// random_stream).
-static void state_to_json(Text* out, const char* kind, long step, const Option* options) {
-    text_printf(out, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
-    int first = 1;
-    for (const Option* o = options; o->name; o++) {
-        char value[PATH_SIZE];
-        if (!o->saved) continue;
-        option_text(o, value, sizeof value);
-        text_printf(out, "%s\n    \"%s\": ", first ? "" : ",", o->name);
-        json_append_string(out, value);
-        first = 0;
-    }
-    text_printf(out, "\n  }\n}\n");
-}
-
 // A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
-// none.
+// none. trainer_state.json says which program it was, how many updates are done, and every option that
+// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of the
+// number of the update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
-    state_to_json(&state, kind, step, options);
+    const char* comma = "";
+    text_printf(&state, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
+    for (const Option* t = options; t->name; t++) {
+        char text[PATH_SIZE];
+        if (!t->saved) continue;
+        option_text(t, text, sizeof text);
+        text_printf(&state, "%s\n    \"%s\": ", comma, t->name);
+        json_append_string(&state, text);
+        comma = ",";
+    }
+    text_printf(&state, "\n  }\n}\n");
     save_checkpoint(folder, m, o, value, value_o, &state, step);
-    text_free(&state);
 }
 
 // Takes the folder for this process, until it ends or closes the file that is returned: a second one that
-// wants to write there is refused. (A lock dies with its process. Where the disk knows no locks there is none.)
+// wants to write there is refused. (A lock ends with its process. A disk without locks has none.)
 static int lock_folder(const char* folder) {
     char path[PATH_SIZE];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -2831,7 +2811,7 @@ static int lock_folder(const char* folder) {
     int file = open(path, O_RDWR | O_CREAT, 0666);
     if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
-        fail(2, "another program is training into %s right now; wait for its end, or try another --out", folder);
+        fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
     return file;
 }
 
@@ -2848,8 +2828,8 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved)
         fail(2, "%s is damaged: the fields \"kind\", \"step\" and \"options\" were expected", path);
     if (strcmp(found->string, kind))
-        fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\"; start from it instead of "
-                "resuming it", folder, found->string, kind);
+        fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\": start from it instead",
+             folder, found->string, kind);
     for (Option* o = options; o->name; o++) {
         const Json* value = json_get(saved, o->name);
         if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
@@ -2860,20 +2840,21 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     return (long)step->number;
 }
 
-// A new run into the folder `out`. What makes the first save fail is better known before any work is done; and
-// a finished run is worth more than a forgotten --out.
+// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
+// and a finished run is worth more than a forgotten --out.
 static void check_new_run(const char* out, int overwrite) {
     char path[PATH_SIZE];
     join_path(path, out, ".saving/value_optimizer.safetensors");
     if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
     if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
-        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out", out, out);
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
+             out, out);
 }
 
 // The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
-static long choose_run(const char** out, const char* usual, const char* resume, int overwrite, const char* kind,
-                       Option* options) {
+static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
+                       const char* kind, Option* options) {
     char path[PATH_SIZE];
     if (!resume) {
         check_new_run(*out, overwrite);
@@ -2883,26 +2864,27 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
     }
     if (overwrite) fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
     if (*out != usual && !same_folder(*out, resume))
-        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume, *out);
+        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume,
+             *out);
     *out = resume;
     if (file_exists(resume)) lock_folder(resume);
     return state_from_json(resume, kind, options);
 }
 
-// The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0 in
-// a new run, else from its state.
+// The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0
+// in a new run, else from its state.
 static void check_data(uint64_t* known, const char* path) {
     Text text = read_file(path);
     uint64_t hash = 0xCBF29CE484222325u;
     for (size_t i = 0; i < text.length; i++) hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
     if (*known && *known != hash)
-        fail(2, "%s has changed since the run began; bring the old file back, or start a new run from the model", path);
+        fail(2, "%s has changed since the run began; bring the old file back, or start a new run", path);
     *known = hash;
     text_free(&text);
 }
 
-// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once, and
-// so does one while no loop is looking (-1).
+// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
+// and so does one while no loop is looking (-1).
 static volatile sig_atomic_t stop_asked = -1;
 static void on_stop(int sig) {
     static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
@@ -2910,8 +2892,8 @@ static void on_stop(int sig) {
     else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
 }
 
-// What was ignored when the program was started (nohup does this) stays so. The last two are errors like a full
-// disk instead: a file beyond the user's limit, a pipe that nobody reads.
+// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
+// full disk: a file beyond the user's limit, a pipe that nobody reads.
 static void watch_signals(void) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
@@ -2936,16 +2918,17 @@ static void progress(long done, long total, double started) {
     fflush(stderr);
 }
 
-// metrics.csv: one line per update. A resumed run needs those of the updates it has done, and drops later ones,
-// which it will do again. A new run that replaces another writes its table beside the first save, so that weights
-// and rows never come from two runs.
+// metrics.csv: one line per update. A resumed run needs those of the updates it has done, and drops later
+// ones, which it will do again. A new run that replaces another writes its table beside the first save, so
+// that weights and rows never come from two runs.
 static FILE* open_metrics(const char* out, const char* header, long step) {
     char path[PATH_SIZE];
     size_t at = strlen(header);
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
-        file = has_saved(out, "trainer_state.json") ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        int replaces = has_saved(out, "trainer_state.json");
+        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
         if (file) fprintf(file, "%s\n", header);
     } else {
         Text old = read_file(path);
@@ -2955,8 +2938,8 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
             if (ok) at += 1 + strcspn(line, "\n");
             if (!ok || old.data[at] != '\n')
-                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a new "
-                        "run from the saved model", path, row);
+                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a "
+                        "new run from the saved model", path, row);
         }
         text_free(&old);
         file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
@@ -3013,8 +2996,8 @@ static void run_count(Run* r, const Model* m, const Model* value, double loss, d
     if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
     if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
     if (*bad || !isfinite(loss) || !isfinite(norm))
-        fail(1, "after update %ld %s has numbers that are not finite (loss %g, gradient norm %g); what was saved "
-                "before stays in %s; try a smaller --lr", r->step + 1, *bad ? bad : "the loss", loss, norm, r->out);
+        fail(1, "after update %ld %s is not finite (loss %g, gradient norm %g); what was saved before stays "
+                "in %s; try a smaller --lr", r->step + 1, *bad ? bad : "the loss", loss, norm, r->out);
     r->step++;
     progress(r->step - r->begun, r->steps - r->begun, r->started);
     r->stop = stop_asked != 0;
@@ -3306,8 +3289,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
                  **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
-    Run run = run_begin(o->out, o->overwrite, "step,loss,lr,grad_norm,tokens_per_second,seconds", step, o->steps,
-                        o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, "step,loss,lr,grad_norm,tokens_per_second,seconds", step,
+                        o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
            thread_count());
     printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds",

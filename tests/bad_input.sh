@@ -115,7 +115,7 @@ jsonl 'blank lines' 'has no problems in it' '\n  \r\n\n'
 jsonl 'line cut in half' 'line 3, column 23: the text ends inside a string' "$ok$ok"'{"question": "a", "ans'
 jsonl 'file cut between two fields' 'line 2, column 17: the text ends too early' "$ok"'{"question": "a"'
 jsonl 'field twice' 'column 44: this field is there twice' '{"question": "a", "answer": "b", "question": "c"}'
-jsonl 'two records in one line' 'line 1, column 34: there is something' '{"question": "a", "answer": "b"} {"question"'
+jsonl 'two records in one line' 'column 34: there is something' '{"question": "a", "answer": "b"} {"question"'
 jsonl 'field missing' 'line 2: the field "answer" is missing' "$ok"'{"question": "a"}\n'
 jsonl 'field empty' 'line 2: the field "question" is empty' "$ok"'{"question": "", "answer": "b"}\n'
 jsonl 'field is a number' 'the field "answer" is not a text' '{"question": "a", "answer": 2}\n'
@@ -141,16 +141,18 @@ check 'resume from nothing' 2 'nowhere has no trainer_state.json' "$train_gpt" -
 
 works 'a good run' sft --save-every=1
 check 'a new run over an old one' 2 'out holds a run: --resume out goes on with it, --overwrite' sft
-check 'a resumed run into another folder' 2 'copy out to more and resume that' "$train_gpt" --resume=out --out=more
+check 'a resumed run into another folder' 2 'copy out to more' "$train_gpt" --resume=out --out=more
 check 'resume and overwrite' 2 'leave one out' "$train_gpt" --resume=out --overwrite
 printf '%s\n%s\n' "$line" "$line" > fewer.jsonl
-check 'resume with other data' 2 'fewer.jsonl has changed' "$train_gpt" --resume=out --steps=4 --data=fewer.jsonl
-check 'a path that no save fits into' 2 'too long' sft --out="$(printf 'a/%.0s' $(awk 'BEGIN { for (i = 0; i < 2035; i++) print i }'))"
+check 'resume with other data' 2 'fewer.jsonl has changed' "$train_gpt" --resume=out --steps=4 \
+    --data=fewer.jsonl
+long=$(awk 'BEGIN { for (i = 0; i < 2035; i++) printf "a/" }')
+check 'a path that no save fits into' 2 'too long' sft --out="$long"
 check 'resume a finished run' 2 '2 of 2 updates are done' "$train_gpt" --resume=out
 check 'resume with other sizes' 2 '--width' "$train_gpt" --resume=out --steps=4 --width=16
 check 'resume with bad data' 2 'cannot open nowhere' "$train_gpt" --resume=out --steps=4 --data=nowhere.jsonl
 check 'model from nothing' 2 "no checkpoint directory 'nowhere'" sft --model=nowhere --out=more
-check 'model of other sizes' 2 '--width is 8 for the model in out, not 16' sft --model=out --width=16 --out=more
+check 'model of other sizes' 2 '--width is 8 for the model in out' sft --model=out --width=16 --out=more
 check 'model that would be overwritten' 2 'over the model in out that it starts from; try another --out' sft \
     --model=out --overwrite
 check 'model and resume' 2 'leave one out' "$train_gpt" --model=out --resume=out
@@ -212,7 +214,10 @@ works 'and with room again it goes on' "$train_gpt" --resume=bad --steps=3 --thr
 for command in "$train_gpt --help" "$rl algos" "$rl lesson 3"; do
     [ -x "${command%% *}" ] || continue
     # shellcheck disable=SC2086,SC2317
-    piped() { { sleep 0.1; $command; echo $? > "$log/status"; } | :; sleep 0.3; return "$(cat "$log/status")"; }
+    piped() {
+        { sleep 0.1; $command; echo $? > "$log/status"; } | :
+        return "$(cat "$log/status")"
+    }
     ends "${command##*/}: nobody reads it" 1 'the output could not be written' piped
     report
     # shellcheck disable=SC2086,SC2317
@@ -272,7 +277,8 @@ check 'rl elicit: one model is not enough' 2 "unknown option '--model-tag'" "$rl
 check 'rl elicit: no samples' 2 '--samples must be' "$rl" elicit --samples=0
 check 'rl elicit: --out is a directory' 2 'is not the name of a file' "$rl" elicit --before=./out --after=./out \
     --data=good.jsonl --out=out
-check 'rl train: a new run over an old one' 2 'bad holds a run' "$rl" train --model-tag=./out --data=good.jsonl --out=bad
+check 'rl train: a new run over an old one' 2 'bad holds a run' "$rl" train --model-tag=./out \
+    --data=good.jsonl --out=bad
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
     --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out
@@ -301,9 +307,12 @@ check 'rl train: a reward model that writes' 2 'a language model, not a reward m
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
 check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
-check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out --overwrite
-check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad --overwrite
-check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad --out=./bad/ --overwrite
+check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out \
+    --overwrite
+check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad \
+    --overwrite
+check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad \
+    --out=./bad/ --overwrite
 
 # the commands on pairs: what is given is read before anything is made
 few='--model-tag=./out --threads=1 --num-steps=1'
@@ -325,7 +334,8 @@ check 'rl dpo: no such judge' 2 "no --judge 'fair'" dpo --judge=fair
 check 'rl reward-model: half a pair, held-out ones to be made' 2 'half.jsonl, line 1' judge --data=half.jsonl
 check 'rl reward-model: file missing, held-out pairs to be made' 2 'cannot open nowhere' judge --data=nowhere
 check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open' judge --eval-data=nowhere
-check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out --overwrite
+check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out \
+    --overwrite
 check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
 check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
 check 'rl dpo: noise in pairs that are read' 2 '--noise means nothing here' dpo --data=pairs.jsonl --noise=0.1
@@ -335,7 +345,8 @@ check 'rl reward-model: held-out questions of pairs that are read' 2 '--eval-que
     judge --eval-data=pairs.jsonl --eval-questions=good.jsonl
 # shellcheck disable=SC2317
 best() { "$rl" best-of-n --model-tag=./out --data=good.jsonl --num-samples=2 --max-new-tokens=2 "$@"; }
-check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out --overwrite
+check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out \
+    --overwrite
 check 'rl best-of-n: a new run over an old one' 2 'bad holds a run' best --out=bad
 check 'rl best-of-n: no such reward model' 2 'nowhere' best --reward=model:nowhere --out=never
 check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --reward=model:out --out=never
