@@ -2783,8 +2783,8 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
 
 // A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
 // none. trainer_state.json says which program it was, how many updates are done, and every option that
-// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of the
-// number of the update (see random_stream).
+// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of
+// the number of the update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
@@ -2803,7 +2803,8 @@ static void save_run(const char* folder, const char* kind, const Option* options
 }
 
 // Takes the folder for this process, until it ends or closes the file that is returned: a second one that
-// wants to write there is refused. (A lock ends with its process. A disk without locks has none.)
+// wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
+// killed save has left is moved.
 static int lock_folder(const char* folder) {
     char path[PATH_SIZE];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -2812,6 +2813,7 @@ static int lock_folder(const char* folder) {
     if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
         fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
+    empty_folder(folder, ".saved", 1);
     return file;
 }
 
@@ -2979,7 +2981,6 @@ static Run run_begin(const char* out, int overwrite, const char* header, long st
     Run r = {out, NULL, lock_folder(out), step, steps, step, log_every, save_every, 0, seconds_now()};
     if (step == 0) check_new_run(out, overwrite);
     empty_folder(out, ".saving", 0);
-    empty_folder(out, ".saved", 1);
     r.metrics = open_metrics(out, header, step);
     watch_signals();
     stop_asked = 0;

@@ -1477,6 +1477,10 @@ static void a_killed_save_is_never_mixed(void) {
         chmod(in_root("killed"), 0755);
         CHECK(load.status == 0);
         if (load.status) printf("    killed at %d of %d: %s", at, last, load.said);
+        if (at == 1) continue;
+        close(lock_folder(in_root("killed")));   // the next writer moves what was left
+        CHECK(!holds_parts(in_root("killed")));
+        ENDS(load_killed, in_root("killed"), 0, "");
     }
     make_checkpoint(in_root("killed"), &smallest, 3, 5);
     kill_at = 3, renames = 0;
@@ -2075,7 +2079,7 @@ static void signals_from_outside(void) {
 static void readers_and_writers(void) {
     pid_t writer = in_background(TINY "|--steps=100000000|--save-every=1|--out=@busy", 0);
     wait_for(in_root("busy/trainer_state.json"), 1);
-    for (int i = 0; i < 300; i++) ENDS(load_only, in_root("busy"), 0, "");
+    for (int i = 0; i < 100; i++) ENDS(load_only, in_root("busy"), 0, "");
     ENDS(run_training, TINY "|--overwrite|--out=@busy", 2, "another program is training into ");
     ENDS(run_training, "--resume=@busy", 2, "another program is training into ");
     kill(writer, SIGINT);
