@@ -50,7 +50,7 @@ TESTS   = $(patsubst tests/%.c,build/%,$(wildcard tests/*.c))
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
-	./rl run $(ARGS)
+	./rl run --overwrite $(ARGS)
 
 test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)

@@ -3688,11 +3688,11 @@ static void questions_free(Questions* q) {
 typedef struct {
     const char *model, *data, *eval_data, *reward, *out, *resume, *answer, *reference;
     int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
-        num_epochs, num_steps, threads, allow_overlap;
+        overwrite, num_epochs, num_steps, threads, allow_overlap;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
-    uint64_t seed;
+    uint64_t seed, data_hash;
     // what makes a method: see the table below
     const char *algo, *advantage, *ratio, *norm, *kl_estimator, *kl_in, *kl_per;
     float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
@@ -6631,19 +6631,36 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
+// One file, whole or not at all: another name, and at the end the right one. The other name is this process's
+// own, so that two programs that write the same file do not write into each other's.
+static void write_file(const char* folder, const char* name, const Text* text) {
+    char path[PATH_SIZE], own[PATH_SIZE + 32];
+    join_path(path, folder, name);
+    snprintf(own, sizeof own, "%s.%ld.tmp", path, (long)getpid());
+    FILE* file = fopen(own, "wb");
+    if (file) fwrite(text->data, 1, text->length, file);
+    int reason = close_written(file);
+    if (!reason && rename(own, path) != 0) reason = errno;
+    if (reason) {
+        remove(own);
+        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+    }
+    flush_folder(folder);
+}
+
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    FileSet* files = NULL;
+    enum { LONGEST = 240 };   // a file that is being written has a longer name, see write_file()
     struct stat info;
     int there = stat(path, &info) == 0;
     if (!*name || (there && S_ISDIR(info.st_mode)))
         fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
     if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
         fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
-    if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
-        fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
+    if (strlen(name) > LONGEST || strlen(path) + 8 > PATH_SIZE)
+        fail(2, "--out: the file name %s is too long; %d bytes fit", name, LONGEST);
     int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
     snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
     make_folder(folder);
@@ -6710,7 +6727,9 @@ static const RlOption rl_options[] = {
     {"eval-data", TEXT(eval_data), 0, 0, 1, FOR_RL, "questions to evaluate on"},
     {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_RL, "evaluate also on questions trained on"},
     {"out", TEXT(out), 0, 0, 0, FOR_RL, "directory for checkpoint and metrics.csv"},
-    {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN, "directory of a run to go on with"},
+    {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
+    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_RL | FOR_PREFS | FOR_BEST_OF_N, "replace the run that is in --out"},
+    {"data-hash", OPTION_SEED, offsetof(RlOptions, data_hash), 0, 0, 1, FOR_RL | FOR_PREFS, NULL},
     {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat: 16)"},
     {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_RL, "passes over the questions (nanochat: 1)"},
     {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_RL, "updates; 0 = as num-epochs says"},
@@ -6721,9 +6740,9 @@ static const RlOption rl_options[] = {
     {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat: 60)"},
     {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL, "questions of an evaluation (nanochat: 400)"},
     {"eval-samples", INT(eval_samples), 1, 4096, 1, FOR_RL, "rollouts of each of them"},
-    {"save-every", INT(save_every), 0, 1e9, 0, FOR_RL,
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_RL,
      "updates between saves; 0 = at the end (nanochat: 60)"},
-    {"log-every", INT(log_every), 1, 1e9, 0, FOR_RL, "updates per printed line"},
+    {"log-every", INT(log_every), 1, 1e9, 1, FOR_RL | FOR_PREFS, "updates per printed line"},
     // looking at models and answers
     {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
     {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
@@ -6780,7 +6799,6 @@ static const RlOption rl_options[] = {
     {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
     {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_PREFS, "held-out questions may be trained on"},
     {"out", TEXT(out), 0, 0, 0, FOR_PREFS, "directory for checkpoint and metrics.csv"},
-    {"resume", TEXT(resume), 0, 0, 0, FOR_PREFS, "directory of a run to go on with"},
     {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS, "pairs per update"},
     {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_PREFS, "passes over the pairs"},
     {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_PREFS, "updates; 0 = as num-epochs says"},
@@ -6788,14 +6806,14 @@ static const RlOption rl_options[] = {
     {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which it rises"},
     {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_PREFS, "AdamW: decay of matrices"},
     {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_PREFS, "longest gradient norm; 0 = any"},
-    {"save-every", INT(save_every), 0, 1e9, 0, FOR_PREFS, "updates between saves; 0 = at the end"},
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_PREFS, "updates between saves; 0 = at the end"},
     {"keep", TEXT(keep), 0, 0, 0, FOR_BEST_OF_N, "prompt, overall, or random (the control)"},
     {"from", TEXT(from), 0, 0, 0, FOR_BEST_OF_N, "model to train, if not the one that answers"},
     {"out", TEXT(out), 0, 0, 0, FOR_BEST_OF_N, "for kept.jsonl and the checkpoint"},
     {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
     {"batch-size", INT(batch_size), 1, 1e6, 0, FOR_BEST_OF_N, "answers per update"},
     {"lr", FLOAT(lr), 0, 10, 0, FOR_BEST_OF_N, "learning rate at its highest"},
-    {"log-every", INT(log_every), 1, 1e9, 0, FOR_PREFS | FOR_BEST_OF_N, "updates per printed line"},
+    {"log-every", INT(log_every), 1, 1e9, 0, FOR_BEST_OF_N, "updates per printed line"},
 };
 
 enum { RL_OPTIONS = 64 };                // room for those of one command, and the end
@@ -7079,7 +7097,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
     Text header = {0};
     text_printf(&header, "step");
     for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
-    Run run = run_begin(o->out, o->resume, header.data, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, header.data, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
     print_titles();
@@ -7088,7 +7106,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
         for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
-        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm);
+        run_count(&run, l->policy, l->value, s.loss + s.entropy + s.value_loss, s.grad_norm);
         n++;
         if (o->eval_every && run.step % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
@@ -7131,13 +7149,13 @@ static int command_train(int argc, char** argv) {
     parse_options(options, argc, argv, NULL, 0);
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
-    long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
-    if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
+    long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
     check_sampling(&o);
     check_method(&o, options);
     set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
+    check_data(&o.data_hash, o.data);
     if (o.eval_every) check_apart(o.data, o.eval_data, o.allow_overlap);
     int status = rl_train(&setup.learner, options, step);
     if (!status) printf("saved %s\n", o.out);
@@ -7304,7 +7322,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOpti
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
     PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(o->out, o->resume, PAIR_HEADER, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, PAIR_HEADER, step, steps, o->log_every, o->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
     printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
@@ -7315,7 +7333,7 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOpti
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
         PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, lr, o->grad_clip,
                                    o->adam);
-        run_count(&run, s.loss, s.grad_norm);
+        run_count(&run, m, NULL, s.loss, s.grad_norm);
         fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
                 s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
         add_pair_metrics(&sum, &s), n++;
@@ -7400,8 +7418,7 @@ static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const O
 }
 
 static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
-    long step = o->resume ? state_from_json(o->resume, c->name, options) : 0;
-    if (o->resume && o->out == c->out) o->out = o->resume;
+    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
     check_sampling(o);
     find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
@@ -7419,6 +7436,7 @@ static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
     }
     Pairs list[2] = {{0}};                                         // to train on, held out
     load_both(list, o, m.config.context);
+    check_data(&o->data_hash, o->pairs);
     for (int i = 0; i < 2; i++)
         if (!c->scalar && list[i].count)
             set_reference(&list[i], other.weights.memory ? &other : &start, loss);
@@ -7528,9 +7546,11 @@ static int command_best_of_n(int argc, char** argv) {
     Model m = load_tagged_model(o.model);
     tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
+    choose_run(&o.out, NULL, NULL, o.overwrite, "sft", sft_options);   // before minutes of sampling
     write_kept(&m, &o, rule);
     model_free(&m);
     join_path(kept, o.out, "kept.jsonl");
+    t.overwrite = o.overwrite;
     t.data = kept;
     t.model = model;
     t.out = o.out;
@@ -8009,6 +8029,9 @@ static int command_run(int argc, char** argv) {
     const char* folder = o.out;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
     s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
+    s.overwrite = o.overwrite;
+    choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
+    check_data(&o.data_hash, o.data);
     if (!o.model) {
         int status = train(&s, sft_options, NULL);
         if (status) {
