@@ -2886,7 +2886,7 @@ static void lesson_8(int more) {
  *
  * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
  *
- *     loss               d/dlogp, times w               it is 0 when
+ *     loss               d/dlogp, times w               it is (nearly) 0 when
  *     policy gradient    - A                            the answer was as good as expected
  *     PPO's clip         - rho A                        so, or the token has moved far enough
  *     CISPO              - clip(rho) A                  the answer was as good as expected
