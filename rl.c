@@ -3071,7 +3071,7 @@ static void lesson_8(int more) {
  *
  * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
  *
- *     loss               d/dlogp, times w               it is 0 when
+ *     loss               d/dlogp, times w               it is (nearly) 0 when
  *     policy gradient    - A                            the answer was as good as expected
  *     PPO's clip         - rho A                        so, or the token has moved far enough
  *     CISPO              - clip(rho) A                  the answer was as good as expected
@@ -3424,7 +3424,7 @@ static void lesson_9_three_ways(void) {
     double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
     double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
     const double *verdict = reward + TOY_LAST;
-    char way[16];
+    char way[24];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
