@@ -1717,13 +1717,14 @@ enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_NORMALIZED = 2048,  // room for a rewritten answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
-       EVALUATION_POINTS = 3 };
+       EVALUATION_POINTS = 32 };
 
 /* ---- 5.1 Extract ---- */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
 // half an answer might be judged right, so nothing is ever cut off.
@@ -1805,11 +1806,42 @@ static int read_number(const char** text, char* out, int cap) {
     return 1;
 }
 
+// Does a number that was read up to p go on there, so that it was only the beginning of one? Yes before a
+// further number (2 2/3, 1.5.2, 1, 2), an operator (6*7, 10^3, 1e3, 5!, 2\pi, 5x) or a number word (2 thousand, 3 and
+// a half). Other words may follow, and a percent sign may.
+static int number_goes_on(const char* p) {
+    static const char* const words[] = {"and", "or", "to", "a", "an", "by", "x", "times", "plus", "minus", "over",
+        "point", "hundred", "thousand", "million", "billion", "trillion", "dozen", "half", "halve", "third",
+        "quarter", "fourth", "fifth", "sixth", "eighth", "tenth", "pi", "sqrt"};
+    enum { JOINING = 12, WORDS = sizeof words / sizeof *words };  // the first twelve only join two numbers
+    static const char* const symbols[] = {"\xc2\xb2", "\xc2\xb3", "\xc2\xb9", "\xc2\xbc", "\xc2\xbd", "\xc2\xbe",
+        "\xc2\xb7", "\xc3\x97", "\xc3\xb7", "\xcf\x80", "\xe2\x81", "\xe2\x88\x92", "\xe2\x88\x9a"};
+    if (*p == '!' || (is_letter(*p) && !is_letter(p[1]))) return 1;
+    for (;;) {
+        int operators = 0, word = 0;
+        for (; *p && strchr(" \t*,;:%\"'()[]{}$+-/^=<>~|", *p); p++) operators |= strchr("*+-/^=<>~|", *p) != NULL;
+        if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) return 1;
+        for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+            if (!strncmp(p, symbols[i], strlen(symbols[i]))) return 1;
+        if (*p == '\\') return !strchr("%$,;!)]} ", p[1]) && strncmp(p, "\\text", 5) && strncmp(p, "\\mbox", 5);
+        size_t n = 0;
+        while (is_letter(p[n])) n++;
+        for (; word < WORDS; word++) {
+            size_t m = 0;  // the word or its plural, in small letters or capitals
+            while (words[word][m] && lower_case(p[m]) == words[word][m]) m++;
+            if (!words[word][m] && (n == m || (n == m + 1 && n > 4 && p[m] == 's'))) break;
+        }
+        if (n == 0 || word == WORDS) return n == 1 && operators;
+        if (word >= JOINING) return 1;
+        p += n;
+    }
+}
+
 // The number behind the last #### of text, on the same line, without currency sign and thousands separators:
-// "#### **$1,080.50** in all" gives "1080.50". What follows the number doesn't matter. out and cap as above.
-// 1 = found; 0 = no ####, or no number behind the last one, even if there was one behind an earlier one. D1
-// says the last ####; the code that D1 describes searches for the first. They differ when a response corrects
-// itself.
+// "#### **$1,080.50** in all" gives "1080.50". Words may follow, but nothing that continues the number. out and
+// cap as above. 1 = found; 0 = no ####, or no whole number behind the last one, even if there was one behind an
+// earlier one. D1 says the last ####; the code that D1 describes searches for the first. They differ when a
+// response corrects itself.
 int extract_hash_answer(const char* text, char* out, int cap) {
     const char* mark = NULL;
     if (cap > 0) out[0] = 0;
@@ -1817,9 +1849,26 @@ int extract_hash_answer(const char* text, char* out, int cap) {
     if (!mark) return 0;
     mark += 4;
     while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is bold in Markdown
-    if (read_number(&mark, out, cap)) return 1;
+    if (read_number(&mark, out, cap) && !number_goes_on(mark)) return 1;
     if (cap > 0) out[0] = 0;
     return 0;
+}
+
+// The answer that a data set calls right, as every reward and command reads it: what stands behind the last ####
+// of its line, a number or an expression; else in the last \boxed{}; else the bare answer. 1 = found; 0 = there is
+// none, or it doesn't fit: nothing can earn such a truth, and out is "".
+static int extract_truth(char* out, int cap, const char* answer) {
+    const char *mark = NULL, *end;
+    for (const char* p = strstr(answer, "####"); p; p = strstr(p + 1, "####")) mark = p + 4;
+    if (!mark) {
+        if (extract_boxed(answer, out, cap) && out[0]) return 1;
+        return copy_trimmed(out, cap, answer, answer + strlen(answer)) && out[0];
+    }
+    if (extract_hash_answer(answer, out, cap)) return 1;
+    end = mark + strcspn(mark, "\n");
+    while (mark < end && (*mark == '#' || *mark == '*' || is_space(*mark))) mark++;
+    while (end > mark && (end[-1] == '*' || is_space(end[-1]))) end--;
+    return copy_trimmed(out, cap, mark, end) && out[0];
 }
 
 // The forgiving extraction, which the reward does NOT use: the box, else the last number, else the whole
@@ -1843,46 +1892,50 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals truth, else 0. truth is the bare answer, such as "83".
-// Without a box, or with nothing in it, the reward is 0, whatever else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as "83", or
+// ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever else the response
+// says. D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
-    return extract_boxed(response, answer, sizeof answer) && answers_equal(answer, truth) ? 1.0f : 0.0f;
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
+    if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
 // 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number, or a
 // whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42., 42.00 and
 // $42.
 float reward_gsm8k(const char* response, const char* truth) {
-    char answer[64], expected[64];
+    char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
-    if (extract_hash_answer(truth, expected, sizeof expected)) truth = expected;
-    return answers_equal(answer, truth) ? 1.0f : 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
-
-/* ---- Lesson 5 ---- */
 
 // Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
 // box, 0.1 for a box with something wrong in it.
-static float reward_partial_credit(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
+static float reward_partial(const char* response, const char* truth) {
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
     if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
-    return extract_lenient(response, answer, sizeof answer) && answers_equal(answer, truth) ? 0.5f : 0.0f;
+    if (!extract_lenient(response, answer, sizeof answer)) return 0.0f;
+    return extract_truth(expected, sizeof expected, truth) && answers_equal(answer, expected) ? 0.5f : 0.0f;
 }
 
 // Format only pays 1 for a box, whatever is in it.
-static float reward_format_only(const char* response, const char* truth) {
+static float reward_format(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1];
     (void)truth;
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
 
+/* ---- Lesson 5 ---- */
+
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
-    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial_credit,
-                                                                 reward_format_only};
+    static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
+                                                                 reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
     float r[5][3];
     printf("Four rollouts of it (D2 section 4), and an empty box that tries to cheat:\n\n");
@@ -5701,56 +5754,161 @@ static void lesson_12(void) {
  *
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ *
+ * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
+ * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
+ * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
  * ======================================================================================================== */
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 Same answer? First idea: normalize ----
+/* ---- A.1 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table drops what is only typography and gives
- * each symbol one spelling; everything else is copied. Special forms in the result:
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
+ * gives each symbol one spelling; everything else is copied. Special forms in the result:
  *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
  *     1`000            a thousands separator (the comma of a list stays a comma)
  *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
  *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2.
+ * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
  */
-static const struct { const char* from; const char* to; } SPELLINGS[] = {
+static const struct { const char *from, *to; } SPELLINGS[] = {
     {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""},
-    {"\\boldsymbol", ""}, {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "},
-    {"\\qquad", " "}, {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""},
-    {",\\! ", ""}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"},
-    {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"},
-    {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"}, {"\\rvert", "|"},
-    {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("}, {"\\rceil", ")"},
-    {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="}, {"\\geq", ">="},
-    {"\\ge", ">="}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""},
+    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
+    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
+    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
+    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
+    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
+    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
+    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
+    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
+    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
+    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
+    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
     {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"},
-    {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
-    {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm"}, {" and ", ","}, {" or ", ","}, {")U(", ")\\cup("},
-    {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["}, {") U (", ")\\cup("}, {") U [", ")\\cup["},
-    {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"}, {"\\begin{matrix}", "[["},
+    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
+    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
+    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
+    {", and ", ","}, {", or ", ","},
     // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
     // <= >= !=
     {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
     {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
     {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
     {"\xe2\x89\xa0", "!="},
-    // union, element of, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths of space, euro,
-    // pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"},
-    {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"},
-    {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "},
-    {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
+    // of space, euro, pound
+    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
+    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
+    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
+    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
 };
 static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
     "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
     "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
 static const char* const TEXT_COMMANDS[] = {"\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit",
-                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox"};
+                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox", "\\mathbf",
+                                            "\\boldsymbol", "\\bm"};
+
+enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
+       F_CEIL, LAST_FUNCTION = F_CEIL, N_GCD, N_LCM, N_MAX, N_MIN, LAST_CALL = N_MIN, N_SQRT, N_FRAC, N_BINOM,
+       N_PI, N_E, N_I, N_INFINITY, N_MULTIPLIER, N_OPERATOR, N_VARIABLE, N_TEXT };
+
+// The names, with a backslash or without. value: what a number word multiplies by.
+static const struct { const char* name; int kind; int64_t value; } NAMES[] = {
+    {"sin", F_SIN, 0}, {"cos", F_COS, 0}, {"tan", F_TAN, 0}, {"cot", F_COT, 0}, {"sec", F_SEC, 0},
+    {"csc", F_CSC, 0}, {"arcsin", F_ASIN, 0}, {"arccos", F_ACOS, 0}, {"arctan", F_ATAN, 0},
+    {"asin", F_ASIN, 0}, {"acos", F_ACOS, 0}, {"atan", F_ATAN, 0}, {"ln", F_LN, 0}, {"log", F_LOG, 0},
+    {"lg", F_LOG, 0}, {"exp", F_EXP, 0}, {"abs", F_ABS, 0}, {"floor", F_FLOOR, 0}, {"ceil", F_CEIL, 0},
+    {"gcd", N_GCD, 0}, {"lcm", N_LCM, 0}, {"max", N_MAX, 0}, {"min", N_MIN, 0}, {"sqrt", N_SQRT, 0},
+    {"frac", N_FRAC, 0}, {"binom", N_BINOM, 0}, {"pi", N_PI, 0}, {"infty", N_INFINITY, 0},
+    {"infinity", N_INFINITY, 0}, {"inf", N_INFINITY, 0}, {"oo", N_INFINITY, 0}, {"cup", N_OPERATOR, 0},
+    {"cap", N_OPERATOR, 0}, {"setminus", N_OPERATOR, 0}, {"pm", N_OPERATOR, 0}, {"mp", N_OPERATOR, 0},
+    {"overline", N_OPERATOR, 0}, {"dozen", N_MULTIPLIER, 12}, {"hundred", N_MULTIPLIER, 100},
+    {"thousand", N_MULTIPLIER, 1000}, {"million", N_MULTIPLIER, 1000000},
+    {"billion", N_MULTIPLIER, 1000000000}, {"trillion", N_MULTIPLIER, 1000000000000},
+};
+static const char GREEK[] =  // those of two letters need the backslash: mu is m times u
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell";
+
+// The units: their one spelling, and the words for it, without the s of the plural. A single letter is a unit
+// only within \text{...}. "" stands for no particular unit; NULL means that each word is a unit of its own.
+static const struct { const char *unit, *words; } UNITS[] = {
+    {"cm", "cm centimeter centimetre"}, {"mm", "mm millimeter millimetre"}, {"km", "km kilometer kilometre"},
+    {"m", "m meter metre"}, {"in", "in inch"}, {"ft", "ft foot feet"}, {"yd", "yd yard"}, {"mi", "mi mile"},
+    {"hour", "hour hr h"}, {"min", "min minute"}, {"s", "s sec second"}, {"day", "day"}, {"week", "week"},
+    {"month", "month"}, {"year", "year yr"}, {"mi/hour", "mph"}, {"kg", "kg kilogram kilo"}, {"g", "g gram"},
+    {"mg", "mg milligram"}, {"lb", "lb"}, {"pound", "pound"}, {"oz", "oz ounce"}, {"ton", "ton"},
+    {"L", "L l liter litre"}, {"mL", "ml milliliter millilitre"}, {"gallon", "gallon gal"},
+    {"quart", "quart qt"}, {"pint", "pint pt"}, {"acre", "acre"}, {"degree", "degree deg"},
+    {"rad", "rad radian"}, {"C", "C celsius"}, {"F", "F fahrenheit"}, {"$", "$ dollar usd buck"},
+    {"cent", "cent"}, {"euro", "euro eur"}, {"%", "% percent"}, {"th", "th st nd rd"}, {"", "unit"},
+    {"person", "person people"}, {"child", "child children kid"}, {"man", "man men"}, {"woman", "woman women"},
+    {"fish", "fish"}, {"time", "time"},
+    {NULL, "way point item piece student teacher friend boy girl guest customer player member adult worker "
+           "employee passenger page book word letter card game ticket stamp sticker photo picture toy doll "
+           "car truck bus bike bicycle train wheel seat apple orange banana pear peach grape lemon mango "
+           "cherry strawberry blueberry tomato potato carrot egg cookie cake cupcake brownie donut muffin "
+           "candy lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box "
+           "pack package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen "
+           "pencil crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat "
+           "cap coat button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone "
+           "stick flower rose tulip daisy tree leaf leaves branch seed plant bush animal dog puppy puppies cat "
+           "kitten bird chicken hen duck goose geese cow horse sheep goat pig rabbit mouse mice rat frog "
+           "turtle snake bee ant spider butterfly coin penny nickel dime bill token chair table desk room "
+           "window door floor house home building step stair lap trip round match matches goal vote "
+           "class classes school team group set row column line segment square circle triangle side edge face "
+           "vertex vertices angle diagonal digit number integer solution answer question problem term factor "
+           "divisor multiple value root zero prime pair subset permutation combination arrangement path route "
+           "square-unit calorie shift night birthday bit byte"},
+};
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; n > 0 && *p; p += *p == ' ') {
+        int length = (int)strcspn(p, " ");
+        if (length == n && !memcmp(p, word, (size_t)n)) return 1;
+        p += length;
+    }
+    return 0;
+}
+
+static int look_up(int64_t* value, const char* word, int n) {
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        if (NAMES[i].name[0] != *word || (int)strlen(NAMES[i].name) != n) continue;
+        if (memcmp(NAMES[i].name, word, (size_t)n)) continue;
+        *value = NAMES[i].value;
+        return NAMES[i].kind;
+    }
+    return list_has(GREEK, word, n) ? N_VARIABLE : N_TEXT;
+}
+
+// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
+// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
+// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
+// dx and the segment AB are one name. Longer runs are text.
+static int find_name(int* length, int64_t* value, const char* p, const char* end) {
+    int slash = p < end && *p == '\\', n = 0;
+    const char* word = p + slash;
+    while (word + n < end && is_letter(word[n])) n++;
+    *length = slash + n;
+    int kind = n ? look_up(value, word, n) : N_TEXT;
+    if (kind == N_VARIABLE && n == 2 && !slash) kind = N_TEXT;
+    if (kind != N_TEXT) return kind;
+    if (n > 2 && strchr("xyt", word[n - 1]) && look_up(value, word, n - 1) <= LAST_FUNCTION) {
+        *length = slash + n - 1;
+        return look_up(value, word, n - 1);
+    }
+    if (slash || n == 0 || n > 2) return N_TEXT;
+    if (n == 2 && ((word[0] < 'a' && word[1] < 'a') || (word[0] == 'd' && strchr("xyztuv", word[1]))))
+        return N_VARIABLE;
+    *length = 1;
+    if (n == 1 && word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
+    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
+}
 
 typedef struct {
     char text[MAX_NORMALIZED];
@@ -5766,40 +5924,66 @@ static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
 
 static void emit(Normalized* out, const char* s, int n) {
     for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) { out->space = 1; continue; }
-        if (out->length + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
+        if (is_space(s[i])) {
+            out->space = 1;
+            continue;
+        }
+        if (out->length + 2 >= MAX_NORMALIZED) {
+            out->full = 1;
+            return;
+        }
         char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = out->space && is_word_character(before) && is_word_character(s[i]);
-        if (keep) out->text[out->length++] = ' ';
+        int keep = is_word_character(before) && is_word_character(s[i]);
+        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
+        if (keep && out->space) out->text[out->length++] = ' ';
         out->text[out->length++] = s[i];
         out->space = 0;
         out->depth += bracket_step(s[i]);
     }
 }
 
-// Rewrites a \text{...} at p: words go into quotes, "and" and "or" become the comma of a list. Returns how
-// many bytes were read, 0 = this is something else.
+static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
+
+// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
+// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
+static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
+    int64_t value;
+    while (p < end && (is_space(*p) || *p == ',')) p++;
+    while (end > p && is_space(end[-1])) end--;
+    int n = 0, letters = 0;
+    while (p + n < end && is_letter(p[n])) n++;
+    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
+    int kind = n ? look_up(&value, p, n) : N_TEXT, whole = p + n == end;
+    int call = kind <= LAST_CALL && strchr("({\\", end[1]) && end[0] == '}' && end[1];
+    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
+    if (whole && list_has("and or", p, n)) {
+        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
+    } else if (!letters || (whole && (call || constant)) || !strcmp(command, "\\operatorname")) {
+        emit(out, p, (int)(end - p));
+    } else if (kind == N_MULTIPLIER) {  // "million dollars"
+        emit_text(out, " ");
+        emit(out, p, n);
+        emit_text(out, " ");
+        emit_words(out, command, p + n, end);
+    } else {
+        emit_text(out, "\"");
+        for (; p < end; p++)
+            if (*p != '"' && *p != '$') emit(out, p, 1);
+        emit_text(out, "\"");
+    }
+}
+
+// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
 static int normalize_text_command(Normalized* out, const char* p) {
     for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        int n = (int)strlen(TEXT_COMMANDS[i]), words = 0;
-        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
+        size_t n = strlen(TEXT_COMMANDS[i]);
+        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
         const char* start = p + n;
         while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return n;  // \mboxinches has lost its braces
+        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
         const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
         if (!close) continue;
-        do start++; while (start < close && is_space(*start));
-        int length = (int)(close - start);
-        for (int k = 0; k < length; k++) words |= is_letter(start[k]);
-        if (!strncmp(start, "and}", 4) || !strncmp(start, "or}", 3) || !strncmp(start, "and }", 5) ||
-            !strncmp(start, "or }", 4)) emit(out, ",", 1);
-        else if (!words || i == 0) emit(out, start, length);
-        else {
-            emit(out, "\"", 1);
-            for (int k = 0; k < length; k++)
-                if (start[k] != '"' && start[k] != '$') emit(out, start + k, 1);
-            emit(out, "\"", 1);
-        }
+        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
         return (int)(close + 1 - p);
     }
     return 0;
@@ -5811,7 +5995,7 @@ static int normalize_superscript(Normalized* out, const char* p) {
     for (int d = 0; d < 11; d++) {
         int length = (int)strlen(SUPERSCRIPTS[d]);
         if (strncmp(p + n, SUPERSCRIPTS[d], (size_t)length)) continue;
-        if (n == 0) emit(out, "^", 1);
+        if (n == 0) emit_text(out, "^");
         emit(out, &"0123456789-"[d], 1);
         n += length;
         d = -1;  // look for the next one
@@ -5835,24 +6019,51 @@ static int match_spelling(const char** to, const char* p) {
     return best;
 }
 
+// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
+static int normalize_spelling(Normalized* out, const char* p) {
+    const char *to = "", *columns;
+    int n = match_spelling(&to, p);
+    char* last = out->text + out->length;
+    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
+        n = (int)(columns + 1 - p);
+    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
+        out->length -= 3;
+        emit_text(out, "]]");
+        return n;
+    }
+    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
+        out->length--;
+        emit_text(out, "\"$\"-");
+    } else emit_text(out, to);
+    return n;
+}
+
 // Rewrites answer into its one spelling. 1 = done, 0 = too long.
 static int normalize(Normalized* out, const char* answer) {
+    int dollars = 0;
     out->length = out->full = out->space = out->depth = 0;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     for (const char* p = answer; *p && !out->full;) {
-        const char* to = "";
         int n = 0;
+        char before = out->length ? out->text[out->length - 1] : 0;
         if ((unsigned char)*p >= 0x80) n = normalize_superscript(out, p);
         if (!n && *p == '\\') n = normalize_text_command(out, p);
-        if (!n && !is_word_character(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
+        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
+        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
+        char after = p[1] == ' ' ? p[2] : p[1];
+        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
+            emit_text(out, "\\cup ");
+            n = 1;
+        }
         if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
             do n++; while (is_letter(p[n]));
             emit(out, p, n);
         }
         if (!n && *p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
             do n++; while (is_digit(p[n]));
-            emit(out, "_{", 2);
+            emit_text(out, "_{");
             emit(out, p + 1, n - 1);
-            emit(out, "}", 1);
+            emit_text(out, "}");
         }
         if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
             n = 1;
@@ -5865,13 +6076,13 @@ static int normalize(Normalized* out, const char* answer) {
     return !out->full;
 }
 
-/* ---- A.2 Same answer? Second idea: evaluate ----
+/* ---- A.2 Second idea: evaluate ----
  *
  * A recursive-descent parser has one function for each level of precedence, written with the next one:
  *     sum      = product  { (+ | - | \pm | \mp) product }
  *     product  = power    { (* | / | nothing) power }             2x is 2*x
  *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree }
+ *     postfix  = primary  { ! | % | degree | million }
  *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
  * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
  * another point the text is read once more.
@@ -5882,20 +6093,29 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
+// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
+typedef struct { const char *p, *end; int sign; } Span;
+
+enum { MAX_NAMES = 20 };  // variables of a comparison
+typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
+
+enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
+
 typedef struct {
     const char *p, *end;  // what is still to be read
+    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
     int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
     int nesting, bars;    // levels; is a | open?
-    int variables;        // has there been a variable?
-    int failed;           // not an expression, or it has no value
+    int failed;           // 0, UNKNOWN or NO_VALUE
 } Parser;
 
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
 
-static Value fail_value(Parser* s) {
-    s->failed = 1;
+static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
+
+static Value fail_value(Parser* s, int why) {
+    if (!s->failed) s->failed = why;
     return (Value){0, 0, 0, 0};
 }
 
@@ -5905,7 +6125,11 @@ static Value make_inexact(double complex z, double error) {
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
     int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
-    while (b) { int64_t r = a % b; a = b; b = r; }   // Euclid: a becomes the greatest common divisor
+    while (b) {  // Euclid: a becomes the greatest common divisor
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
     if (den < 0) a = -a;
     double value = (double)(num / a) / (double)(den / a);
     return (Value){value, ROUNDING * fabs(value), num / a, den / a};
@@ -5937,7 +6161,7 @@ static Value multiply(Value a, Value b) {
 }
 
 static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s);  // zero, as far as we can tell
+    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero, for all we know
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
@@ -5949,7 +6173,7 @@ static Value divide(Parser* s, Value a, Value b) {
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Parser* s, Value a, Value b) {
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s);
+        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
@@ -5958,7 +6182,7 @@ static Value raise_power(Parser* s, Value a, Value b) {
         return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
     }
     double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
     double complex z;
     int real = cimag(a.z) == 0 && cimag(b.z) == 0;
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
@@ -5968,48 +6192,20 @@ static Value raise_power(Parser* s, Value a, Value b) {
     return make_inexact(z, cabs(z) * relative);
 }
 
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, LAST_FUNCTION = F_CEIL, N_SQRT, N_FRAC, N_PI, N_INFINITY, N_OPERATOR, N_VARIABLE };
-
-// The names that count without a backslash, too. Any other command (\mu) is a variable of that name.
-static const struct { const char* name; int kind; } NAMES[] = {
-    {"sin", F_SIN}, {"cos", F_COS}, {"tan", F_TAN}, {"cot", F_COT}, {"sec", F_SEC}, {"csc", F_CSC},
-    {"arcsin", F_ASIN}, {"arccos", F_ACOS}, {"arctan", F_ATAN}, {"asin", F_ASIN}, {"acos", F_ACOS},
-    {"atan", F_ATAN}, {"ln", F_LN}, {"log", F_LOG}, {"exp", F_EXP}, {"abs", F_ABS}, {"floor", F_FLOOR},
-    {"ceil", F_CEIL}, {"sqrt", N_SQRT}, {"frac", N_FRAC}, {"pi", N_PI}, {"infty", N_INFINITY},
-    {"infinity", N_INFINITY}, {"inf", N_INFINITY}, {"oo", N_INFINITY}, {"cup", N_OPERATOR},
-    {"cap", N_OPERATOR}, {"pm", N_OPERATOR}, {"mp", N_OPERATOR}, {"overline", N_OPERATOR},
-    {"theta", N_VARIABLE}, {"alpha", N_VARIABLE}, {"beta", N_VARIABLE}, {"gamma", N_VARIABLE},
-    {"delta", N_VARIABLE}, {"lambda", N_VARIABLE}, {"omega", N_VARIABLE}, {"sigma", N_VARIABLE},
-    {"phi", N_VARIABLE},
-};
-
-// The longest known name at p, after a backslash or without one: its kind, -1 = none, and its length with the
-// backslash. It may be the beginning of a longer word, because spaces get lost: \cotx is cot x.
-static int match_name(int* length, const char* p, const char* end) {
-    int kind = -1, backslash = p < end && *p == '\\';
-    *length = 0;
-    p += backslash;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && p < end; i++) {
-        if (NAMES[i].name[0] != *p) continue;
-        int n = (int)strlen(NAMES[i].name);
-        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
-        kind = NAMES[i].kind;
-        *length = n + backslash;
-    }
-    return kind;
-}
-
 // What comes next, after spaces; 0 = the end, or failed.
 static char peek(Parser* s) {
     while (s->p < s->end && *s->p == ' ') s->p++;
     return s->p < s->end && !s->failed ? *s->p : 0;
 }
 
-static int accept(Parser* s, const char* token) {
+static int starts_with(const char* p, const char* end, const char* token) {
     size_t n = strlen(token);
-    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
-    s->p += n;
+    return (size_t)(end - p) >= n && !memcmp(p, token, n);
+}
+
+static int accept(Parser* s, const char* token) {
+    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
+    s->p += strlen(token);
     return 1;
 }
 
@@ -6026,7 +6222,7 @@ static Value parse_group(Parser* s) {  // ( sum ), and the same with { } and [ ]
     s->bars = 0;
     Value value = parse_sum(s);
     s->bars = bars;
-    return accept(s, close) ? value : fail_value(s);
+    return accept(s, close) ? value : fail_value(s, UNKNOWN);
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
@@ -6054,7 +6250,7 @@ static Value parse_mixed_number(Parser* s, Value whole) {
     if (!latex && !space) return whole;
     if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
     if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
+    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
     s->p = ahead.p;
     return add(whole, make_exact(num, den));
 }
@@ -6064,13 +6260,25 @@ static Value parse_mixed_number(Parser* s, Value whole) {
 static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
     int64_t digits, power = 1, den;
     const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
+    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
     for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s);
+    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
     return add(value, make_exact(digits, den));
 }
 
-// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
+// 1e-3: the power of ten behind a number, without a space.
+static Value parse_exponent(Parser* s, Value value) {
+    const char* p = s->p + 1;
+    int negative = p < s->end && *p == '-', n = 0, digits = 0;
+    p += p < s->end && (*p == '-' || *p == '+');
+    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
+    if (!digits || (p < s->end && is_digit(*p))) return value;
+    s->p = p;
+    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(negative ? -n : n, 1)));
+}
+
+// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
 static Value parse_number(Parser* s) {
     int64_t num = 0, den = 1;
     int exact = 1, digits = 0, dot = 0;
@@ -6078,8 +6286,11 @@ static Value parse_number(Parser* s) {
     const char* start = s->p;
     for (; s->p < s->end; s->p++) {
         char c = *s->p;
-        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) { dot = 1; continue; }
+        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
+        if (c == '.' && !dot) {
+            dot = 1;
+            continue;
+        }
         if (!is_digit(c)) break;
         exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
         if (exact) num += c - '0';
@@ -6087,33 +6298,94 @@ static Value parse_number(Parser* s) {
         if (dot) scale *= 10;
         digits++;
     }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
+    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
+    if (!exact && s->names) return fail_value(s, UNKNOWN);
     double inexact = value / scale;
     Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (s->arithmetic_only) return result;
+    if (!s->names) return result;
+    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
     if (!dot) return parse_mixed_number(s, result);
     return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
 }
 
-// A variable whose name was just read, with its subscript: x, x_1, x_{12}, \theta. Its value is a real number
-// of size 0.5 to 2.5 that depends on the name and the point alone, so both answers see the same one. At point
-// 0 it is positive, at the others it may have either sign.
-static Value parse_variable(Parser* s, const char* letters, int n) {
-    uint64_t name = 0;  // the name as a number; 131 is only a multiplier that mixes well
-    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
-    if (accept(s, "_")) {
-        const char* start = s->p;
-        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
-        if (s->p >= s->end) return fail_value(s);
-        for (s->p++; start < s->p; start++)
-            if (is_word_character(*start)) name = name * 131 + (unsigned char)*start;
+// The bracket that closes the one at p; NULL = none does.
+static const char* find_close(const char* p, const char* end) {
+    int depth = 0;
+    for (; p < end; p++)
+        if ((depth += bracket_step(*p)) == 0) return p;
+    return NULL;
+}
+
+// Is there a + or - between two terms of [p, end), outside of brackets?
+static int holds_sum(const char* p, const char* end) {
+    int depth = 0;
+    for (const char* start = p; p < end; p++) {
+        depth += bracket_step(*p);
+        if (depth == 0 && (*p == '+' || *p == '-') && p > start && !strchr("^*/", p[-1])) return 1;
     }
-    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
-    random_u64(&rng);
-    uint64_t bits = random_u64(&rng);
-    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
-    s->variables = 1;
-    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
+    return 0;
+}
+
+// A letter that people use for functions. Others may be, too, see end_of_name.
+static int is_function_letter(const char* p, int n) {
+    return list_has("f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma", p, n);
+}
+
+// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
+// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
+// sum it is one, x(y+1), unless the letter is one for functions; else nobody writes a product so.
+static const char* end_of_name(const char* p, const char* end) {
+    int64_t value;
+    int length;
+    if (find_name(&length, &value, p, end) != N_VARIABLE) return NULL;
+    int function = is_function_letter(p, length);
+    p += length;
+    while (p < end && *p == '\'') p++;
+    if (p + 1 < end && *p == '_') {
+        int command = 0;
+        if (p[1] == '\\') find_name(&command, &value, p + 1, end);
+        const char* close = p[1] == '{' ? find_closing_brace(p + 1, end) : p + 1 + (command ? command - 1 : 0);
+        if (!close) return NULL;
+        p = close + 1;
+    }
+    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
+    return close && (function || !holds_sum(p + 1, close)) ? close + 1 : p;
+}
+
+static int same_name(Span a, Span b) {  // x_1 and x_{1}, \theta and theta
+    for (;;) {
+        while (a.p < a.end && strchr("{}\\ ", *a.p)) a.p++;
+        while (b.p < b.end && strchr("{}\\ ", *b.p)) b.p++;
+        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
+        if (*a.p++ != *b.p++) return 0;
+    }
+}
+
+// The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
+// it must show the difference of x and |x|, 3-x and |x-3|, sqrt(xy) and xy. So the five bits of the point,
+// turned round by j places, are the sign and one of 16 sizes from 0.06 to 143, each 1.68 times the last: every
+// variable takes each size with either sign, and any four have all their 16 combinations of signs. From the
+// sixth variable on the bits are sums of bits of the point. (A little noise makes round coincidences unlikely.)
+static double variable_value(int j, int point) {
+    unsigned bits = (unsigned)point;
+    for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
+    bits = (bits >> j % 5 | bits << (5 - j % 5)) & 31;
+    Rng rng = {(uint64_t)(j * EVALUATION_POINTS + point)};
+    double noise = 0.7 + 0.6 * (double)(random_u64(&rng) >> 11) * 0x1p-53;
+    double size = exp2(0.75 * (double)((bits >> 1) ^ 6) - 4) * noise;
+    return bits & 1 ? -size : size;
+}
+
+static Value parse_variable(Parser* s) {
+    const char* end = end_of_name(s->p, s->end);
+    if (!end) return fail_value(s, UNKNOWN);
+    Span name = {s->p, end, 0};
+    int j = 0;
+    while (j < s->names->count && !same_name(s->names->name[j], name)) j++;
+    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
+    if (j == s->names->count) s->names->name[s->names->count++] = name;
+    s->p = end;
+    return make_inexact(variable_value(j, s->point), 0);
 }
 
 static Value apply_function(Parser* s, int function, Value a) {
@@ -6132,14 +6404,14 @@ static Value apply_function(Parser* s, int function, Value a) {
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s);
+        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
         z = real && r > 0 ? log(r) : clog(x);
         break;
     case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
     case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
+        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
         return make_exact((int64_t)floor(r), 1);
     }
     // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
@@ -6165,6 +6437,38 @@ static Value parse_function(Parser* s, int function) {
     return raise_power(s, value, exponent);
 }
 
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+static Value combine(Parser* s, int function, Value a, Value b) {
+    if (function == N_MAX || function == N_MIN) {
+        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        return (creal(a.z) > creal(b.z)) == (function == N_MAX) ? a : b;
+    }
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
+    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
+    if (function == N_GCD) return make_exact(llabs(b.num) / den, 1);
+    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+}
+
+static Value parse_call(Parser* s, int function) {  // \max(1, 2, 3), \gcd\{12, 18\}
+    const char* close = accept(s, "(") ? ")" : accept(s, "{") ? "}" : NULL;
+    if (!close) return fail_value(s, UNKNOWN);
+    int bars = s->bars;
+    s->bars = 0;
+    Value value = parse_sum(s);
+    while (accept(s, ",")) value = combine(s, function, value, parse_sum(s));
+    s->bars = bars;
+    return accept(s, close) ? value : fail_value(s, UNKNOWN);
+}
+
+// \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
+static Value parse_binomial(Parser* s) {
+    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
+    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    for (int64_t i = 0; i < k.num; i++)
+        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+    return result;
+}
+
 // \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
 // starts_factor.)
 static Value parse_root(Parser* s, int backslash) {
@@ -6176,68 +6480,77 @@ static Value parse_root(Parser* s, int backslash) {
 
 // A function, a constant or a variable.
 static Value parse_name(Parser* s) {
-    int length, kind = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    const char* letters = s->p + backslash;
+    int64_t value;
+    int length, kind = find_name(&length, &value, s->p, s->end), backslash = *s->p == '\\';
     Value numerator;
-    if (kind < 0) {  // one letter, or a whole command
-        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
-        int n = (int)(s->p - letters);
-        if (n == 1 && *letters == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
-        if (n == 1 && *letters == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
-        return n ? parse_variable(s, letters, n) : fail_value(s);
-    }
+    if (kind == N_VARIABLE) return parse_variable(s);
     s->p += length;
     if (kind <= LAST_FUNCTION) return parse_function(s, kind);
+    if (kind <= LAST_CALL) return parse_call(s, kind);
     switch (kind) {
     case N_SQRT: return parse_root(s, backslash);
     case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
+    case N_BINOM: return parse_binomial(s);
     case N_PI: return make_inexact(M_PI, 0);
+    case N_E: return make_inexact(2.718281828459045235, 0);
+    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
     case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    case N_VARIABLE: return parse_variable(s, letters, length - backslash);
     }
-    return fail_value(s);  // an operator where a value should be
+    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value value;
     char c = peek(s);
     if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (!s->arithmetic_only && (c == '{' || c == '['))) value = parse_group(s);
-    else if (s->arithmetic_only) value = fail_value(s);
+    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s);
+    else if (!s->names) value = fail_value(s, UNKNOWN);
     else if (is_letter(c) || c == '\\') value = parse_name(s);
     else if (c == '|' && !s->bars) {
         s->p++;
         s->bars = 1;
         value = apply_function(s, F_ABS, parse_sum(s));
         s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s);
-    } else value = fail_value(s);
+        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
+    } else value = fail_value(s, UNKNOWN);
     s->nesting--;
     return value;
 }
 
+static Value factorial(Parser* s, Value n) {
+    if (n.den != 1 || n.num < 0 || n.num > 20) return fail_value(s, UNKNOWN);  // 21! > 2^63
+    Value product = make_exact(1, 1);
+    for (int64_t i = 2; i <= n.num; i++) product = multiply(product, make_exact(i, 1));
+    return product;
+}
+
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (!s->arithmetic_only && !s->failed) {
+    while (s->names && !s->failed) {
+        int64_t times;
+        int length;
         if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
         else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! > 2^63
-            Value product = make_exact(1, 1);
-            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
-            value = product;
+        else if (accept(s, "!")) value = factorial(s, value);
+        else if (is_letter(peek(s)) && find_name(&length, &times, s->p, s->end) == N_MULTIPLIER) {
+            value = multiply(value, make_exact(times, 1));
+            s->p += length;
         } else break;
     }
     return value;
 }
 
 static Value parse_power(Parser* s) {
+    peek(s);
+    const char* start = s->p;
     Value base = parse_postfix(s);
-    if (s->arithmetic_only || !accept(s, "^")) return base;
-    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... nests, too
+    if (!s->names || !accept(s, "^")) return base;
+    int inverse = is_function_letter(start, (int)(s->p - 1 - start));
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
     Value exponent = parse_signed_power(s);
     s->nesting--;
+    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
     return s->failed ? base : raise_power(s, base, exponent);
 }
 
@@ -6255,13 +6568,14 @@ static Value parse_signed_power(Parser* s) {
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
 // readings.
 static int starts_factor(Parser* s, int as_argument) {
-    int length, kind;
+    int64_t value;
+    int length;
     char c = peek(s);
-    if (s->arithmetic_only || !c) return 0;
+    if (!s->names || !c) return 0;
     if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
     if (c != '\\' && !is_letter(c)) return 0;
-    kind = match_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind >= 0 && kind <= LAST_FUNCTION);
+    int kind = find_name(&length, &value, s->p, s->end);
+    return kind != N_OPERATOR && !(as_argument && kind <= LAST_CALL);
 }
 
 // as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
@@ -6272,7 +6586,7 @@ static Value parse_product(Parser* s, int as_argument) {
         if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
         else if (as_argument) break;
         else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (s->arithmetic_only && accept(s, "//")) {  // 7//2 = 3, see chapter 6
+        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
             value = divide(s, value, parse_signed_power(s));
             if (!s->failed) value = apply_function(s, F_FLOOR, value);
         } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
@@ -6282,12 +6596,12 @@ static Value parse_product(Parser* s, int as_argument) {
 }
 
 static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value sum = make_exact(0, 1);
     for (int first = 1; !s->failed; first = 0) {
         int sign = 1;  // a sign in front of the first term is read with its first power
-        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
-        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
+        if (s->names && accept(s, "\\pm")) sign = s->sign;
+        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
         else if (!first && accept(s, "-")) sign = -1;
         else if (!first && !accept(s, "+")) break;
         Value term = parse_product(s, 0);
@@ -6298,56 +6612,71 @@ static Value parse_sum(Parser* s) {
     return sum;
 }
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-// The value of an expression at a point. 1 = it has one. (A value that is infinite without rounding error is
-// infinity itself; an overflow has an infinite error.) *variables becomes 1 when the expression has
-// variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Parser s = {text.p, text.end, point, text.sign, 0, 0, 0, 0, 0};
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
+// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
+static int evaluate_at(Value* value, Names* names, Span text, int point) {
+    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
     *value = parse_sum(&s);
-    *variables |= s.variables;
-    if (s.failed || peek(&s)) return 0;
-    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
+    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
+    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
 }
 
-// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
-// of their size: sqrt(2) is 1.414213562373 (13 digits), but not 1.4142. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would then "equal" every number, and a policy would find that out. So
-// it equals none.
-static int same_value(Value a, Value b) {
+// The same by itself. *variables becomes 1 when the expression has variables.
+static int evaluate(Value* value, int* variables, Span text, int point) {
+    Names names = {0};
+    int found = evaluate_at(value, &names, text, point) == 1;
+    *variables |= names.count > 0;
+    return found;
+}
+
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
+    if (a.den > LONG || b.den > LONG || llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
 
-// left - right of an equation at a point; 1 = it has a value
-static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
+// left - right of an equation at a point; 1 = it has a value, 0 and -1 as above
+static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
     Value x, y;
-    if (!evaluate(&x, variables, left, point) || !evaluate(&y, variables, right, point)) return 0;
+    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
+    if (has_x < 0 || has_y < 0) return -1;
     *value = add(x, negate(y));
-    return isfinite(cabs(value->z));
+    return has_x && has_y && isfinite(cabs(value->z));
 }
+
+enum { ENOUGH_POINTS = 4 };  // at so many of the points two expressions must have a value, and the same
 
 // Two equations are the same when one difference, left - right, is a constant times the other. Their quotient
 // must be the same at all points; written f(0) g(p) = f(p) g(0) it needs no division.
 static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
     Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
-    int variables = 0;
-    for (int point = 0; point <= EVALUATION_POINTS; point++) {
-        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
-        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
-        if (is_zero(f) || is_zero(g)) return 0;  // 0 = 0 says nothing
-        if (point == 0) { f0 = f; g0 = g; }
-        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
+    Names names = {0};
+    int compared = 0;
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
+        int has_g = evaluate_difference(&g, &names, left_b, right_b, point);
+        if (has_f < 0 || has_g < 0 || !names.count) return 0;
+        if (!has_f || !has_g) continue;
+        if (is_zero(f) != is_zero(g)) return 0;
+        if (is_zero(f)) continue;  // 0 = 0 says nothing
+        if (compared++ == 0) {
+            f0 = f;
+            g0 = g;
+        } else if (!compare_values(multiply(f0, g), multiply(f, g0))) return 0;
     }
-    return variables;
+    return compared >= ENOUGH_POINTS;
 }
 
 // Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
@@ -6366,7 +6695,10 @@ static int shorten_decimal(char* out, Span text) {
         if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
     }
     while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) { n = 0; out[n++] = '0'; }  // -0 is 0
+    if (n == sign) {  // -0 is 0
+        n = 0;
+        out[n++] = '0';
+    }
     out[n] = 0;
     return digits;
 }
@@ -6379,39 +6711,44 @@ static int decimals_equal(int* equal, Span a, Span b) {
     return 1;
 }
 
-// Are two expressions equal at every evaluation point? Numbers need only one.
+// Are two expressions equal at every evaluation point where both have a value? Numbers need only one. Where
+// neither is real, as sqrt(x^3) and x sqrt(x) at -2, a difference doesn't count: the variables are real.
 static int expressions_equal(Span a, Span b) {
-    int equal, variables = 0;
+    int equal, compared = 0;
+    Names names = {0};
     if (decimals_equal(&equal, a, b)) return equal;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
         Value x, y;
-        if (!evaluate(&x, &variables, a, point) || !evaluate(&y, &variables, b, point)) return 0;
-        if (!same_value(x, y)) return 0;
-        if (!variables) return 1;
+        int has_x = evaluate_at(&x, &names, a, point);
+        int has_y = has_x < 0 ? -1 : evaluate_at(&y, &names, b, point);
+        if (has_y < 0) return 0;
+        if (!names.count) return has_x && has_y && same_value(x, y);
+        if (!has_x || !has_y) continue;
+        equal = compare_values(x, y);
+        int not_real = cimag(x.z) != 0 && cimag(y.z) != 0 && !names.imaginary;
+        if (!equal && !not_real) return 0;
+        compared += equal == 1;
     }
-    return 1;
+    return compared >= ENOUGH_POINTS;
 }
 
-/* ---- A.3 Same answer? The shapes ----
+/* ---- A.3 The shapes ----
  *
  * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * interval, a union, a tuple, a set, and in the end an expression. Each rule below peels one of these off and
- * compares what is inside. What fits no rule is unequal.
+ * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth; } Comparison;  // work left, which bounds the time; levels of items
+typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // of two lists: in a set a repeated item counts once
 
 static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c);
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
 
 static Span trim_span(Span s) {
     while (s.p < s.end && *s.p == ' ') s.p++;
     while (s.end > s.p && s.end[-1] == ' ') s.end--;
     return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
 }
 
 static int contains(Span s, const char* token) {
@@ -6420,8 +6757,6 @@ static int contains(Span s, const char* token) {
     return 0;
 }
 
-static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
-
 // The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
 static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
     int depth = 0, quoted = 0;
@@ -6429,7 +6764,10 @@ static const char* find_outside(int* which, Span s, const char* const* tokens, i
         if (*p == '"') quoted = !quoted;
         if (quoted) continue;
         for (int i = 0; i < count && depth == 0; i++)
-            if (starts_with(p, s.end, tokens[i])) { *which = i; return p; }
+            if (starts_with(p, s.end, tokens[i])) {
+                *which = i;
+                return p;
+            }
         depth += bracket_step(*p);
     }
     return NULL;
@@ -6442,24 +6780,17 @@ static int has_outside(Span s, const char* token) {
 
 // Is all of s one bracket, which closes at its very end?
 static int is_bracketed(Span s) {
-    if (s.end - s.p < 2 || bracket_step(*s.p) != 1 || bracket_step(s.end[-1]) != -1) return 0;
-    int depth = 0;
-    for (const char* p = s.p; p < s.end - 1; p++)
-        if ((depth += bracket_step(*p)) == 0) return 0;
-    return 1;
+    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
 }
 
 static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
 
-// The next character that counts: quotes don't, a space only between two digits, and a thousands separator is
-// a comma. 0 = the end.
+// The next character that counts: quotes don't, and a thousands separator is a comma. 0 = the end.
 static int next_character(Span* s) {
-    while (s->p < s->end) {
-        const char* p = s->p++;
-        if (*p == '"' || (*p == ' ' && !(is_digit(p[-1]) && is_digit(p[1])))) continue;
-        return *p == '`' ? ',' : (unsigned char)*p;
-    }
-    return 0;
+    while (s->p < s->end && *s->p == '"') s->p++;
+    if (s->p == s->end) return 0;
+    int c = (unsigned char)*s->p++;
+    return c == '`' ? ',' : c;
 }
 
 // (A text with \pm is equal to its twin of the other sign here. That is right: both lists contain both.)
@@ -6472,119 +6803,131 @@ static int text_equal(Span a, Span b) {
     return x == y;
 }
 
-// Is s words and not mathematics? Yes if it is one "..." with a letter in it. Yes if it is bare letters with
-// a run of three or more that doesn't begin with a known name: Evelyn is a word; xy, \pi r and cotx are not.
+// Two letters that are a word, not a product, when they are the whole answer.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as an am he we me my us up of ok";
+
+// Copies a word without parentheses, and in small letters if asked: \text{(C)} is c. Returns its length.
+static int copy_word(char* out, int cap, Span s, int small) {
+    int n = 0;
+    for (int c; n < cap && (c = next_character(&s)) != 0;)
+        if (c != '(' && c != ')') out[n++] = (char)(small ? lower_case(c) : c);
+    return n;
+}
+
+// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a run
+// that is text (Evelyn), two letters with a capital (IV) or a listed short word; xy, \pi r and cotx are not.
 static int is_word(Span s) {
-    int word = 0, run = 0, length;
+    int64_t value;
+    int word = 0, length;
+    char small[3] = "";
     if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
         while (++s.p < s.end) word |= is_letter(*s.p);
         return word;
     }
-    for (; s.p < s.end; s.p++) {
+    if (s.end - s.p == 2 && copy_word(small, 2, s, 1) == 2 && list_has(SHORT_WORDS, small, 2)) return 1;
+    while (s.p < s.end) {
         if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        run = is_letter(*s.p) ? run + 1 : 0;
-        if (run == 3 && match_name(&length, s.p - 2, s.end) < 0) word = 1;
+        const char* run = s.p;
+        while (s.p < s.end && is_letter(*s.p)) s.p++;
+        if (s.p == run) s.p++;
+        else if (s.p - run > 2) word |= find_name(&length, &value, run, s.end) == N_TEXT;
+        else if (s.p - run == 2) word |= *run < 'a' || run[1] < 'a';
     }
     return word;
 }
 
-static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
-
-static int next_word_character(Span* s) {  // small letters, without parentheses: \text{(C)} is C
-    int c;
-    do c = next_character(s); while (c == '(' || c == ')');
-    return lower_case(c);
-}
-
+// Words in capitals or not are the same; one or two letters that may be names (AB, r) only in quotes: (c), (C).
 static int words_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_word_character(&a);
-        y = next_word_character(&b);
-    } while (x == y && x);
-    return x == y;
+    char x[MAX_NORMALIZED], y[MAX_NORMALIZED];
+    int n = copy_word(x, sizeof x, a, 1), choice = n == 1 && *a.p == '"' && *b.p == '"';
+    int small = n > 2 || choice || list_has(SHORT_WORDS, x, n);
+    n = copy_word(x, sizeof x, a, small);
+    return n == copy_word(y, sizeof y, b, small) && !memcmp(x, y, (size_t)n);
 }
 
-// Units that are known without \text{}, and their one spelling. "unit" stands for no particular one.
-static const char* const UNITS[][2] = {
-    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
-    {"meter", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
-    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
-    {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"}, {"minute", "min"}, {"sec", "sec"},
-    {"second", "sec"}, {"kg", "kg"}, {"kilogram", "kg"}, {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"},
-    {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"}, {"dollar", "$"}, {"cent", "cent"}, {"percent", "%"},
-    {"unit", ""},
-};
+enum { MAX_UNIT = 64 };
 
-enum { MAX_UNIT = 24 };
-
-// The one spelling of the unit that is called [p, end) and raised to power (0 = it isn't): "square inches" is
-// in2. 1 = a unit of the table, 0 = some other word, -1 = too long to be one.
-static int name_unit(char unit[MAX_UNIT], const char* p, const char* end, char power) {
-    static const char* const prefixes[] = {"2square", "2sq", "3cubic"};
-    char name[MAX_UNIT - 1];
-    int n = 0;
-    for (; p < end; p++) {
-        if (*p == ' ' || *p == '.') continue;
-        if (n >= MAX_UNIT - 2) return -1;
-        name[n++] = (char)lower_case(*p);
-    }
-    name[n] = 0;
-    char* word = name;
-    for (int i = 0; i < 3 && word == name; i++)
-        if (starts_with(name, name + n, prefixes[i] + 1)) {
-            word += strlen(prefixes[i] + 1);
-            power = prefixes[i][0];
+// Appends the one spelling of the unit that the m letters at p name to unit. 1 = it is in the table.
+static int append_unit(char unit[MAX_UNIT], const char* p, int m, int quoted) {
+    char word[MAX_UNIT];
+    if (m > 20 || (m == 1 && !quoted && is_letter(*p))) return 0;
+    for (int k = 0; k < m; k++) word[k] = (char)(m > 1 ? lower_case(p[k]) : p[k]);
+    for (int cut = 0; cut <= 2 && cut < m; cut++) {  // the plural: cups, boxes
+        if (cut && word[m - 1] != 's') break;
+        for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
+            if (!list_has(UNITS[i].words, word, m - cut)) continue;
+            word[m - cut] = 0;
+            snprintf(unit + strlen(unit), MAX_UNIT - strlen(unit), "%s", UNITS[i].unit ? UNITS[i].unit : word);
+            return strlen(unit) < MAX_UNIT - 8;
         }
-    n = (int)strlen(word);
-    if (n > 2 && word[n - 1] == 's') word[n - 1] = 0;  // the plural
-    const char* spelled = NULL;
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++)
-        if (!strcmp(word, UNITS[i][0])) spelled = UNITS[i][1];
-    snprintf(unit, MAX_UNIT, "%s%c", spelled ? spelled : word, spelled && !spelled[0] ? 0 : power);
-    return spelled != NULL;
+    }
+    return 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". *s keeps the number, unit gets
-// the name. 1 = there was one.
-static int split_unit(Span* s, char unit[MAX_UNIT]) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    const char *end = s->end, *start;
+// Is all of [p, end) a unit? Writes its one spelling: "square inches" and in^{2} are in2, miles per hour is
+// mi/hour.
+static int read_unit(char unit[MAX_UNIT], const char* p, const char* end) {
+    int quoted = 0, words = 0;
     char power = 0;
     unit[0] = 0;
-    if (starts_with(s->p, end, "\"$\"")) {
-        memcpy(unit, "$", 2);
-        *s = trim_span((Span){s->p + 3, end, s->sign});
+    while (p < end) {
+        int m = *p == '%' || *p == '$';
+        while (m == 0 || is_letter(*p) ) {
+            if (p + m == end || !is_letter(p[m])) break;
+            m++;
+        }
+        if (*p == '"') quoted = !quoted;
+        if (m == 0 && *p == '^' && words && p + 1 < end) {
+            p += p[1] == '{' && p + 2 < end ? 2 : 1;
+            if (!is_digit(*p)) return 0;
+            if (unit[0]) snprintf(unit + strlen(unit), 2, "%c", *p);
+            m = 1;
+        } else if ((m == 3 && !memcmp(p, "per", 3)) || (*p == '/' && words)) {
+            strcat(unit, "/");
+            m = m ? m : 1;
+        } else if (list_has("square sq cubic", p, m)) power = *p == 's' ? '2' : '3';
+        else if (m == 0 && strchr("\" .}", *p)) m = 1;
+        else {
+            if (!append_unit(unit, p, m, quoted)) return 0;
+            if (power && unit[0]) snprintf(unit + strlen(unit), 2, "%c", power);
+            power = 0;
+            words++;
+        }
+        p += m;
+    }
+    return words > 0 && !power;
+}
+
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the number,
+// unit gets the name. 1 = there was one.
+static int split_unit(Span* s, char unit[MAX_UNIT]) {
+    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
+    const char* close = *s->p == '"' ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
+    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
+        *s = trim_span((Span){close + 1, s->end, s->sign});
         return 1;
     }
-    if (end - s->p > 4 && starts_with(end - 4, end, "^{") && end[-1] == '}') {  // ^{2}
-        power = end[-2];
-        end -= 4;
-    } else if (end - s->p > 2 && end[-2] == '^' && is_digit(end[-1])) {         // ^2
-        power = end[-1];
-        end -= 2;
+    int depth = 0, quoted = *s->p == '"';
+    for (const char* p = s->p + 1; p < s->end; p++) {
+        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
+        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
+        if (start && depth == raised && read_unit(unit, p, s->end)) {
+            for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
+                if (contains(*s, angles[i])) unit[0] = 1;  // \sin 30^\circ isn't a number of degrees
+            if (unit[0] == 1) break;
+            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
+            return 1;
+        }
+        quoted ^= *p == '"';
+        depth += quoted ? 0 : bracket_step(*p);
     }
-    if (end - s->p > 2 && end[-1] == '"') {
-        for (start = end - 2; start > s->p && *start != '"';) start--;
-        if (start == s->p || name_unit(unit, start + 1, end - 1, power) < 0) return 0;
-        for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
-            if (contains(*s, angles[i])) return 0;  // \sin 30^\circ isn't a number of degrees
-    } else {
-        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' ');) start--;
-        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
-        const char* word = start + (*start == ' ');
-        int letters = 0, length, known = name_unit(unit, word, end, power);
-        while (word + letters < end && is_letter(word[letters])) letters++;
-        if (known < 0 || (!known && letters < 4)) return 0;  // 2xy is a product
-        if (match_name(&length, word, end) >= 0) return 0;   // and so is 8pi
-    }
-    *s = trim_span((Span){s->p, start, s->sign});
-    return 1;
+    unit[0] = 0;
+    return 0;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
 // agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
-// accepted.
+// accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
 static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
     int variables = 0, percent_a = !strcmp(unit_a, "%"), percent_b = !strcmp(unit_b, "%");
@@ -6595,115 +6938,8 @@ static int compare_quantities(Span a, Span b, const char* unit_a, const char* un
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, RELATION_COUNT };
-
-static int has_relation(Span s) {
-    int which;
-    return find_outside(&which, s, RELATIONS, RELATION_COUNT) != NULL;
-}
-
-// Cuts s at its relations: 0<x<=5 has three parts. Returns the number of parts, 0 = more than three.
-static int split_relations(Span part[3], int relation[2], Span s) {
-    for (int parts = 0, which; parts < 3;) {
-        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
-        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (!cut) return parts;
-        if (parts < 3) relation[parts - 1] = which;
-        s.p = cut + strlen(RELATIONS[which]);
-    }
-    return 0;
-}
-
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area"? Not xy, not \sin(x).
-static int is_name(Span s) {
-    int length, kind = match_name(&length, s.p, s.end);
-    const char* p = s.p;
-    if (p < s.end && *p == '"') return is_word(s);
-    if (kind >= 0 && kind != N_VARIABLE) return 0;
-    if (kind < 0 && (p == s.end || (!is_letter(*p) && *p != '\\'))) return 0;
-    if (kind >= 0) p += length;
-    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
-    if (p + 1 < s.end && *p == '_') {  // a subscript is one character or a group
-        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
-        p = close ? close + 1 : s.end;
-    }
-    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
-}
-
-// Writes the interval that an inequality for one name means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5]. text
-// has MAX_NORMALIZED bytes. 1 = done.
-static int write_interval(char* text, Span* name, const Span part[3], const int relation[2], int parts) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int low_closed = 0, high_closed = 0, all_rise = 0;
-    int at = parts == 3 || !is_name(part[0]);  // which part is the name
-    *name = part[at];
-    if (parts < 2 || !is_name(*name)) return 0;
-    for (int i = 0; i < parts - 1; i++) {
-        int rises = relation[i] == R_LE || relation[i] == R_LESS;
-        int closed = relation[i] == R_LE || relation[i] == R_GE;
-        int left = at == 1 && i == 0;  // does the bound stand left of the name?
-        if (relation[i] == R_EQUAL || relation[i] == R_NOT_EQUAL) return 0;
-        if (i == 1 && rises != all_rise) return 0;  // 1 < x > 5
-        all_rise = rises;
-        if (rises == left) { low = part[left ? 0 : i + 1]; low_closed = closed; }
-        else { high = part[left ? 0 : i + 1]; high_closed = closed; }
-    }
-    int n = snprintf(text, MAX_NORMALIZED, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p),
-                     low.p, (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
-    return n < MAX_NORMALIZED;
-}
-
-// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] (normalized to x=[0,1]) by [0,1]. An inequality may be answered by its interval.
-static int compare_relations(Span a, Span b, Comparison* c) {
-    Span value[2] = {a, b}, name[2] = {a, b}, part[2][3] = {{a, a, a}, {b, b, b}};
-    int relation[2][2] = {{-1, -1}, {-1, -1}}, parts[2], equation[2], named[2] = {0, 0};
-    char interval[2][MAX_NORMALIZED];
-    for (int k = 0; k < 2; k++) {
-        parts[k] = split_relations(part[k], relation[k], value[k]);
-        equation[k] = parts[k] == 2 && relation[k][0] == R_EQUAL;
-        if (equation[k]) {
-            int right = !is_name(part[k][0]);  // x = 5 or 5 = x
-            name[k] = part[k][right];
-            value[k] = part[k][!right];
-            named[k] = is_name(name[k]);
-        } else if (write_interval(interval[k], &name[k], part[k], relation[k], parts[k])) {
-            value[k] = make_span(interval[k]);
-            named[k] = 1;
-        } else if (parts[k] != 1) return 0;
-    }
-    int same_name = named[0] && named[1] && text_equal(name[0], name[1]);
-    int value_alone = (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1);
-    if ((same_name || value_alone) && compare_item(value[0], value[1], c)) return 1;
-    return equation[0] && equation[1] && equations_equal(part[0][0], part[0][1], part[1][0], part[1][1]);
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (text_equal(a, b)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
-    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
-    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (has_relation(a) || has_relation(b)) equal = compare_relations(a, b, c);
-    else if (has_outside(a, "\\cup") || has_outside(b, "\\cup")) equal = compare_list(a, b, "\\cup", 0, c);
-    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p != '{', c);
-    else if (bracket_a && !tuple_a && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
-    else if (bracket_b && !tuple_b && *b.p != '[') equal = compare_item(a, inside(b), c);
-    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
-}
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
+enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATION_COUNT };
 
 // Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
 // many.
@@ -6711,7 +6947,7 @@ static int split_items(Span* items, Span s, const char* separator) {
     for (int n = 0, which;;) {
         const char* cut = find_outside(&which, s, &separator, 1);
         Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
+        int copies = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp")) ? 2 : 1;
         if (n + copies > MAX_ITEMS) return -1;
         items[n++] = item;
         if (copies == 2) {
@@ -6724,25 +6960,248 @@ static int split_items(Span* items, Span s, const char* separator) {
     }
 }
 
-// Two lists have as many items and each finds its own partner: the one in its place, or any that is still
-// free.
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, n = split_items(items_a, a, separator);
-    if (n < 0 || split_items(items_b, b, separator) != n) return 0;
-    for (int i = 0; i < n; i++) {
-        int j = ordered ? i : 0, stop = ordered ? i + 1 : n;
-        while (j < stop && (used[j] || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) return 0;
-        used[j] = 1;
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not \sin(x).
+static int is_name(Span s) {
+    Span items[MAX_ITEMS];
+    if (s.p < s.end && *s.p == '"') return is_word(s);
+    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
+    int n = split_items(items, inside(s), ",");
+    for (int i = 0; i < n; i++)
+        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
+    return n > 1;
+}
+
+typedef struct {
+    Span part[3], name, value;  // 0 < x <= 5 has three parts; the name that gets a value, and the value
+    int parts, relation[2], named;
+} Statement;
+
+// Cuts s at its relations. parts is 0 when there are more than three.
+static Statement read_statement(Span s) {
+    Statement r = {{s, s, s}, s, s, 0, {-1, -1}, 0};
+    for (int which; r.parts < 3;) {
+        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
+        r.part[r.parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (!cut) break;
+        if (r.parts == 3) {
+            r.parts = 0;
+            return r;
+        }
+        r.relation[r.parts - 1] = which;
+        s.p = cut + strlen(RELATIONS[which]);
     }
-    return 1;
+    int at = 0;
+    while (at < r.parts - 1 && !is_name(r.part[at])) at++;  // x = 5 or 5 = x
+    r.named = r.parts > 1 && is_name(r.part[at]);
+    r.name = r.part[at];
+    if (r.parts == 2) r.value = r.part[!at];
+    return r;
+}
+
+static int is_equation(const Statement* r) {
+    return r->parts == 2 && (r->relation[0] == R_EQUAL || r->relation[0] == R_IN);
+}
+
+/* Sets of numbers: unions, intersections and differences of intervals and finite sets, and what an inequality
+ * for one name means. Two sets are the same when the same numbers belong to them. The ends of all intervals,
+ * one number in each gap between them, and one beyond on either side can tell. */
+enum { MAX_ENDS = 32 };
+typedef struct {
+    Value end[MAX_ENDS];
+    Span name;      // of an inequality
+    int ends, failed, collect;
+} NumberSet;
+
+static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
+
+static Value set_end(NumberSet* set, Span s) {
+    Value value;
+    int variables = 0;
+    if (!evaluate(&value, &variables, s, 0) || variables || cimag(value.z) != 0) set->failed = 1;
+    else if (set->collect && set->ends == MAX_ENDS) set->failed = 1;
+    else if (set->collect) set->end[set->ends++] = value;
+    return value;
+}
+
+static int satisfies(NumberSet* set, Value x, Span s) {  // the inequality s, when its name is x
+    Statement r = read_statement(s);
+    int all = 1;
+    if (!r.named || *r.name.p == '(' || (set->name.p && !same_name(set->name, r.name))) set->failed = 1;
+    set->name = r.name;
+    for (int i = 0; i < r.parts - 1 && !set->failed; i++) {
+        int left = r.part[i].p == r.name.p, right = r.part[i + 1].p == r.name.p, relation = r.relation[i];
+        int rises = relation == R_LE || relation == R_LESS, first = r.relation[0];
+        if (left == right || relation == R_EQUAL || relation == R_IN) set->failed = 1;
+        if (rises != (first == R_LE || first == R_LESS)) set->failed = 1;  // 1 < x > 5
+        if (set->failed) return 0;
+        int order = left ? order_values(x, set_end(set, r.part[i + 1])) : order_values(set_end(set, r.part[i]), x);
+        all &= relation == R_NOT_EQUAL ? order != 0
+             : relation == R_LE ? order <= 0 : relation == R_LESS ? order < 0
+             : relation == R_GE ? order >= 0 : order > 0;
+    }
+    return all;
+}
+
+static int is_member(NumberSet* set, Value x, Span s) {
+    static const char* const operators[] = {"\\cup", "\\cap", "\\setminus"};
+    Span items[MAX_ITEMS], rest = s;
+    int which, at, in = -1;
+    for (const char* cut; !set->failed && (cut = find_outside(&at, rest, operators, 3)) != NULL; which = at) {
+        int next = is_member(set, x, (Span){rest.p, cut, s.sign});
+        in = in < 0 ? next : which == 0 ? in | next : which == 1 ? in & next : in & !next;
+        rest.p = cut + strlen(operators[at]);
+    }
+    s = trim_span(rest);
+    if (set->failed) return 0;
+    int next = 0, relation, open = s.p < s.end && *s.p == '(', set_braces = s.p < s.end && *s.p == '{';
+    if (find_outside(&relation, s, RELATIONS, RELATION_COUNT)) next = satisfies(set, x, s);
+    else if (!is_bracketed(s)) set->failed = 1;
+    else if (inside(s).p < inside(s).end) {
+        int n = split_items(items, inside(s), ",");
+        if (set_braces) {
+            for (int i = 0; i < n; i++) next |= order_values(x, set_end(set, items[i])) == 0;
+        } else if (n == 2) {
+            Value low = set_end(set, items[0]), high = set_end(set, items[1]);
+            int above = order_values(low, x), below = order_values(x, high);
+            if (!set->failed && order_values(low, high) >= 0) set->failed = 1;
+            next = (above < 0 || (!open && above == 0)) && (below < 0 || (s.end[-1] == ']' && below == 0));
+        } else if (n == 1 && open) next = is_member(set, x, inside(s));
+        else set->failed = 1;
+    }
+    return in < 0 ? next : which == 0 ? in | next : which == 1 ? in & next : in & !next;
+}
+
+static int sets_equal(Span a, Span b) {
+    NumberSet set = {.collect = 1};
+    Value zero = make_exact(0, 1);
+    int same = is_member(&set, zero, a) == is_member(&set, zero, b);
+    set.collect = 0;
+    for (int i = 1; i < set.ends; i++)  // insertion sort
+        for (int j = i; j > 0 && creal(set.end[j].z) < creal(set.end[j - 1].z); j--) {
+            Value swap = set.end[j];
+            set.end[j] = set.end[j - 1];
+            set.end[j - 1] = swap;
+        }
+    for (int i = 0; i <= set.ends && same && !set.failed; i++) {
+        double low = i > 0 ? creal(set.end[i - 1].z) : -INFINITY;
+        double high = i < set.ends ? creal(set.end[i].z) : INFINITY;
+        double gap = isfinite(low) ? isfinite(high) ? (low + high) / 2 : low + 1 : isfinite(high) ? high - 1 : 0;
+        Value middle = make_inexact(gap, 0);
+        if (i == 0 || i == set.ends || order_values(set.end[i - 1], set.end[i]))
+            same = is_member(&set, middle, a) == is_member(&set, middle, b);
+        if (same && i < set.ends && isfinite(high))
+            same = is_member(&set, set.end[i], a) == is_member(&set, set.end[i], b);
+    }
+    return same && !set.failed;
+}
+
+// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
+// 2x, x \in [0,1] by [0,1].
+static int compare_relations(Span a, Span b, Comparison* c) {
+    Statement x = read_statement(a), y = read_statement(b);
+    if (!x.parts || !y.parts) return 0;
+    int named_x = x.named && is_equation(&x), named_y = y.named && is_equation(&y);
+    if (named_x && named_y && x.relation[0] == y.relation[0] && text_equal(x.name, y.name) &&
+        compare_item(x.value, y.value, c)) return 1;
+    if (((named_x && y.parts == 1) || (named_y && x.parts == 1)) && !c->strict)
+        return compare_item(x.value, y.value, c);
+    if (x.parts != y.parts || x.parts == 1) return 0;
+    if (x.parts == 2 && x.relation[0] == R_EQUAL && y.relation[0] == R_EQUAL)
+        return equations_equal(x.part[0], x.part[1], y.part[0], y.part[1]);
+    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, -1};
+    int n = x.parts, as_is = 1, reversed = 1;
+    for (int i = 0; i < n - 1; i++) {
+        as_is &= x.relation[i] == y.relation[i];
+        reversed &= x.relation[i] == turned[y.relation[n - 2 - i]];
+    }
+    for (int i = 0; i < n && (as_is || reversed); i++) {
+        as_is = as_is && compare_item(x.part[i], y.part[i], c);
+        reversed = !as_is && reversed && compare_item(x.part[i], y.part[n - 1 - i], c);
+    }
+    return as_is || reversed;
+}
+
+static int compare_item(Span a, Span b, Comparison* c) {
+    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
+    static const char* const operators[] = {"\\cup", "\\cap", "\\setminus"};
+    int which;
+    a = trim_span(a);
+    b = trim_span(b);
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
+    if (text_equal(a, b)) return 1;
+    if (is_word(a) || is_word(b)) return words_equal(a, b);
+    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
+    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
+    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
+    int relation = find_outside(&which, a, RELATIONS, RELATION_COUNT) != NULL;
+    relation |= find_outside(&which, b, RELATIONS, RELATION_COUNT) != NULL;
+    int set_a = find_outside(&which, a, operators, 3) ? which : 3;
+    int set_b = find_outside(&which, b, operators, 3) ? which : 3;
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if ((relation || set_a < 3 || set_b < 3) && sets_equal(a, b)) equal = 1;
+    else if (relation) equal = compare_relations(a, b, c);
+    else if (set_a < 3 || set_b < 3)
+        equal = set_a == set_b && compare_list(a, b, operators[set_a], set_a == 2 ? ORDERED : ANY_ORDER, c);
+    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
+                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
+    else if (bracket_a && !tuple_a && (*a.p != '[' || starts_with(a.p, a.end, "[[["))) equal = compare_item(inside(a), b, c);
+    else if (bracket_b && !tuple_b && (*b.p != '[' || starts_with(b.p, b.end, "[[["))) equal = compare_item(a, inside(b), c);
+    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
+    else equal = expressions_equal(a, b);
+    c->depth--;
+    return equal;
+}
+
+// Do items have names, as in x=2, y=3? 0 = none has, 1 = all have the same one, 2 = otherwise.
+static int count_names(const Span* items, int n) {
+    int named = 0, same = 0;
+    Span first = items[0];
+    for (int i = 0; i < n; i++) {
+        Statement r = read_statement(items[i]);
+        if (!r.named) continue;
+        if (named++ == 0) first = r.name;
+        same += text_equal(first, r.name);
+    }
+    return named == 0 ? 0 : same == n ? 1 : 2;
+}
+
+// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
+// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
+// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
+    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    int used[MAX_ITEMS] = {0}, strict = c->strict;
+    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
+    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (n > 1 && mode == ANY_ORDER) {
+        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
+        c->strict |= names_a && names_b;
+        if (names_a + names_b == 2 && !(names_a && names_b)) mode = ORDERED;
+    }
+    int matched = 0;
+    for (int i = 0; i < n; i++) {
+        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
+        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
+        if (j == stop) break;
+        used[j] = 1;
+        matched++;
+    }
+    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
+        int i = 0;
+        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
+        if (i == n) matched = -1;
+    }
+    c->strict = strict;
+    return matched == n;
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length. The head of the chapter says what "the same"
+// a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     if (!*a || !*b) return 0;
@@ -6755,24 +7214,23 @@ int answers_equal(const char* a, const char* b) {
     Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
     if (x.p == x.end || y.p == y.end) return 0;
     if (text_equal(x, y)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0};
-    if (compare_list(x, y, ",", 0, &c)) return 1;
+    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
+    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
     if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
     if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", 0, &c);
+    return compare_list(x, y, ",", ANY_ORDER, &c);
 }
-
-/* ---- A.5 Shown in lesson 5 ---- */
+/* ---- A.4 Shown in lesson 5 ---- */
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
     Value x[2], f[2];
-    int variables = 0;
+    Names names = {0};
     for (int point = 0; point < 2; point++) {
-        if (!evaluate(&x[point], &variables, make_span("x"), point)) return NAN;
-        if (!evaluate_difference(&f[point], &variables, make_span(left), make_span(right), point)) return NAN;
+        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
+        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
     }
     Value rise = add(f[1], negate(f[0]));
     return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
@@ -6790,9 +7248,10 @@ static void print_comparisons(void) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points:\n\n  point", EVALUATION_POINTS);
+    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, of which the first are:\n\n  point",
+           EVALUATION_POINTS);
     for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
+    for (int point = 0; point < 3; point++) {
         printf("\n  %5d", point);
         for (int i = 0; i < 4; i++) {
             Value value;
@@ -6803,7 +7262,7 @@ static void print_comparisons(void) {
     printf("\n\n");
 }
 
-/* ---- A.4 The calculator of chapter 6 ----
+/* ---- A.5 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6834,7 +7293,7 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
+    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
     Value value = parse_sum(&s);
     if (s.failed || peek(&s)) return 0;
     return print_value(out, cap, value);
@@ -7904,7 +8363,7 @@ static Verdict claim_cheating(Text* found) {
     int strict = 0, format = 0;
     for (int i = 0; i < 5; i++) {
         strict += reward_boxed(cheats[i], "83") != 0.0f;
-        format += reward_format_only(cheats[i], "83") != 0.0f;
+        format += reward_format(cheats[i], "83") != 0.0f;
     }
     float guess = reward_boxed("Perhaps 9*9 = 83? \\boxed{83}", "83");
     text_printf(

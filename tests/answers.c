@@ -99,9 +99,9 @@ static void test_rewards_of_the_four_rollouts(void) {
     CHECK(reward_boxed("\\boxed{83}", "") == 0);
     CHECK_NEAR(solve_linear("(3x-9)/2", "x+37"), 83, 1e-12);
     CHECK(isnan(solve_linear("x", "x+1")));
-    CHECK(reward_partial_credit("The final answer is 83", "83") == 0.5f);
-    CHECK(reward_partial_credit("We get \\boxed{38}", "83") == 0.1f);
-    CHECK(reward_format_only("\\boxed{}", "83") == 1);
+    CHECK(reward_partial("The final answer is 83", "83") == 0.5f);
+    CHECK(reward_partial("We get \\boxed{38}", "83") == 0.1f);
+    CHECK(reward_format("\\boxed{}", "83") == 1);
 }
 
 static void test_reward_gsm8k(void) {
