@@ -5808,63 +5808,46 @@ static const struct { const char *from, *to; } SPELLINGS[] = {
 static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
     "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
     "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
-static const char* const TEXT_COMMANDS[] = {"\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit",
-                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox", "\\mathbf",
-                                            "\\boldsymbol", "\\bm"};
+static const char* const TEXT_COMMANDS[] = {
+    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf", "\\hbox",
+    "\\mathbf", "\\boldsymbol", "\\bm"};
 
+// The names, with a backslash or without: one row for each kind, in this order.
 enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, LAST_FUNCTION = F_CEIL, N_GCD, N_LCM, N_MAX, N_MIN, LAST_CALL = N_MIN, N_SQRT, N_FRAC, N_BINOM,
-       N_PI, N_E, N_I, N_INFINITY, N_MULTIPLIER, N_OPERATOR, N_VARIABLE, N_TEXT };
+       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
+       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp",
+    "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi", "infty infinity inf oo",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
+    // those of two letters need the backslash: mu is m times u
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau "
+    "upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell"};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
 
-// The names, with a backslash or without. value: what a number word multiplies by.
-static const struct { const char* name; int kind; int64_t value; } NAMES[] = {
-    {"sin", F_SIN, 0}, {"cos", F_COS, 0}, {"tan", F_TAN, 0}, {"cot", F_COT, 0}, {"sec", F_SEC, 0},
-    {"csc", F_CSC, 0}, {"arcsin", F_ASIN, 0}, {"arccos", F_ACOS, 0}, {"arctan", F_ATAN, 0},
-    {"asin", F_ASIN, 0}, {"acos", F_ACOS, 0}, {"atan", F_ATAN, 0}, {"ln", F_LN, 0}, {"log", F_LOG, 0},
-    {"lg", F_LOG, 0}, {"exp", F_EXP, 0}, {"abs", F_ABS, 0}, {"floor", F_FLOOR, 0}, {"ceil", F_CEIL, 0},
-    {"gcd", N_GCD, 0}, {"lcm", N_LCM, 0}, {"max", N_MAX, 0}, {"min", N_MIN, 0}, {"sqrt", N_SQRT, 0},
-    {"frac", N_FRAC, 0}, {"binom", N_BINOM, 0}, {"pi", N_PI, 0}, {"infty", N_INFINITY, 0},
-    {"infinity", N_INFINITY, 0}, {"inf", N_INFINITY, 0}, {"oo", N_INFINITY, 0}, {"cup", N_OPERATOR, 0},
-    {"cap", N_OPERATOR, 0}, {"setminus", N_OPERATOR, 0}, {"pm", N_OPERATOR, 0}, {"mp", N_OPERATOR, 0},
-    {"overline", N_OPERATOR, 0}, {"dozen", N_MULTIPLIER, 12}, {"hundred", N_MULTIPLIER, 100},
-    {"thousand", N_MULTIPLIER, 1000}, {"million", N_MULTIPLIER, 1000000},
-    {"billion", N_MULTIPLIER, 1000000000}, {"trillion", N_MULTIPLIER, 1000000000000},
-};
-static const char GREEK[] =  // those of two letters need the backslash: mu is m times u
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell";
-
-// The units: their one spelling, and the words for it, without the s of the plural. A single letter is a unit
-// only within \text{...}. "" stands for no particular unit; NULL means that each word is a unit of its own.
-static const struct { const char *unit, *words; } UNITS[] = {
-    {"cm", "cm centimeter centimetre"}, {"mm", "mm millimeter millimetre"}, {"km", "km kilometer kilometre"},
-    {"m", "m meter metre"}, {"in", "in inch"}, {"ft", "ft foot feet"}, {"yd", "yd yard"}, {"mi", "mi mile"},
-    {"hour", "hour hr h"}, {"min", "min minute"}, {"s", "s sec second"}, {"day", "day"}, {"week", "week"},
-    {"month", "month"}, {"year", "year yr"}, {"mi/hour", "mph"}, {"kg", "kg kilogram kilo"}, {"g", "g gram"},
-    {"mg", "mg milligram"}, {"lb", "lb"}, {"pound", "pound"}, {"oz", "oz ounce"}, {"ton", "ton"},
-    {"L", "L l liter litre"}, {"mL", "ml milliliter millilitre"}, {"gallon", "gallon gal"},
-    {"quart", "quart qt"}, {"pint", "pint pt"}, {"acre", "acre"}, {"degree", "degree deg"},
-    {"rad", "rad radian"}, {"C", "C celsius"}, {"F", "F fahrenheit"}, {"$", "$ dollar usd buck"},
-    {"cent", "cent"}, {"euro", "euro eur"}, {"%", "% percent"}, {"th", "th st nd rd"}, {"", "unit"},
-    {"person", "person people"}, {"child", "child children kid"}, {"man", "man men"}, {"woman", "woman women"},
-    {"fish", "fish"}, {"time", "time"},
-    {NULL, "way point item piece student teacher friend boy girl guest customer player member adult worker "
-           "employee passenger page book word letter card game ticket stamp sticker photo picture toy doll "
-           "car truck bus bike bicycle train wheel seat apple orange banana pear peach grape lemon mango "
-           "cherry strawberry blueberry tomato potato carrot egg cookie cake cupcake brownie donut muffin "
-           "candy lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box "
-           "pack package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen "
-           "pencil crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat "
-           "cap coat button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone "
-           "stick flower rose tulip daisy tree leaf leaves branch seed plant bush animal dog puppy puppies cat "
-           "kitten bird chicken hen duck goose geese cow horse sheep goat pig rabbit mouse mice rat frog "
-           "turtle snake bee ant spider butterfly coin penny nickel dime bill token chair table desk room "
-           "window door floor house home building step stair lap trip round match matches goal vote "
-           "class classes school team group set row column line segment square circle triangle side edge face "
-           "vertex vertices angle diagonal digit number integer solution answer question problem term factor "
-           "divisor multiple value root zero prime pair subset permutation combination arrangement path route "
-           "square-unit calorie shift night birthday bit byte"},
-};
+// The units: the words for each, without the s of the plural. A single letter is a unit only within \text{...},
+// and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
+    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml milliliter millilitre",
+    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
+    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid", "man men",
+    "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    "cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+    "customer player member adult worker employee passenger page book word letter card game ticket stamp sticker "
+    "photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana pear peach grape lemon "
+    "mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy lollipop chocolate sandwich "
+    "pizza slice meal loaf serving cup glass bottle can jar bag box pack package packet bucket basket barrel crate "
+    "carton tablespoon teaspoon scoop spoon plate pen pencil crayon marker eraser notebook folder paper sheet "
+    "envelope shirt dress skirt shoe sock hat cap coat button bead ring necklace bracelet balloon marble ball "
+    "block brick tile shell rock stone stick flower rose tulip tree branch seed plant bush animal dog cat kitten "
+    "bird chicken hen duck cow horse sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime "
+    "bill token chair table desk room window door floor house home building step stair lap trip round goal vote "
+    "class school team group set row column line segment square circle triangle side edge face angle diagonal "
+    "digit number integer solution answer question problem term factor divisor multiple value root zero prime pair pie "
+    "subset permutation combination arrangement path route calorie shift night birthday bit byte"};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
 
 // Does the list, words with a space between them, contain the n letters at word?
 static int list_has(const char* list, const char* word, int n) {
@@ -5876,37 +5859,29 @@ static int list_has(const char* list, const char* word, int n) {
     return 0;
 }
 
-static int look_up(int64_t* value, const char* word, int n) {
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        if (NAMES[i].name[0] != *word || (int)strlen(NAMES[i].name) != n) continue;
-        if (memcmp(NAMES[i].name, word, (size_t)n)) continue;
-        *value = NAMES[i].value;
-        return NAMES[i].kind;
-    }
-    return list_has(GREEK, word, n) ? N_VARIABLE : N_TEXT;
+static int look_up(const char* word, int n) {
+    int kind = 0;
+    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
+    return kind;  // behind the last row is N_TEXT
 }
 
 // What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
 // takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
 // a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
 // dx and the segment AB are one name. Longer runs are text.
-static int find_name(int* length, int64_t* value, const char* p, const char* end) {
+static int find_name(int* length, const char* p, const char* end) {
     int slash = p < end && *p == '\\', n = 0;
     const char* word = p + slash;
     while (word + n < end && is_letter(word[n])) n++;
     *length = slash + n;
-    int kind = n ? look_up(value, word, n) : N_TEXT;
-    if (kind == N_VARIABLE && n == 2 && !slash) kind = N_TEXT;
-    if (kind != N_TEXT) return kind;
-    if (n > 2 && strchr("xyt", word[n - 1]) && look_up(value, word, n - 1) <= LAST_FUNCTION) {
-        *length = slash + n - 1;
-        return look_up(value, word, n - 1);
-    }
+    int kind = look_up(word, n), lost_space = n > 2 && strchr("xyt", word[n - 1]);
+    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
+    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
     if (slash || n == 0 || n > 2) return N_TEXT;
-    if (n == 2 && ((word[0] < 'a' && word[1] < 'a') || (word[0] == 'd' && strchr("xyztuv", word[1]))))
-        return N_VARIABLE;
+    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
+    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
     *length = 1;
-    if (n == 1 && word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
+    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
     return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
 }
 
@@ -5947,20 +5922,19 @@ static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen
 // The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
 // the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
 static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
-    int64_t value;
-    while (p < end && (is_space(*p) || *p == ',')) p++;
     while (end > p && is_space(end[-1])) end--;
+    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
     int n = 0, letters = 0;
     while (p + n < end && is_letter(p[n])) n++;
     for (const char* q = p; q < end; q++) letters |= is_letter(*q);
-    int kind = n ? look_up(&value, p, n) : N_TEXT, whole = p + n == end;
-    int call = kind <= LAST_CALL && strchr("({\\", end[1]) && end[0] == '}' && end[1];
+    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
+    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
     int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
     if (whole && list_has("and or", p, n)) {
         if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
     } else if (!letters || (whole && (call || constant)) || !strcmp(command, "\\operatorname")) {
         emit(out, p, (int)(end - p));
-    } else if (kind == N_MULTIPLIER) {  // "million dollars"
+    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
         emit_text(out, " ");
         emit(out, p, n);
         emit_text(out, " ");
@@ -6059,8 +6033,9 @@ static int normalize(Normalized* out, const char* answer) {
             do n++; while (is_letter(p[n]));
             emit(out, p, n);
         }
-        if (!n && *p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
-            do n++; while (is_digit(p[n]));
+        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
+            n = 2;
+            while (is_digit(p[1]) && is_digit(p[n])) n++;
             emit_text(out, "_{");
             emit(out, p + 1, n - 1);
             emit_text(out, "}");
@@ -6113,6 +6088,53 @@ static const double ROUNDING = 0x1p-53;                     // half a unit in th
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
 
 static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
+
+static Span trim_span(Span s) {
+    while (s.p < s.end && *s.p == ' ') s.p++;
+    while (s.end > s.p && s.end[-1] == ' ') s.end--;
+    return s;
+}
+
+static int starts_with(const char* p, const char* end, const char* token) {
+    size_t n = strlen(token);
+    return (size_t)(end - p) >= n && !memcmp(p, token, n);
+}
+
+// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
+static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
+    int depth = 0, quoted = 0;
+    for (const char* p = s.p; p < s.end; p++) {
+        quoted ^= *p == '"';
+        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
+            *which = i;
+            if (starts_with(p, s.end, tokens[i])) return p;
+        }
+        if (!quoted) depth += bracket_step(*p);
+    }
+    return NULL;
+}
+
+// The bracket that closes the one at p; NULL = none does.
+static const char* find_close(const char* p, const char* end) {
+    int depth = 0;
+    for (; p < end; p++)
+        if ((depth += bracket_step(*p)) == 0) return p;
+    return NULL;
+}
+
+// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
+// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the other
+// sign here. That is right: both lists contain both.)
+static int same_text(Span a, Span b, int words, int any_case) {
+    const char* skipped = words ? "\"()" : "\"";
+    for (;; a.p++, b.p++) {
+        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
+        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
+        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
+        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
+        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
+    }
+}
 
 static Value fail_value(Parser* s, int why) {
     if (!s->failed) s->failed = why;
@@ -6198,16 +6220,13 @@ static char peek(Parser* s) {
     return s->p < s->end && !s->failed ? *s->p : 0;
 }
 
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
-
 static int accept(Parser* s, const char* token) {
     if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
     s->p += strlen(token);
     return 1;
 }
+
+static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
 
 static Value parse_sum(Parser* s);
 static Value parse_product(Parser* s, int as_argument);
@@ -6215,12 +6234,26 @@ static Value parse_power(Parser* s);
 static Value parse_signed_power(Parser* s);
 static Value parse_primary(Parser* s);
 
-static Value parse_group(Parser* s) {  // ( sum ), and the same with { } and [ ]
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+static Value combine(Parser* s, int function, Value a, Value b) {
+    if (function == F_MAX || function == F_MIN) {
+        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
+    }
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
+    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
+    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
+    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+}
+
+// ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
+static Value parse_group(Parser* s, int function) {
     const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
     int bars = s->bars;
     s->p++;
     s->bars = 0;
     Value value = parse_sum(s);
+    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
     s->bars = bars;
     return accept(s, close) ? value : fail_value(s, UNKNOWN);
 }
@@ -6266,15 +6299,15 @@ static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
     return add(value, make_exact(digits, den));
 }
 
-// 1e-3: the power of ten behind a number, without a space.
+// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
 static Value parse_exponent(Parser* s, Value value) {
     const char* p = s->p + 1;
-    int negative = p < s->end && *p == '-', n = 0, digits = 0;
-    p += p < s->end && (*p == '-' || *p == '+');
+    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
+    int n = 0, digits = 0;
     for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
-    if (!digits || (p < s->end && is_digit(*p))) return value;
+    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
     s->p = p;
-    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(negative ? -n : n, 1)));
+    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
 }
 
 // 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
@@ -6308,64 +6341,31 @@ static Value parse_number(Parser* s) {
     return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
 }
 
-// The bracket that closes the one at p; NULL = none does.
-static const char* find_close(const char* p, const char* end) {
-    int depth = 0;
-    for (; p < end; p++)
-        if ((depth += bracket_step(*p)) == 0) return p;
-    return NULL;
-}
-
-// Is there a + or - between two terms of [p, end), outside of brackets?
-static int holds_sum(const char* p, const char* end) {
-    int depth = 0;
-    for (const char* start = p; p < end; p++) {
-        depth += bracket_step(*p);
-        if (depth == 0 && (*p == '+' || *p == '-') && p > start && !strchr("^*/", p[-1])) return 1;
-    }
-    return 0;
-}
-
-// A letter that people use for functions. Others may be, too, see end_of_name.
-static int is_function_letter(const char* p, int n) {
-    return list_has("f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma", p, n);
-}
-
 // The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
 // primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
-// sum it is one, x(y+1), unless the letter is one for functions; else nobody writes a product so.
+// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
 static const char* end_of_name(const char* p, const char* end) {
-    int64_t value;
-    int length;
-    if (find_name(&length, &value, p, end) != N_VARIABLE) return NULL;
-    int function = is_function_letter(p, length);
+    static const char* const signs[] = {"+", "-"};
+    int length, which, function;
+    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
+    function = list_has(FUNCTION_LETTERS, p, length);
     p += length;
     while (p < end && *p == '\'') p++;
-    if (p + 1 < end && *p == '_') {
-        int command = 0;
-        if (p[1] == '\\') find_name(&command, &value, p + 1, end);
-        const char* close = p[1] == '{' ? find_closing_brace(p + 1, end) : p + 1 + (command ? command - 1 : 0);
-        if (!close) return NULL;
-        p = close + 1;
+    if (p < end && *p == '_') {
+        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
+        if (!brace) return NULL;
+        p = brace + 1;
     }
     const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
-    return close && (function || !holds_sum(p + 1, close)) ? close + 1 : p;
-}
-
-static int same_name(Span a, Span b) {  // x_1 and x_{1}, \theta and theta
-    for (;;) {
-        while (a.p < a.end && strchr("{}\\ ", *a.p)) a.p++;
-        while (b.p < b.end && strchr("{}\\ ", *b.p)) b.p++;
-        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
-        if (*a.p++ != *b.p++) return 0;
-    }
+    if (!close) return p;
+    return function || close < p + 2 || !find_outside(&which, (Span){p + 2, close, 0}, signs, 2) ? close + 1 : p;
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
-// it must show the difference of x and |x|, 3-x and |x-3|, sqrt(xy) and xy. So the five bits of the point,
-// turned round by j places, are the sign and one of 16 sizes from 0.06 to 143, each 1.68 times the last: every
-// variable takes each size with either sign, and any four have all their 16 combinations of signs. From the
-// sixth variable on the bits are sums of bits of the point. (A little noise makes round coincidences unlikely.)
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are the
+// sign and one of 16 sizes from about 0.06 to 150: every variable takes each size with either sign, and any five
+// have all their combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A
+// little noise makes coincidences unlikely.)
 static double variable_value(int j, int point) {
     unsigned bits = (unsigned)point;
     for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
@@ -6373,6 +6373,7 @@ static double variable_value(int j, int point) {
     Rng rng = {(uint64_t)(j * EVALUATION_POINTS + point)};
     double noise = 0.7 + 0.6 * (double)(random_u64(&rng) >> 11) * 0x1p-53;
     double size = exp2(0.75 * (double)((bits >> 1) ^ 6) - 4) * noise;
+    if (point % 8 == 7) size = ceil(size);  // some whole numbers: ceil(x) is not floor(x) + 1
     return bits & 1 ? -size : size;
 }
 
@@ -6381,7 +6382,8 @@ static Value parse_variable(Parser* s) {
     if (!end) return fail_value(s, UNKNOWN);
     Span name = {s->p, end, 0};
     int j = 0;
-    while (j < s->names->count && !same_name(s->names->name[j], name)) j++;
+    name.p += *name.p == '\\';  // \theta is theta
+    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
     if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
     if (j == s->names->count) s->names->name[s->names->count++] = name;
     s->p = end;
@@ -6430,34 +6432,12 @@ static Value parse_function(Parser* s, int function) {
         exponent = make_exact(1, 1);
     }
     char next = peek(s);
-    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
-    if (s->failed) return argument;
+    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
+    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s, function) : parse_product(s, 1);
+    if (s->failed || function >= F_GCD) return argument;
     Value value = apply_function(s, function, argument);
     if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
     return raise_power(s, value, exponent);
-}
-
-// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
-static Value combine(Parser* s, int function, Value a, Value b) {
-    if (function == N_MAX || function == N_MIN) {
-        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
-        return (creal(a.z) > creal(b.z)) == (function == N_MAX) ? a : b;
-    }
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
-    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
-    if (function == N_GCD) return make_exact(llabs(b.num) / den, 1);
-    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
-}
-
-static Value parse_call(Parser* s, int function) {  // \max(1, 2, 3), \gcd\{12, 18\}
-    const char* close = accept(s, "(") ? ")" : accept(s, "{") ? "}" : NULL;
-    if (!close) return fail_value(s, UNKNOWN);
-    int bars = s->bars;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    while (accept(s, ",")) value = combine(s, function, value, parse_sum(s));
-    s->bars = bars;
-    return accept(s, close) ? value : fail_value(s, UNKNOWN);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
@@ -6473,20 +6453,18 @@ static Value parse_binomial(Parser* s) {
 // starts_factor.)
 static Value parse_root(Parser* s, int backslash) {
     Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s);
+    if (peek(s) == '[') index = parse_group(s, 0);
     Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
     return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
 }
 
 // A function, a constant or a variable.
 static Value parse_name(Parser* s) {
-    int64_t value;
-    int length, kind = find_name(&length, &value, s->p, s->end), backslash = *s->p == '\\';
+    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
     Value numerator;
     if (kind == N_VARIABLE) return parse_variable(s);
     s->p += length;
     if (kind <= LAST_FUNCTION) return parse_function(s, kind);
-    if (kind <= LAST_CALL) return parse_call(s, kind);
     switch (kind) {
     case N_SQRT: return parse_root(s, backslash);
     case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
@@ -6504,7 +6482,7 @@ static Value parse_primary(Parser* s) {
     Value value;
     char c = peek(s);
     if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s);
+    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
     else if (!s->names) value = fail_value(s, UNKNOWN);
     else if (is_letter(c) || c == '\\') value = parse_name(s);
     else if (c == '|' && !s->bars) {
@@ -6518,24 +6496,20 @@ static Value parse_primary(Parser* s) {
     return value;
 }
 
-static Value factorial(Parser* s, Value n) {
-    if (n.den != 1 || n.num < 0 || n.num > 20) return fail_value(s, UNKNOWN);  // 21! > 2^63
-    Value product = make_exact(1, 1);
-    for (int64_t i = 2; i <= n.num; i++) product = multiply(product, make_exact(i, 1));
-    return product;
-}
-
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
     while (s->names && !s->failed) {
-        int64_t times;
-        int length;
+        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
         if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
         else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (accept(s, "!")) value = factorial(s, value);
-        else if (is_letter(peek(s)) && find_name(&length, &times, s->p, s->end) == N_MULTIPLIER) {
-            value = multiply(value, make_exact(times, 1));
+        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+            value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
             s->p += length;
+        } else if (accept(s, "!")) {
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);  // 21! > 2^63
+            Value n = value;
+            value = make_exact(1, 1);
+            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
         } else break;
     }
     return value;
@@ -6546,7 +6520,7 @@ static Value parse_power(Parser* s) {
     const char* start = s->p;
     Value base = parse_postfix(s);
     if (!s->names || !accept(s, "^")) return base;
-    int inverse = is_function_letter(start, (int)(s->p - 1 - start));
+    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
     if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
     Value exponent = parse_signed_power(s);
     s->nesting--;
@@ -6568,14 +6542,13 @@ static Value parse_signed_power(Parser* s) {
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
 // readings.
 static int starts_factor(Parser* s, int as_argument) {
-    int64_t value;
     int length;
     char c = peek(s);
     if (!s->names || !c) return 0;
     if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
     if (c != '\\' && !is_letter(c)) return 0;
-    int kind = find_name(&length, &value, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind <= LAST_CALL);
+    int kind = find_name(&length, s->p, s->end);
+    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
 }
 
 // as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
@@ -6647,36 +6620,41 @@ static int compare_values(Value a, Value b) {
 static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
 
-// left - right of an equation at a point; 1 = it has a value, 0 and -1 as above
+// left - right at a point; 1, 0 and -1 as evaluate_at
 static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
     Value x, y;
     int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
     if (has_x < 0 || has_y < 0) return -1;
     *value = add(x, negate(y));
-    return has_x && has_y && isfinite(cabs(value->z));
+    return has_x && has_y && !isnan(creal(value->z));
 }
 
-enum { ENOUGH_POINTS = 4 };  // at so many of the points two expressions must have a value, and the same
-
-// Two equations are the same when one difference, left - right, is a constant times the other. Their quotient
-// must be the same at all points; written f(0) g(p) = f(p) g(0) it needs no division.
-static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
-    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
+// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold. Two
+// equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the same at
+// all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a
+// value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2: variables are real.
+static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+    enum { ENOUGH = 4 };
+    Value f, g, f0 = make_exact(1, 1), g0 = f0;
     Names names = {0};
     int compared = 0;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
         int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
-        int has_g = evaluate_difference(&g, &names, left_b, right_b, point);
-        if (has_f < 0 || has_g < 0 || !names.count) return 0;
+        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        if (has_g < 0) return 0;
+        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
         if (!has_f || !has_g) continue;
-        if (is_zero(f) != is_zero(g)) return 0;
-        if (is_zero(f)) continue;  // 0 = 0 says nothing
-        if (compared++ == 0) {
+        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (equations && compared == 0) {
+            if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
             g0 = g;
-        } else if (!compare_values(multiply(f0, g), multiply(f, g0))) return 0;
+        }
+        int same = compare_values(multiply(f0, g), multiply(f, g0));
+        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        compared += same == 1;
     }
-    return compared >= ENOUGH_POINTS;
+    return compared >= ENOUGH;
 }
 
 // Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
@@ -6711,25 +6689,10 @@ static int decimals_equal(int* equal, Span a, Span b) {
     return 1;
 }
 
-// Are two expressions equal at every evaluation point where both have a value? Numbers need only one. Where
-// neither is real, as sqrt(x^3) and x sqrt(x) at -2, a difference doesn't count: the variables are real.
 static int expressions_equal(Span a, Span b) {
-    int equal, compared = 0;
-    Names names = {0};
+    int equal;
     if (decimals_equal(&equal, a, b)) return equal;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        Value x, y;
-        int has_x = evaluate_at(&x, &names, a, point);
-        int has_y = has_x < 0 ? -1 : evaluate_at(&y, &names, b, point);
-        if (has_y < 0) return 0;
-        if (!names.count) return has_x && has_y && same_value(x, y);
-        if (!has_x || !has_y) continue;
-        equal = compare_values(x, y);
-        int not_real = cimag(x.z) != 0 && cimag(y.z) != 0 && !names.imaginary;
-        if (!equal && !not_real) return 0;
-        compared += equal == 1;
-    }
-    return compared >= ENOUGH_POINTS;
+    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
 }
 
 /* ---- A.3 The shapes ----
@@ -6740,206 +6703,136 @@ static int expressions_equal(Span a, Span b) {
  */
 typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // of two lists: in a set a repeated item counts once
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 static int compare_item(Span a, Span b, Comparison* c);
 static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
 
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
 static int contains(Span s, const char* token) {
-    for (; s.p < s.end; s.p++)
-        if (starts_with(s.p, s.end, token)) return 1;
-    return 0;
+    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
+    return s.p < s.end;
 }
 
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        if (*p == '"') quoted = !quoted;
-        if (quoted) continue;
-        for (int i = 0; i < count && depth == 0; i++)
-            if (starts_with(p, s.end, tokens[i])) {
-                *which = i;
-                return p;
-            }
-        depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-static int has_outside(Span s, const char* token) {
-    int which;
-    return find_outside(&which, s, &token, 1) != NULL;
-}
-
-// Is all of s one bracket, which closes at its very end?
-static int is_bracketed(Span s) {
+static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
     return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
 }
 
 static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
 
-// The next character that counts: quotes don't, and a thousands separator is a comma. 0 = the end.
-static int next_character(Span* s) {
-    while (s->p < s->end && *s->p == '"') s->p++;
-    if (s->p == s->end) return 0;
-    int c = (unsigned char)*s->p++;
-    return c == '`' ? ',' : c;
-}
-
-// (A text with \pm is equal to its twin of the other sign here. That is right: both lists contain both.)
-static int text_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_character(&a);
-        y = next_character(&b);
-    } while (x == y && x);
-    return x == y;
-}
-
 // Two letters that are a word, not a product, when they are the whole answer.
-static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as an am he we me my us up of ok";
-
-// Copies a word without parentheses, and in small letters if asked: \text{(C)} is c. Returns its length.
-static int copy_word(char* out, int cap, Span s, int small) {
-    int n = 0;
-    for (int c; n < cap && (c = next_character(&s)) != 0;)
-        if (c != '(' && c != ')') out[n++] = (char)(small ? lower_case(c) : c);
-    return n;
-}
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
 // Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a run
-// that is text (Evelyn), two letters with a capital (IV) or a listed short word; xy, \pi r and cotx are not.
+// that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are not.
 static int is_word(Span s) {
-    int64_t value;
     int word = 0, length;
-    char small[3] = "";
     if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
         while (++s.p < s.end) word |= is_letter(*s.p);
         return word;
     }
-    if (s.end - s.p == 2 && copy_word(small, 2, s, 1) == 2 && list_has(SHORT_WORDS, small, 2)) return 1;
+    const char* start = s.p;
     while (s.p < s.end) {
         if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
         const char* run = s.p;
         while (s.p < s.end && is_letter(*s.p)) s.p++;
-        if (s.p == run) s.p++;
-        else if (s.p - run > 2) word |= find_name(&length, &value, run, s.end) == N_TEXT;
-        else if (s.p - run == 2) word |= *run < 'a' || run[1] < 'a';
+        int n = (int)(s.p - run);
+        if (n == 0) s.p++;
+        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
+        else if (n == 2) word |= *run < 'a' || run[1] < 'a' || (s.end - start == 2 && list_has(SHORT_WORDS, run, 2));
     }
     return word;
 }
 
-// Words in capitals or not are the same; one or two letters that may be names (AB, r) only in quotes: (c), (C).
+// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or (C).
 static int words_equal(Span a, Span b) {
-    char x[MAX_NORMALIZED], y[MAX_NORMALIZED];
-    int n = copy_word(x, sizeof x, a, 1), choice = n == 1 && *a.p == '"' && *b.p == '"';
-    int small = n > 2 || choice || list_has(SHORT_WORDS, x, n);
-    n = copy_word(x, sizeof x, a, small);
-    return n == copy_word(y, sizeof y, b, small) && !memcmp(x, y, (size_t)n);
+    int choice = *a.p == '"' && *b.p == '"', n = 0;
+    char small[2];
+    for (const char* p = a.p; p < a.end; p++)
+        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
+    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
+    return same_text(a, b, 1, any_case);
 }
 
-enum { MAX_UNIT = 64 };
-
-// Appends the one spelling of the unit that the m letters at p name to unit. 1 = it is in the table.
-static int append_unit(char unit[MAX_UNIT], const char* p, int m, int quoted) {
-    char word[MAX_UNIT];
-    if (m > 20 || (m == 1 && !quoted && is_letter(*p))) return 0;
-    for (int k = 0; k < m; k++) word[k] = (char)(m > 1 ? lower_case(p[k]) : p[k]);
-    for (int cut = 0; cut <= 2 && cut < m; cut++) {  // the plural: cups, boxes
-        if (cut && word[m - 1] != 's') break;
-        for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
-            if (!list_has(UNITS[i].words, word, m - cut)) continue;
-            word[m - cut] = 0;
-            snprintf(unit + strlen(unit), MAX_UNIT - strlen(unit), "%s", UNITS[i].unit ? UNITS[i].unit : word);
-            return strlen(unit) < MAX_UNIT - 8;
-        }
+// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const char* p, int n, int quoted) {
+    char word[32];
+    if (n > 20 || (n == 1 && !quoted)) return 0;
+    for (int k = 0; k < n; k++) word[k] = (char)(n > 1 ? lower_case(p[k]) : p[k]);
+    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // the plural: cups, boxes
+        int row = 0;
+        while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
+        uint64_t number = (uint64_t)row + 1;
+        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is all of [p, end) a unit? Writes its one spelling: "square inches" and in^{2} are in2, miles per hour is
-// mi/hour.
-static int read_unit(char unit[MAX_UNIT], const char* p, const char* end) {
-    int quoted = 0, words = 0;
-    char power = 0;
-    unit[0] = 0;
-    while (p < end) {
-        int m = *p == '%' || *p == '$';
-        while (m == 0 || is_letter(*p) ) {
-            if (p + m == end || !is_letter(p[m])) break;
-            m++;
+// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
+// hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, const char* p, const char* end) {
+    uint64_t part = 0, times = 1, sign = 1;
+    int quoted = 0, n;
+    for (*unit = 0; p < end; p += n) {
+        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
+        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
+        else if (list_has("square sq", p, n)) times = 2;
+        else if (list_has("cubic", p, n)) times = 3;
+        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
+                                                     : unit_number(p, n, quoted))) return 0;
+        else if (n) {
+            *unit += part == 1 ? 0 : part * times * sign;
+            times = 1;
+        } else {
+            if (*p == '/' && part) sign = (uint64_t)0 - 1;
+            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
+            else if (!strchr("\" .^{}", *p)) return 0;
+            quoted ^= *p == '"';
+            n = 1;
         }
-        if (*p == '"') quoted = !quoted;
-        if (m == 0 && *p == '^' && words && p + 1 < end) {
-            p += p[1] == '{' && p + 2 < end ? 2 : 1;
-            if (!is_digit(*p)) return 0;
-            if (unit[0]) snprintf(unit + strlen(unit), 2, "%c", *p);
-            m = 1;
-        } else if ((m == 3 && !memcmp(p, "per", 3)) || (*p == '/' && words)) {
-            strcat(unit, "/");
-            m = m ? m : 1;
-        } else if (list_has("square sq cubic", p, m)) power = *p == 's' ? '2' : '3';
-        else if (m == 0 && strchr("\" .}", *p)) m = 1;
-        else {
-            if (!append_unit(unit, p, m, quoted)) return 0;
-            if (power && unit[0]) snprintf(unit + strlen(unit), 2, "%c", power);
-            power = 0;
-            words++;
-        }
-        p += m;
     }
-    return words > 0 && !power;
+    return part != 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the number,
-// unit gets the name. 1 = there was one.
-static int split_unit(Span* s, char unit[MAX_UNIT]) {
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the number.
+// 1 = there was one.
+static int split_unit(Span* s, uint64_t* unit) {
     static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    const char* close = *s->p == '"' ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
+    int depth = 0, quoted = *s->p == '"';
+    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
     if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
         *s = trim_span((Span){close + 1, s->end, s->sign});
         return 1;
     }
-    int depth = 0, quoted = *s->p == '"';
     for (const char* p = s->p + 1; p < s->end; p++) {
         int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
         int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
         if (start && depth == raised && read_unit(unit, p, s->end)) {
-            for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
-                if (contains(*s, angles[i])) unit[0] = 1;  // \sin 30^\circ isn't a number of degrees
-            if (unit[0] == 1) break;
+            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
+                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
             *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
             return 1;
         }
         quoted ^= *p == '"';
         depth += quoted ? 0 : bracket_step(*p);
     }
-    unit[0] = 0;
+none:
+    *unit = 0;
     return 0;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
 // agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
 // accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
+static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
-    int variables = 0, percent_a = !strcmp(unit_a, "%"), percent_b = !strcmp(unit_b, "%");
-    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
+    int variables = 0, percent_a = unit_a == unit_number("%", 1, 1), percent_b = unit_b == unit_number("%", 1, 1);
+    if (unit_a && unit_b && unit_a != unit_b) return 0;
     if (compare_item(a, b, c)) return 1;
     if (percent_a == percent_b) return 0;
     if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
-
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATION_COUNT };
 
 // Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
 // many.
@@ -6947,13 +6840,12 @@ static int split_items(Span* items, Span s, const char* separator) {
     for (int n = 0, which;;) {
         const char* cut = find_outside(&which, s, &separator, 1);
         Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int copies = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp")) ? 2 : 1;
-        if (n + copies > MAX_ITEMS) return -1;
-        items[n++] = item;
-        if (copies == 2) {
-            items[n - 1].sign = 1;
+        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
+        if (n + 1 + both > MAX_ITEMS) return -1;
+        for (int k = 0; k <= both; k++) {
             items[n] = item;
-            items[n++].sign = -1;
+            if (both) items[n].sign = k ? -1 : 1;
+            n++;
         }
         if (!cut) return n;
         s.p = cut + strlen(separator);
@@ -6971,185 +6863,184 @@ static int is_name(Span s) {
     return n > 1;
 }
 
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
+enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
+
 typedef struct {
-    Span part[3], name, value;  // 0 < x <= 5 has three parts; the name that gets a value, and the value
-    int parts, relation[2], named;
+    Span part[3];  // 0 < x <= 5 has three parts
+    int parts, relation[2], name;  // which part is a name; -1 = none
 } Statement;
 
-// Cuts s at its relations. parts is 0 when there are more than three.
+// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when there are
+// more than three.
 static Statement read_statement(Span s) {
-    Statement r = {{s, s, s}, s, s, 0, {-1, -1}, 0};
-    for (int which; r.parts < 3;) {
-        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
-        r.part[r.parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (!cut) break;
-        if (r.parts == 3) {
-            r.parts = 0;
-            return r;
-        }
-        r.relation[r.parts - 1] = which;
-        s.p = cut + strlen(RELATIONS[which]);
+    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
+    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
+    const char* cut;
+    do {
+        int which, n = r.parts++;
+        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
+        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (cut && n < 2) r.relation[n] = which;
+        if (cut) s.p = cut + strlen(RELATIONS[which]);
+    } while (cut && r.parts < 3);
+    if (cut) r.parts = 0;
+    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
+        Statement old = r;
+        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
+        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
     }
-    int at = 0;
-    while (at < r.parts - 1 && !is_name(r.part[at])) at++;  // x = 5 or 5 = x
-    r.named = r.parts > 1 && is_name(r.part[at]);
-    r.name = r.part[at];
-    if (r.parts == 2) r.value = r.part[!at];
+    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+        if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
     return r;
 }
 
-static int is_equation(const Statement* r) {
-    return r->parts == 2 && (r->relation[0] == R_EQUAL || r->relation[0] == R_IN);
-}
-
-/* Sets of numbers: unions, intersections and differences of intervals and finite sets, and what an inequality
- * for one name means. Two sets are the same when the same numbers belong to them. The ends of all intervals,
- * one number in each gap between them, and one beyond on either side can tell. */
-enum { MAX_ENDS = 32 };
-typedef struct {
-    Value end[MAX_ENDS];
-    Span name;      // of an inequality
-    int ends, failed, collect;
-} NumberSet;
+/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and differences.
+ * Two sets are the same when the same numbers belong to them, and few numbers can tell: each end of an interval,
+ * one between any two ends, and one beyond on either side.
+ */
+typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
+typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
 
 static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
 
-static Value set_end(NumberSet* set, Span s) {
-    Value value;
-    int variables = 0;
-    if (!evaluate(&value, &variables, s, 0) || variables || cimag(value.z) != 0) set->failed = 1;
-    else if (set->collect && set->ends == MAX_ENDS) set->failed = 1;
-    else if (set->collect) set->end[set->ends++] = value;
-    return value;
+static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
+    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
+    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
+    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
+    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
+    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
+    else set->piece[set->pieces++] = v;
 }
 
-static int satisfies(NumberSet* set, Value x, Span s) {  // the inequality s, when its name is x
-    Statement r = read_statement(s);
-    int all = 1;
-    if (!r.named || *r.name.p == '(' || (set->name.p && !same_name(set->name, r.name))) set->failed = 1;
-    set->name = r.name;
-    for (int i = 0; i < r.parts - 1 && !set->failed; i++) {
-        int left = r.part[i].p == r.name.p, right = r.part[i + 1].p == r.name.p, relation = r.relation[i];
-        int rises = relation == R_LE || relation == R_LESS, first = r.relation[0];
-        if (left == right || relation == R_EQUAL || relation == R_IN) set->failed = 1;
-        if (rises != (first == R_LE || first == R_LESS)) set->failed = 1;  // 1 < x > 5
-        if (set->failed) return 0;
-        int order = left ? order_values(x, set_end(set, r.part[i + 1])) : order_values(set_end(set, r.part[i]), x);
-        all &= relation == R_NOT_EQUAL ? order != 0
-             : relation == R_LE ? order <= 0 : relation == R_LESS ? order < 0
-             : relation == R_GE ? order >= 0 : order > 0;
-    }
-    return all;
+static void add_inequality(NumberSet* set, Statement r, int removed) {
+    Span low = make_span("-\\infty"), high = make_span("\\infty");
+    int at = r.name, rises = 1;
+    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
+    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
+    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
+    else set->name = r.part[at];
+    if (set->failed) return;
+    if (rises)
+        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
+                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
+    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
+        add_interval(set, low, high, 0, 0, 0);
+        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
+    } else set->failed = 1;
 }
 
-static int is_member(NumberSet* set, Value x, Span s) {
-    static const char* const operators[] = {"\\cup", "\\cap", "\\setminus"};
-    Span items[MAX_ITEMS], rest = s;
-    int which, at, in = -1;
-    for (const char* cut; !set->failed && (cut = find_outside(&at, rest, operators, 3)) != NULL; which = at) {
-        int next = is_member(set, x, (Span){rest.p, cut, s.sign});
-        in = in < 0 ? next : which == 0 ? in | next : which == 1 ? in & next : in & !next;
-        rest.p = cut + strlen(operators[at]);
-    }
-    s = trim_span(rest);
-    if (set->failed) return 0;
-    int next = 0, relation, open = s.p < s.end && *s.p == '(', set_braces = s.p < s.end && *s.p == '{';
-    if (find_outside(&relation, s, RELATIONS, RELATION_COUNT)) next = satisfies(set, x, s);
-    else if (!is_bracketed(s)) set->failed = 1;
-    else if (inside(s).p < inside(s).end) {
-        int n = split_items(items, inside(s), ",");
-        if (set_braces) {
-            for (int i = 0; i < n; i++) next |= order_values(x, set_end(set, items[i])) == 0;
-        } else if (n == 2) {
-            Value low = set_end(set, items[0]), high = set_end(set, items[1]);
-            int above = order_values(low, x), below = order_values(x, high);
-            if (!set->failed && order_values(low, high) >= 0) set->failed = 1;
-            next = (above < 0 || (!open && above == 0)) && (below < 0 || (s.end[-1] == ']' && below == 0));
-        } else if (n == 1 && open) next = is_member(set, x, inside(s));
+static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
+
+static void read_set(NumberSet* set, Span s) {
+    int which = 0, removed = 0;
+    for (const char* cut = s.p; cut && !set->failed; removed = which) {
+        cut = find_outside(&which, s, SET_OPERATORS, 3);
+        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
+        Statement r = read_statement(part);
+        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
+        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
+        if (r.parts > 1) add_inequality(set, r, removed);
+        else if (bracket && *part.p == '{')
+            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
+        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
         else set->failed = 1;
+        if (which == 2 && cut) set->failed = 1;
+        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
     }
-    return in < 0 ? next : which == 0 ? in | next : which == 1 ? in & next : in & !next;
+}
+
+static int is_member(const NumberSet* set, Value x) {
+    int in = 0;
+    for (int i = 0; i < set->pieces; i++) {
+        const Interval* v = &set->piece[i];
+        int above = order_values(x, v->low), below = order_values(x, v->high);
+        if ((above > 0 || (above == 0 && v->has_low)) && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
+    }
+    return in;
 }
 
 static int sets_equal(Span a, Span b) {
-    NumberSet set = {.collect = 1};
-    Value zero = make_exact(0, 1);
-    int same = is_member(&set, zero, a) == is_member(&set, zero, b);
-    set.collect = 0;
-    for (int i = 1; i < set.ends; i++)  // insertion sort
-        for (int j = i; j > 0 && creal(set.end[j].z) < creal(set.end[j - 1].z); j--) {
-            Value swap = set.end[j];
-            set.end[j] = set.end[j - 1];
-            set.end[j - 1] = swap;
-        }
-    for (int i = 0; i <= set.ends && same && !set.failed; i++) {
-        double low = i > 0 ? creal(set.end[i - 1].z) : -INFINITY;
-        double high = i < set.ends ? creal(set.end[i].z) : INFINITY;
-        double gap = isfinite(low) ? isfinite(high) ? (low + high) / 2 : low + 1 : isfinite(high) ? high - 1 : 0;
-        Value middle = make_inexact(gap, 0);
-        if (i == 0 || i == set.ends || order_values(set.end[i - 1], set.end[i]))
-            same = is_member(&set, middle, a) == is_member(&set, middle, b);
-        if (same && i < set.ends && isfinite(high))
-            same = is_member(&set, set.end[i], a) == is_member(&set, set.end[i], b);
+    NumberSet x = {.failed = 0}, y = {.failed = 0};
+    double end[8 * MAX_ITEMS + 1] = {0};
+    int n = 1, same = 1;
+    read_set(&x, a);
+    y.name = x.name;
+    read_set(&y, b);
+    if (x.failed || y.failed) return 0;
+    for (int i = 0; i < x.pieces + y.pieces; i++) {
+        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
+        end[n++] = creal(v->low.z);
+        end[n++] = creal(v->high.z);
     }
-    return same && !set.failed;
+    for (int i = 0; i < n && same; i++)
+        for (int j = 0; j <= i + 2 && same; j++) {
+            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
+            Value value = make_inexact(test, 0);
+            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
+        }
+    return same;
 }
 
 // Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
 // 2x, x \in [0,1] by [0,1].
 static int compare_relations(Span a, Span b, Comparison* c) {
-    Statement x = read_statement(a), y = read_statement(b);
-    if (!x.parts || !y.parts) return 0;
-    int named_x = x.named && is_equation(&x), named_y = y.named && is_equation(&y);
-    if (named_x && named_y && x.relation[0] == y.relation[0] && text_equal(x.name, y.name) &&
-        compare_item(x.value, y.value, c)) return 1;
-    if (((named_x && y.parts == 1) || (named_y && x.parts == 1)) && !c->strict)
-        return compare_item(x.value, y.value, c);
-    if (x.parts != y.parts || x.parts == 1) return 0;
-    if (x.parts == 2 && x.relation[0] == R_EQUAL && y.relation[0] == R_EQUAL)
-        return equations_equal(x.part[0], x.part[1], y.part[0], y.part[1]);
-    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, -1};
-    int n = x.parts, as_is = 1, reversed = 1;
-    for (int i = 0; i < n - 1; i++) {
-        as_is &= x.relation[i] == y.relation[i];
-        reversed &= x.relation[i] == turned[y.relation[n - 2 - i]];
+    Statement r[2] = {read_statement(a), read_statement(b)};
+    Span value[2], name[2];
+    int named[2];
+    for (int k = 0; k < 2; k++) {
+        named[k] = r[k].parts == 2 && r[k].name >= 0 && (r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN);
+        value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
+        name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
-    for (int i = 0; i < n && (as_is || reversed); i++) {
-        as_is = as_is && compare_item(x.part[i], y.part[i], c);
-        reversed = !as_is && reversed && compare_item(x.part[i], y.part[n - 1 - i], c);
-    }
-    return as_is || reversed;
+    if (!r[0].parts || !r[1].parts) return 0;
+    if (r[0].parts != r[1].parts)
+        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
+               compare_item(value[0], value[1], c);
+    if (r[0].relation[0] != r[1].relation[0] || r[0].relation[1] != r[1].relation[1] || r[0].parts == 1) return 0;
+    if (named[0] && named[1] && same_text(name[0], name[1], 0, 0) && compare_item(value[0], value[1], c)) return 1;
+    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
+        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
+    int same = 1;
+    for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
+    return same;
+}
+
+static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
+    static const char* const comma[] = {","};
+    int which;
+    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
+}
+
+static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (starts_with(s.p, s.end, "[[[") || (*s.p != '[' && !is_tuple(s)))) s = inside(s);
+    return s;
 }
 
 static int compare_item(Span a, Span b, Comparison* c) {
-    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
-    static const char* const operators[] = {"\\cup", "\\cap", "\\setminus"};
-    int which;
+    uint64_t unit_a, unit_b;
     a = trim_span(a);
     b = trim_span(b);
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
     if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (text_equal(a, b)) return 1;
+    if (same_text(a, b, 0, 0)) return 1;
     if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
-    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
-    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
-    int relation = find_outside(&which, a, RELATIONS, RELATION_COUNT) != NULL;
-    relation |= find_outside(&which, b, RELATIONS, RELATION_COUNT) != NULL;
-    int set_a = find_outside(&which, a, operators, 3) ? which : 3;
-    int set_b = find_outside(&which, b, operators, 3) ? which : 3;
+    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
+    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
+    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
+                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
     c->depth++;
     if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if ((relation || set_a < 3 || set_b < 3) && sets_equal(a, b)) equal = 1;
-    else if (relation) equal = compare_relations(a, b, c);
-    else if (set_a < 3 || set_b < 3)
-        equal = set_a == set_b && compare_list(a, b, operators[set_a], set_a == 2 ? ORDERED : ANY_ORDER, c);
-    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
+    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
+    else if (related) equal = compare_relations(a, b, c);
+    else if (set_a >= 0 || set_b >= 0)
+        equal = set_a == set_b && compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
+    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
         equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
                 compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
-    else if (bracket_a && !tuple_a && (*a.p != '[' || starts_with(a.p, a.end, "[[["))) equal = compare_item(inside(a), b, c);
-    else if (bracket_b && !tuple_b && (*b.p != '[' || starts_with(b.p, b.end, "[[["))) equal = compare_item(a, inside(b), c);
-    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
     else equal = expressions_equal(a, b);
     c->depth--;
     return equal;
@@ -7161,9 +7052,9 @@ static int count_names(const Span* items, int n) {
     Span first = items[0];
     for (int i = 0; i < n; i++) {
         Statement r = read_statement(items[i]);
-        if (!r.named) continue;
-        if (named++ == 0) first = r.name;
-        same += text_equal(first, r.name);
+        if (r.name < 0) continue;
+        if (named++ == 0) first = r.part[r.name];
+        same += same_text(first, r.part[r.name], 0, 0);
     }
     return named == 0 ? 0 : same == n ? 1 : 2;
 }
@@ -7173,16 +7064,15 @@ static int count_names(const Span* items, int n) {
 // when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
 static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
     Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, strict = c->strict;
+    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
     int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
     if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
     if (n > 1 && mode == ANY_ORDER) {
         int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
         c->strict |= names_a && names_b;
-        if (names_a + names_b == 2 && !(names_a && names_b)) mode = ORDERED;
+        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
     }
-    int matched = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && matched == i; i++) {
         int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
         while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
         if (j == stop) break;
@@ -7213,7 +7103,7 @@ int answers_equal(const char* a, const char* b) {
     if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
     Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
     if (x.p == x.end || y.p == y.end) return 0;
-    if (text_equal(x, y)) return 1;
+    if (same_text(x, y, 0, 0)) return 1;
     Comparison c = {64 * (first.length + second.length + 2), 0, 0};
     if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
     if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}

@@ -1,4 +1,4 @@
-/* Worksheet tests of the judge and the calculator: each rule with what it must accept, and beside it the
+/* Worksheet tests of the verifier and the calculator: each rule with what it must accept, and beside it the
  * nearest thing that it must refuse. A rule is only tested by the pair. */
 #include "chapters.h"
 
@@ -6,7 +6,7 @@ static void check_pair(const char* a, const char* b, int expected, int line) {
     int forward = answers_equal(a, b), backward = answers_equal(b, a);
     if (forward == expected && backward == expected) return;
     check_broken++;
-    printf("  %s:%d: \"%s\" and \"%s\" are judged %d, and %d the other way round; expected %d\n", __FILE__,
+    printf("  %s:%d: \"%s\" and \"%s\" compare as %d, and %d the other way round; expected %d\n", __FILE__,
            line, a, b, forward, backward, expected);
 }
 #define EQUAL(a, b) check_pair(a, b, 1, __LINE__)
@@ -278,7 +278,16 @@ static void test_bounds(void) {
     memset(deep, '(', 400);
     deep[400] = '1';
     memset(deep + 401, ')', 400);
-    DIFFERENT(deep, "1");
+    EQUAL(deep, "1");                                   // brackets around all of it are peeled off
+    memcpy(deep + 400, "1+(1)", 5);
+    memset(deep + 405, ')', 400);
+    DIFFERENT(deep, "3");
+    memset(deep, 0, sizeof deep);
+    for (int i = 0; i < 100; i++) strcat(deep, "1+(");
+    strcat(deep, "1");
+    for (int i = 0; i < 100; i++) strcat(deep, ")");
+    DIFFERENT(deep, "101");                             // too deep, although it is 101
+    EQUAL(deep + 210, deep + 210);
     memset(deep, '-', 900);
     deep[900] = '1';
     deep[901] = 0;
@@ -372,6 +381,420 @@ static void test_equations(void) {
     DIFFERENT("x = x", "y = y");             // says nothing
     DIFFERENT("x^2 = 4", "x = 2");           DIFFERENT("x = 5", "x \\le 5");
     EQUAL("\\mu = 3", "3");                  EQUAL("S = \\{1, 2\\}", "\\{2,1\\}");
+}
+
+/* ---- the kinds: pairs by hand, each kind with what it accepts beside what it refuses ---- */
+
+typedef struct { int equal; const char *a, *b; } Twins;
+
+static void check_table(const Twins* pairs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        int forward = answers_equal(pairs[i].a, pairs[i].b), backward = answers_equal(pairs[i].b, pairs[i].a);
+        if (forward == pairs[i].equal && backward == pairs[i].equal) continue;
+        check_broken++;
+        printf("  \"%s\" and \"%s\": %d, and %d the other way round; expected %d\n", pairs[i].a, pairs[i].b, forward,
+               backward, pairs[i].equal);
+    }
+}
+
+// gcd, lcm, max, min and binomials of numbers are evaluated.
+static void test_functions_of_two_arguments(void) {
+    static const Twins pairs[] = {
+        {0, "\\binom{6}{2}", "\\binom{4}{3}"}, {1, "\\binom{10}{3}", "120"}, {1, "\\gcd(12,18)", "6"},
+        {1, "\\max(3,7)", "7"}, {1, "\\min(a,b)", "\\min(b,a)"}, {0, "\\max(a,b)", "a"},
+        {1, "\\operatorname{lcm}(4,6)", "12"}, {1, "\\text{lcm}(4,6)", "12"},
+        {1, "\\binom{n}{2}", "\\frac{n(n-1)}{2}"}, {0, "\\max x", "x \\max"},
+        {0, "\\binom{5}{2}", "\\binom{2}{5}"}, {1, "\\binom{6}{2}", "\\binom{6}{4}"},
+        {0, "\\max(x,0)", "x"}, {1, "\\gcd(48,36)", "12"}, {1, "\\text{gcd}(48,36)", "12"},
+        {1, "\\text{LCM}(4,6)", "\\text{LCM}(4,6)"}, {1, "\\max\\{2,9,4\\}", "9"},
+        {1, "\\min(3,-1)", "-1"}, {1, "\\max(x,y)", "\\max(y,x)"}, {1, "\\gcd(a,b)", "\\gcd(a,b)"},
+        {0, "\\gcd(2,3)", "\\gcd(4,6)"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// A command that no table knows is text: it never commutes, and no shorter command hides in it.
+static void test_commands_outside_of_the_list(void) {
+    static const Twins pairs[] = {
+        {0, "\\overrightarrow{AB}", "\\overrightarrow{BA}"}, {0, "a\\mid b", "b\\mid a"},
+        {0, "\\sinh x", "\\sin hx"}, {0, "a\\perp b", "b \\perp a"}, {0, "\\vec{a}", "\\vec{b}"},
+        {0, "\\hat{xy}", "\\hat{yx}"}, {0, "\\int_0^1 xdx", "\\int_1^0 xdx"}, {0, "\\det A", "A \\det"},
+        {0, "{5 \\choose 2}", "{2 \\choose 5}"},
+        {0, "\\mathbf{a}\\times\\mathbf{b}", "\\mathbf{b}\\times\\mathbf{a}"}, {0, "a \\to b", "b \\to a"},
+        {0, "a \\equiv b", "b\\equiv a"}, {0, "\\overline{AB}", "\\overline{BA}"}, {0, "\\|v\\|", "v"},
+        {0, "\\lim_{x\\to 0} f", "\\lim_{x \\to f} 0"}, {0, "a \\ast b", "b \\ast a"},
+        {0, "a \\circ b", "b \\circ a"}, {0, "x \\bmod y", "y \\bmod x"},
+        {0, "\\overleftrightarrow{AB}", "\\overleftrightarrow{CD}"}, {0, "\\angle ABC", "\\angle CBA"},
+        {0, "\\triangle ABC", "\\triangle BAC"}, {0, "\\widehat{AB}", "\\widehat{BA}"},
+        {0, "\\dot{x}y", "\\dot{y}x"}, {0, "\\sum_{i=1}^{n} i", "\\sum_{n=1}^{i} n"},
+        {0, "\\int f dx", "\\int x df"}, {0, "a \\sim b", "b \\sim a"},
+        {0, "x \\Rightarrow y", "y \\Rightarrow x"}, {0, "x \\approx y", "y \\approx x"},
+        {1, "x \\approx 3.14", "x \\approx 3.14"}, {0, "a \\parallel b", "b \\parallel a"},
+        {0, "\\nabla f", "f \\nabla"}, {0, "\\partial x y", "\\partial y x"},
+        {0, "p \\land q", "q \\lor p"}, {0, "p \\wedge q", "q \\wedge p"},
+        {0, "A \\subset B", "B \\subset A"}, {0, "\\tanh x", "\\tan hx"}, {0, "\\cosh x", "\\cos hx"},
+        {0, "\\coth x", "\\cot hx"}, {0, "\\lnx y", "\\ln xyz"}, {0, "\\log_2 8", "\\log 28"},
+        {0, "\\Re z", "z \\Re"}, {0, "n \\choose k", "k \\choose n"},
+        {0, "{n \\brace k}", "{k \\brace n}"}, {0, "a^{\\prime}", "a^{\\star}"},
+        {0, "x\\notin(0,1)", "x\\in(0,1)"}, {0, "x \\in (0,1)", "x \\notin (0,1)"},
+        {1, "\\mathbf{7}", "7"}, {0, "\\mathbf{u}\\cdot\\mathbf{v}", "\\mathbf{v}\\times\\mathbf{u}"},
+        {0, "\\boldsymbol{a}\\times\\boldsymbol{b}", "\\boldsymbol{b}\\times\\boldsymbol{a}"},
+        {0, "\\bm{A}\\bm{B}", "\\bm{B}\\bm{A}"}, {0, "\\mathcal{A}B", "\\mathcal{B}A"},
+        {0, "\\mathbb{Z}", "\\mathbb{N}"}, {0, "\\vec{a}\\times\\vec{b}", "\\vec{b}\\times\\vec{a}"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// A name has its whole subscript, and f(2) is no product; x(y+1) is one.
+static void test_subscripts_and_functions(void) {
+    static const Twins pairs[] = {
+        {0, "a_{n-1}", "a_{n+1}"}, {0, "f(2)", "2f(1)"}, {1, "x(y+1)", "xy+x"},
+        {1, "(3,2)", "(p,q)=(3,2)"}, {0, "(3,2)", "(p,q)=(2,3)"}, {0, "f^{-1}(2)", "2f^{-1}(1)"},
+        {1, "f(x)+1", "1+f(x)"}, {0, "g(x)", "x g"}, {0, "P(A|B)", "P(B|A)"},
+        {0, "\\frac{dy}{dx}", "\\frac{y}{x}"}, {1, "n(n+1)/2", "\\frac{n^2+n}{2}"},
+        {1, "(x,y)=(1,2)", "(1,2)"}, {0, "(x,y)=(1,2)", "(a,b)=(1,2)"},
+        {0, "\\mathrm{d}x", "x\\mathrm{d}"}, {1, "f'(2)", "f'(2)"}, {0, "f'(2)", "f(2)"},
+        {0, "f'(x)", "f''(x)"}, {0, "a_1", "a_2"}, {0, "a_{2n}", "a_{n2}"},
+        {0, "a_{n+1} + a_n", "a_{n-1}+a_n"}, {1, "a_{n+1} + a_n", "a_n + a_{n+1}"},
+        {0, "x_{1}^2", "x_{12}"}, {0, "S_{n}(2)", "S_{n}(3)"}, {0, "f(3)", "3f"}, {0, "g(2x)", "2g(x)"},
+        {0, "f(x+1)", "f(x)+f(1)"}, {0, "f(x+1)", "fx+f"}, {0, "h(2)", "2h"}, {0, "F(1)", "1F"},
+        {0, "\\phi(10)", "10\\phi"}, {0, "\\sigma(6)", "6\\sigma"}, {0, "P(2)", "2P"}, {0, "p(3)", "3p"},
+        {1, "a(b+c)", "ab+ac"}, {1, "n(n-1)(n-2)", "n^3-3n^2+2n"}, {1, "k(k+1)", "k^2+k"},
+        {1, "2x(x+3)", "2x^2+6x"}, {1, "\\pi(r+1)", "\\pi r+\\pi"}, {1, "(3,2)", "(x,y)=(3,2)"},
+        {1, "(a,b,c)=(1,2,3)", "(1,2,3)"}, {1, "(x, y) = \\left(\\frac12, 3\\right)", "(0.5,3)"},
+        {0, "(1,1,2)", "(1,2)"}, {1, "\\(5\\)", "5"}, {1, "\\log_{10}100", "2"},
+        {1, "(1+x)^{12}-1", "(1+x)^{12}-1.0"}, {0, "(-1)^n", "(-1)^{n+1}"}, {1, "(-1)^{n+2}", "(-1)^n"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Every variable takes both signs and many sizes: |x|, sqrt(x^2), max and floor show.
+static void test_signs_and_sizes(void) {
+    static const Twins pairs[] = {
+        {0, "t", "\\sqrt{t^2}"}, {0, "3-x", "|x-3"}, {1, "\\sqrt{x^3}", "x\\sqrt{x}"}, {0, "|xyz|", "xyz"},
+        {0, "|a||b||c|", "abc"}, {0, "|x-100|", "100-x"}, {0, "|x-3|+|x-5|", "|2x-8"},
+        {1, "|x y z|", "|x||y||z|"}, {0, "|x y z|", "x y z"}, {0, "\\sqrt{x^2}", "x"},
+        {0, "u", "\\sqrt{u^2}"}, {0, "n", "|n"}, {0, "5-y", "|y-5"}, {0, "10-x", "|10-x"},
+        {0, "z", "\\sqrt[4]{z^4}"}, {1, "|z|^2", "z^2"}, {0, "|x|+|y|", "|x+y"},
+        {0, "\\sqrt{ab}", "\\sqrt{a}\\sqrt{b}"}, {0, "\\frac{|x|}{x}", "1"},
+        {0, "\\lfloor x \\rfloor", "x"}, {0, "\\lceil x \\rceil", "\\lfloor x \\rfloor + 1"},
+        {1, "\\sqrt[3]{t^3}", "t"}, {1, "x^{1/2}", "\\sqrt{x}"}, {1, "10\\sqrt{10}", "\\sqrt{1000}"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// A text of letters alone is a word, unless it is two small letters; short words are listed.
+static void test_words(void) {
+    static const Twins pairs[] = {
+        {0, "on", "no"}, {0, "IV", "VI"}, {1, "no", "No"}, {1, "xy", "yx"}, {0, "AB", "BA"},
+        {1, "\\text{(c)}", "\\text{(C)}"}, {0, "r", "R"}, {0, "\\text{r}", "R"},
+        {0, "\\text{cat}", "\\text{act}"}, {1, "\\text{San Francisco}", "San Francisco"}, {0, "me", "em"},
+        {0, "is", "si"}, {0, "it", "ti"}, {1, "OR", "or"}, {0, "XI", "IX"}, {0, "CD", "DC"},
+        {0, "Ab", "aB"}, {1, "True", "true"}, {1, "\\text{YES}", "yes"}, {0, "yes", "no"},
+        {0, "listen", "silent"}, {1, "\\text{Monday}", "monday"}, {0, "ABC", "CAB"}, {0, "abc", "cba"},
+        {1, "\\text{No solution}", "no solution"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// A value keeps its name. One name may be left out on one side, several in their own order only.
+static void test_names_and_relations(void) {
+    static const Twins pairs[] = {
+        {0, "3,2", "x=2,y=3"}, {1, "2,3", "x=2,y=3"}, {1, "x=5", "5"}, {1, "y=3,x=2", "x=2,y=3"},
+        {0, "x=2,y=3", "x=3,y=2"}, {1, "x=1,x=2", "2,1"}, {0, "x<5", "x>5"}, {1, "a<b", "b>a"},
+        {0, "a<b", "a>b"}, {0, "x \\in S", "x = S"}, {1, "x>3", "(3,\\infty)"}, {0, "x>3", "[3,\\infty)"},
+        {0, "x=2,3", "2,x=3"}, {1, "x=3\\text{ and }y=2", "x=3, y=2"}, {0, "x=1,y=4", "4,1"},
+        {0, "x=1, y=4", "x=4, y=1"}, {1, "a=3,b=4,c=5", "3,4,5"}, {0, "a=3,b=4,c=5", "4,3,5"},
+        {1, "a=3,b=4,c=5", "c=5,a=3,b=4"}, {0, "m=2,n=5", "(5,2)"}, {0, "x=5", "y=5"},
+        {1, "x=5", "x = 5.0"}, {0, "12", "12\\text{ if } x>0"},
+        {1, "x<-1\\text{ or }x>1", "x>1\\text{ or }x<-1"}, {1, "0<x<1", "1>x>0"},
+        {1, "0\\le x<1", "[0,1)"}, {0, "0<x<1", "(0,1]"}, {1, "x\\in(0,1)", "(0,1)"}, {0, "y>2", "x>2"},
+        {1, "y = 3x+1", "3x-y+1=0"}, {0, "y=|x|", "y=x"}, {0, "|x|=5", "x=5"},
+        {1, "x^2+y^2=4", "4 = y^2+x^2"}, {1, "$x=5$", "x=5"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Number words multiply; "5 thousand" is no quantity of 5.
+static void test_number_words(void) {
+    static const Twins pairs[] = {
+        {0, "5", "5 thousand"}, {1, "5000", "5 thousand"}, {1, "2 million", "2000000"},
+        {1, "2\\text{ million}", "2000000"}, {1, "\\$2\\text{ million}", "2000000"},
+        {1, "2 million dollars", "2,000,000"}, {0, "2 million", "2"}, {0, "5", "5 hundred"},
+        {1, "500", "5 hundred"}, {0, "3", "3 dozen"}, {1, "36", "3 dozen"}, {1, "36", "3\\text{ dozen}"},
+        {0, "4", "4 half"}, {1, "3.5 million", "3500000"}, {1, "3.5\\times10^6", "3.5 million"},
+        {1, "\\$3 billion", "3000000000"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Only listed words are units, which one side may leave out; everything else changes the answer.
+static void test_units(void) {
+    static const Twins pairs[] = {
+        {0, "5", "5\\text{ or 6}"}, {0, "-5", "-5\\text{ (not a solution)}"}, {1, "5 seconds", "5"},
+        {1, "5", "5\\text{ seconds}"}, {1, "5 pints", "5"}, {1, "36\\pi cm", "36\\pi"},
+        {1, "36\\pi\\text{ cm}^2", "36\\pi"}, {1, "12^{\\mathrm{th}}", "12"}, {1, "12th", "12"},
+        {1, "5\\text{ miles per hour}", "5 mph"}, {1, "5 m/s", "5 m/s"}, {1, "5\\text{ m/s}", "5"},
+        {0, "5\\text{ m/s}", "5\\text{ km/h}"}, {0, "5 apples", "5 pears"}, {1, "5 apples", "5"},
+        {0, "5\\text{ more}", "5"}, {1, "25^\\circ\\text{C}", "25"},
+        {1, "5\\frac{1}{2}\\text{ feet}", "5.5"}, {0, "7\\text{ pm}", "7\\text{ am}"},
+        {0, "7\\text{ pm}", "7"}, {0, "east", "seat"}, {0, "5", "5\\text{ or more}"},
+        {0, "12", "12\\text{ approximately}"}, {0, "7", "7\\text{ remainder }2"}, {0, "7", "7 more"},
+        {0, "8", "8\\text{ less}"}, {0, "4", "4\\text{ squared}"}, {0, "2", "2 negative"},
+        {0, "9", "9 base ten"}, {1, "10 minutes", "10"}, {1, "10\\text{ min}", "10 minutes"},
+        {1, "5 inches", "5"}, {1, "3 pints", "3"}, {1, "5\\pi\\text{ square inches}", "5\\pi"},
+        {1, "8\\sqrt{3}\\text{ cm}", "8\\sqrt{3}"}, {1, "8\\sqrt{3} cm", "8\\sqrt{3}"}, {1, "x cm", "x"},
+        {1, "3^{\\text{rd}}", "3"}, {1, "3rd", "3"}, {1, "21^{st}", "21"}, {0, "3rd", "4th"},
+        {1, "\\frac{\\pi}{4}\\text{ radians}", "\\frac{\\pi}{4}"}, {1, "45 degrees", "45^\\circ"},
+        {0, "45 degrees", "45\\text{ radians}"}, {1, "6\\text{ square units}", "6"},
+        {1, "6\\text{ units}^2", "6"}, {1, "9\\text{ people}", "9 persons"}, {1, "24 students", "24"},
+        {1, "3\\text{ m/s}^2", "3"}, {1, "55 mph", "55 miles per hour"},
+        {1, "55\\text{ miles/hour}", "55 mph"}, {0, "55 mph", "55 km/h"},
+        {1, "20\\text{ cm}^3", "20\\text{ cubic centimeters}"}, {0, "20\\text{ cm}^3", "20\\text{ cm}^2"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Many digits are never a fraction, a root or pi: people write them when they round.
+static void test_long_decimals(void) {
+    static const Twins pairs[] = {
+        {0, "1/3", "0.3333333333333333333"}, {0, "\\sqrt{2}", "1.4142135623730951"},
+        {0, "\\pi", "3.141592653589793"}, {0, "0.66666666666666666667", "2/3"},
+        {0, "0.142857142857142857142857", "1/7"}, {0, "1.41421356237309504880", "\\sqrt{2}"},
+        {0, "2.718281828459045", "e"}, {0, "3.14159265358979323846", "\\pi"},
+        {0, "0.50000000000000000001", "1/2"}, {1, "0.12345678901234567890", ".1234567890123456789"},
+        {0, "12345678901234567890/2", "12345678901234567891/2"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Lists with "and", scientific notation, \mathrm{e}.
+static void test_spellings(void) {
+    static const Twins pairs[] = {
+        {1, "2, 3, and 5", "2, 3, 5"}, {1, "2, 3, and 5", "2,3,5"}, {1, "0.001", "1e-3"},
+        {1, "1.5e3", "1500"}, {1, "2E5", "200000"}, {1, "1-\\frac1{\\mathrm{e}}", "1-\\frac{1}{e}"},
+        {0, "2e - 3", "0.002"}, {1, "10^{-3}", "0.001"}, {1, "3\\text{ and }2", "2,3"},
+        {1, "1, 2, or 3", "1,2,3"}, {1, "a, b, and c", "c, b, a"},
+        {1, "1\\text{, }2\\text{, and }3", "1,2,3"}, {1, "6.02\\times10^{23}", "6.02e23"},
+        {1, "1e+03", "1000"}, {0, "2e+1", "20"}, {1, "2E+1", "1+2E"}, {1, "2E-1", "-1+2E"}, {1, "-2.5e-2", "-0.025"}, {0, "1e3", "13"}, {0, "1e3", "e^3"},
+        {1, "2e", "e\\cdot 2"}, {1, "\\mathrm{e}^2", "e^2"}, {1, "2+3\\mathrm{i}", "2+3i"},
+        {0, "1,1,2", "1,2"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// pmatrix, bmatrix, matrix and array in brackets are one thing; a last \\ begins no row.
+static void test_matrices_in_every_spelling(void) {
+    static const Twins pairs[] = {
+        {1, "\\begin{pmatrix}1&2\\\\3&4\\\\\\end{pmatrix}", "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"},
+        {1, "\\left(\\begin{array}{cc}1&2\\\\3&4\\end{array}\\right)", "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"},
+        {1, "\\left[\\begin{array}{cc}1&2\\\\3&4\\end{array}\\right]", "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"},
+        {1, "\\begin{matrix}1&2\\\\3&4\\end{matrix}", "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"},
+        {0, "\\begin{vmatrix}1&2\\\\3&4\\end{vmatrix}", "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"},
+        {1, "\\begin{bmatrix}1\\\\2\\\\\\end{bmatrix}", "\\begin{pmatrix}1\\\\2\\end{pmatrix}"},
+        {1, "\\left[\\begin{array}{c}1\\\\2\\end{array}\\right]", "\\begin{pmatrix}1\\\\2\\end{pmatrix}"},
+        {1, "\\left[\\begin{matrix}1\\\\2\\end{matrix}\\right]", "\\begin{pmatrix}1\\\\2\\end{pmatrix}"},
+        {0, "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}2\\\\1\\end{pmatrix}"},
+        {0, "\\begin{pmatrix}1&2\\end{pmatrix}", "\\begin{pmatrix}1\\\\2\\end{pmatrix}"},
+        {1, "\\begin{pmatrix}1&2\\end{pmatrix}", "\\begin{bmatrix}1&2.0\\end{bmatrix}"},
+        {0, "\\begin{vmatrix}1&2\\\\3&4\\end{vmatrix}", "-2"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// A currency may be left out, another one may not be put in its place. One dollar sign alone is money.
+static void test_money(void) {
+    static const Twins pairs[] = {
+        {1, "5 USD", "$5"}, {1, "5 USD", "\\$5"}, {0, "$5", "5 euros"}, {1, "\\$-5", "-\\$5"},
+        {1, "-5", "-\\$5"}, {1, "5\\text{ USD}", "\\$5"}, {1, "\xe2\x82\xac""5", "5 euros"},
+        {0, "\xe2\x82\xac""5", "\\$5"}, {0, "\xc2\xa3""5", "\\$5"}, {1, "5,000 dollars", "\\$5000"},
+        {1, "-\\$12.50", "-12.5"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Sets are the same when the same numbers belong to them.
+static void test_sets_of_numbers(void) {
+    static const Twins pairs[] = {
+        {1, "(-\\infty,0)\\cup(0,\\infty)", "\\mathbb{R}\\setminus\\{0\\}"},
+        {1, "x\\neq 0", "\\mathbb{R}\\setminus\\{0\\}"}, {1, "[0,2]\\cup[1,3]", "[0,3]"},
+        {0, "(0,1)\\cup(1,2)", "(0,2)"}, {1, "\\{1,1,2\\}", "\\{1,2\\}"}, {0, "\\{1,1,2\\}", "\\{1,3\\}"},
+        {0, "A\\setminus B", "B\\setminus A"}, {1, "A\\cup B", "B \\cup A"}, {1, "\\{x,y\\}", "\\{y,x\\}"},
+        {1, "\\{-1, 3\\}", "x = -1 \\text{ or } x = 3"}, {0, "\\neg p q", "p \\neg q"},
+        {1, "A \\cup B", "B \\cup A"}, {1, "A \\cap B", "B \\cap A"}, {0, "A \\cap B", "A \\cup B"},
+        {0, "A \\setminus B", "A \\cup B"}, {1, "(-\\infty,-1)\\cup(-1,\\infty)", "x\\ne -1"},
+        {1, "\\mathbb{R}\\setminus\\{0,1\\}", "(-\\infty,0)\\cup(0,1)\\cup(1,\\infty)"},
+        {0, "\\mathbb{R}\\setminus\\{0\\}", "\\mathbb{R}\\setminus\\{1\\}"},
+        {0, "\\mathbb{R}\\setminus\\{0\\}", "\\mathbb{R}"},
+        {1, "[1,3)\\setminus\\{2\\}", "[1,2)\\cup(2,3)"}, {1, "(1,2]\\cup\\{3\\}", "\\{3\\}\\cup(1,2]"},
+        {0, "(1,2]\\cup\\{3\\}", "(1,3]"}, {1, "\\{1,2,2,3\\}", "\\{3,2,1\\}"},
+        {0, "\\{1,2,2\\}", "\\{1,1,3\\}"}, {0, "\\text{no solution}", "\\emptyset"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// 50\% is 50 and 1/2. So equality is not transitive here: 50 is not 1/2.
+static void test_percent(void) {
+    static const Twins pairs[] = {
+        {1, "50\\%", "50"}, {1, "50\\%", "\\frac12"}, {0, "50", "\\frac12"}, {0, "10", "10 percent off"},
+        {1, "0.5", "50\\%"}, {1, "50 percent", "50\\%"}, {1, "50 percent", "0.5"}, {0, "50\\%", "5"},
+        {1, "12.5\\%", "\\frac18"}, {0, "0.5", "50"}, {1, "100\\%", "1"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// Mathematics that stays what it was.
+static void test_expressions(void) {
+    static const Twins pairs[] = {
+        {1, "sinx", "\\sin x"}, {1, "2AB", "AB\\cdot 2"}, {1, "e^{x^2}", "e^{x*x}"}, {0, "5:3", "3:5"},
+        {1, "\\sin x^{10}", "\\sin(x^{10})"}, {1, "x^{20}-1", "(x^{10}-1)(x^{10}+1)"}, {0, "x^2", "x^4"},
+        {0, "6", "6\\text{ to }1"}, {1, "12\\pi\\text{ in}^2", "12\\pi"},
+        {1, "\\displaystyle\\frac{1}{2}", "0.5"}, {1, "\\textbf{12}", "12"}, {0, "12!", "12"},
+        {1, "\\tfrac{1}{2}x", "x/2"}, {1, "3:4", "3:4"}, {0, "3:4", "4:3"}, {1, "\\ln e^3", "3"},
+        {1, "2^{-3}", "0.125"}, {1, "\\frac{x+1}{x-1}", "\\frac{-x-1}{1-x}"}, {1, "e^{2\\ln x}", "x^2"},
+        {1, "\\cos^2\\theta", "1-\\sin^2\\theta"}, {1, "\\tan x", "\\frac{\\sin x}{\\cos x}"},
+        {1, "\\sin 2x", "2\\sin x\\cos x"}, {1, "xe^x", "e^x x"}, {1, "\\frac{n!}{2}", "\\frac{n!}{2}"},
+        {1, "2^{n+1}", "2\\cdot 2^n"}, {1, "\\frac{1}{1+e^{-x}}", "\\frac{e^x}{e^x+1}"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
+// The verdict doesn't hang on the letter. e and i are constants; f, g, h, F, G, H name functions.
+static void test_every_letter(void) {
+    static const Twins pairs[] = {
+        {0, "@", "\\sqrt{@^2}"}, {0, "@", "|@|"}, {0, "3-@", "|@-3|"}, {0, "@-3", "|@-3|"}, {0, "@^2", "@^4"},
+        {0, "100-@", "|@-100|"}, {0, "|@^2-2|", "@^2-2"}, {0, "|@-3|+|@-5|", "|2@-8|"}, {1, "|@|^2", "@^2"},
+        {1, "(@+1)^2", "@^2+2@+1"}, {1, "@(@+1)", "@^2+@"}, {1, "\\sqrt{@^3}", "@\\sqrt{@}"}, {0, "@_{1}", "@_{2}"},
+        {1, "2\\cdot @", "@+@"}, {0, "@(2)", "2@"}, {0, "\\max(@,0)", "@"}, {0, "\\lceil @ \\rceil", "\\lfloor @ \\rfloor+1"},
+        {1, "@=5", "5"}, {1, "@>3", "(3,\\infty)"}, {0, "@>3", "[3,\\infty)"}, {0, "|@q|", "@q"}, {0, "@/|@|", "1"}};
+    static const char* const greek[] = {"\\alpha ", "\\beta ", "\\theta ", "\\lambda ", "\\mu ", "\\omega ", "\\Omega "};
+    for (int letter = 'A'; letter <= 'z' + 7; letter++) {
+        const char name[2] = {(char)letter, 0};
+        if ((letter > 'Z' && letter < 'a') || strchr("eiqfghFGH", letter)) continue;
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+            Twins p = pairs[k];
+            char text[2][200];
+            for (int side = 0; side < 2; side++) {
+                text[side][0] = 0;
+                for (const char* s = side ? p.b : p.a; *s; s++)
+                    if (*s == '@') strcat(text[side], letter > 'z' ? greek[letter - 'z' - 1] : name);
+                    else strncat(text[side], s, 1);
+            }
+            p.a = text[0];
+            p.b = text[1];
+            check_table(&p, 1);
+        }
+    }
+    // every sign of every variable: only one of 32 signs of five variables is told apart here
+    EQUAL("|a b c d k|", "|a||b||c||d||k|");
+    DIFFERENT("|a b c d k|", "a b c d k");
+    DIFFERENT("|a|+|b|+|c|+|d|+|k|", "|a+b+c+d+k|");
+}
+
+static void test_what_follows_a_number(void) {
+    static const char* const refused[] = {
+        "2 2/3", "1e3", "1.5.2", "3 1/2", "5 thousand", "2 million dollars", "3 dozen eggs", "5 half", "5 Thousand",
+        "6 hundreds", "42 + 1", "6 * 7", "6*7", "10^3", "1/2/3", "42, 43", "42 or 43", "42 to 43", "3-4", "3 - 4",
+        "4=4", "5x", "5 x 6", "5 times 6", "2\\pi", "2 \\cdot 3", "5!", "3\xc2\xbd", "5\xc3\x97" "3", "4\xc2\xb2",
+        "3 and a half", "3 and 1/2"};
+    static const char* const read[] = {
+        "42", "42.", "42.00", "42 apples", "**42** apples", "**42**", "42, because 6*7", "42%", "42 %", "42\\%",
+        "42 - that is all", "42 \\text{ apples}", "42 a day", "42 (the answer)", "$42/hour", "42 and then rest", "42km",
+        "42 to go", "42\n43", "$42"};
+    char text[80], out[64];
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(text, sizeof text, "so\n#### %s", refused[i]);
+        if (!extract_hash_answer(text, out, sizeof out) && !*out) continue;
+        check_broken++;
+        printf("  read as \"%s\": %s\n", out, text);
+    }
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+        snprintf(text, sizeof text, "so\n#### %s", read[i]);
+        if (extract_hash_answer(text, out, sizeof out) && atof(out) == 42) continue;
+        check_broken++;
+        printf("  not 42 but \"%s\": %s\n", out, text);
+    }
+}
+
+static int read_truth(const char* text, char* out, int cap) { return extract_truth(out, cap, text); }
+
+// A truth may be a bare answer, a box, or what stands behind ####; every reward reads it in the same way.
+static void test_extract_truth(void) {
+    check_extract(read_truth, "83", 1, "83");
+    check_extract(read_truth, " \\frac{14}{3} ", 1, "\\frac{14}{3}");
+    check_extract(read_truth, "\\boxed{42}", 1, "42");
+    check_extract(read_truth, "$\\boxed{\\frac12}$", 1, "\\frac12");
+    check_extract(read_truth, "6*7=<<6*7=42>>42\n#### 42", 1, "42");
+    check_extract(read_truth, "#### 1,000 apples", 1, "1000");
+    check_extract(read_truth, "#### 3 1/2", 1, "3 1/2");      // not 3: #### 3.5 and \boxed{7/2} earn it
+    check_extract(read_truth, "#### \\frac{1}{2}\n", 1, "\\frac{1}{2}");
+    check_extract(read_truth, "", 0, "");
+    check_extract(read_truth, "####", 0, "");
+    check_extract(read_truth, "\\boxed{}", 1, "\\boxed{}");
+    static const char* const truths[] = {"42", "\\boxed{42}", "so\n#### 42", "$\\boxed{42}$"};
+    for (int i = 0; i < 4; i++) {
+        CHECK(reward_boxed("\\boxed{42}", truths[i]) == 1 && reward_boxed("\\boxed{4}", truths[i]) == 0);
+        CHECK(reward_gsm8k("#### 42", truths[i]) == 1 && reward_gsm8k("#### 4", truths[i]) == 0);
+        CHECK(reward_partial("it is 42", truths[i]) == 0.5f && reward_partial("\\boxed{4}", truths[i]) == 0.1f);
+    }
+    CHECK(reward_gsm8k("#### 3.5", "#### 3 1/2") == 1);
+    CHECK(reward_gsm8k("#### 3", "#### 3 1/2") == 0);
+    CHECK(reward_gsm8k("#### 5000", "#### 5 thousand") == 1);
+    CHECK(reward_gsm8k("#### 5", "#### 5 thousand") == 0);
+    CHECK(reward_boxed("\\boxed{3.5}", "#### 3 1/2") == 1);
+    CHECK(reward_boxed("", "") == 0);
+}
+
+/* ---- docs/answers.md shows the tables of the appendix ---- */
+
+static const char DOC[] = "docs/answers.md";
+static const char MARK[] = "<!-- from here on written by build/answers --write -->\n";
+
+static void append_row(Text* text, const char* title, const char* const* rows, int first, int end) {
+    text_printf(text, "\n## %s\n\n", title);
+    for (int i = first; i < end; i++) text_printf(text, "- `%s`\n", rows[i]);
+}
+
+// The lists, as the document must show them: every row of the tables, in their order.
+static Text written_tables(void) {
+    Text text = {0};
+    const char* one_of_a_kind[] = {UNITS[UNIT_ROWS - 1]};
+    append_row(&text, "Units: each line is one unit", UNITS, 0, UNIT_ROWS - 1);
+    append_row(&text, "Counted things: each word is a unit of its own", one_of_a_kind, 0, 1);
+    append_row(&text, "Functions", NAMES, F_SIN, N_PI);
+    append_row(&text, "Constants", NAMES, N_PI, N_DOZEN);
+    append_row(&text, "Number words", NAMES, N_DOZEN, N_OPERATOR);
+    append_row(&text, "Signs", NAMES, N_OPERATOR, N_VARIABLE);
+    append_row(&text, "Greek letters", NAMES, N_VARIABLE, NAME_ROWS);
+    const char* words[] = {SHORT_WORDS};
+    append_row(&text, "Short words: no product, when they are the whole answer", words, 0, 1);
+    append_row(&text, "Commands around words", TEXT_COMMANDS, 0, (int)(sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS));
+    text_printf(&text, "\n## Spellings\n\n");
+    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++)
+        text_printf(&text, "- `%s` is %s%s%s\n", SPELLINGS[i].from, *SPELLINGS[i].to ? "`" : "", 
+                    *SPELLINGS[i].to ? SPELLINGS[i].to : "dropped", *SPELLINGS[i].to ? "`" : "");
+    return text;
+}
+
+static void test_document_shows_the_tables(void) {
+    Text doc = read_file(DOC), tables = written_tables();
+    const char* mark = strstr(doc.data, MARK);
+    if (!mark || strcmp(mark + strlen(MARK), tables.data)) {
+        check_broken++;
+        printf("  %s doesn't show the tables of the appendix: build/answers --write mends it\n", DOC);
+    }
+    text_free(&doc), text_free(&tables);
+}
+
+static void write_document(void) {
+    Text doc = read_file(DOC), tables = written_tables();
+    char* mark = strstr(doc.data, MARK);
+    FILE* file = mark ? fopen(DOC, "w") : NULL;
+    if (!file) fail(1, "%s: cannot be written, or its mark is gone", DOC);
+    mark[strlen(MARK)] = 0;
+    fprintf(file, "%s%s", doc.data, tables.data);
+    fclose(file);
+    text_free(&doc), text_free(&tables);
 }
 
 /* ---- calculator ---- */
@@ -551,7 +974,8 @@ static void test_calculate_random_sums(void) {
     }
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+    if (argc == 2 && !strcmp(argv[1], "--write")) return write_document(), 0;
     RUN(test_extract_boxed);
     RUN(test_extract_hash_answer);
     RUN(test_extract_lenient);
@@ -573,6 +997,25 @@ int main(void) {
     RUN(test_lists_and_sets);
     RUN(test_matrices);
     RUN(test_equations);
+    RUN(test_functions_of_two_arguments);
+    RUN(test_commands_outside_of_the_list);
+    RUN(test_subscripts_and_functions);
+    RUN(test_signs_and_sizes);
+    RUN(test_words);
+    RUN(test_names_and_relations);
+    RUN(test_number_words);
+    RUN(test_units);
+    RUN(test_long_decimals);
+    RUN(test_spellings);
+    RUN(test_matrices_in_every_spelling);
+    RUN(test_money);
+    RUN(test_sets_of_numbers);
+    RUN(test_percent);
+    RUN(test_expressions);
+    RUN(test_every_letter);
+    RUN(test_what_follows_a_number);
+    RUN(test_extract_truth);
+    RUN(test_document_shows_the_tables);
     RUN(test_calculate);
     RUN(test_calculate_refuses);
     RUN(test_rewritten_expressions_stay_equal);
