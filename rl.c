@@ -5804,57 +5804,60 @@ static const struct { const char *from, *to; } SPELLINGS[] = {
     {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
     {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
     {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // raised digits 0 to 9, and the raised minus
+    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
+    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
+    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
 };
-static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
-    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
-    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
 static const char* const TEXT_COMMANDS[] = {
-    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf", "\\hbox",
-    "\\mathbf", "\\boldsymbol", "\\bm"};
+    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
+    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
 
 // The names, with a backslash or without: one row for each kind, in this order.
 enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
        F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
        N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
 static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp",
-    "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi", "infty infinity inf oo",
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo",
     "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
     // those of two letters need the backslash: mu is m times u
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau "
-    "upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell"};
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell"};
 static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
 
-// The units: the words for each, without the s of the plural. A single letter is a unit only within \text{...},
-// and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
 static const char* const UNITS[] = {
     "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
     "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
     "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml milliliter millilitre",
     "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
-    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid", "man men",
-    "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    "cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
-    "customer player member adult worker employee passenger page book word letter card game ticket stamp sticker "
-    "photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana pear peach grape lemon "
-    "mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy lollipop chocolate sandwich "
-    "pizza slice meal loaf serving cup glass bottle can jar bag box pack package packet bucket basket barrel crate "
-    "carton tablespoon teaspoon scoop spoon plate pen pencil crayon marker eraser notebook folder paper sheet "
-    "envelope shirt dress skirt shoe sock hat cap coat button bead ring necklace bracelet balloon marble ball "
-    "block brick tile shell rock stone stick flower rose tulip tree branch seed plant bush animal dog cat kitten "
-    "bird chicken hen duck cow horse sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime "
-    "bill token chair table desk room window door floor house home building step stair lap trip round goal vote "
-    "class school team group set row column line segment square circle triangle side edge face angle diagonal "
-    "digit number integer solution answer question problem term factor divisor multiple value root zero prime pair pie "
-    "subset permutation combination arrangement path route calorie shift night birthday bit byte"};
+    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
+    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    "cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
+    "guest customer player member adult worker employee passenger page book word letter card game ticket "
+    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
+    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
+    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
+    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
+    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
+    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
+    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
+    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
+    "desk room window door floor house home building step stair lap trip round goal vote class school "
+    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
+    "number integer solution answer question problem term factor divisor multiple value root zero prime "
+    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte"};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
 
 // Does the list, words with a space between them, contain the n letters at word?
 static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; n > 0 && *p; p += *p == ' ') {
-        int length = (int)strcspn(p, " ");
-        if (length == n && !memcmp(p, word, (size_t)n)) return 1;
-        p += length;
+    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
     }
     return 0;
 }
@@ -5874,7 +5877,7 @@ static int find_name(int* length, const char* p, const char* end) {
     const char* word = p + slash;
     while (word + n < end && is_letter(word[n])) n++;
     *length = slash + n;
-    int kind = look_up(word, n), lost_space = n > 2 && strchr("xyt", word[n - 1]);
+    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
     if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
     if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
     if (slash || n == 0 || n > 2) return N_TEXT;
@@ -5889,6 +5892,7 @@ typedef struct {
     char text[MAX_NORMALIZED];
     int length, full;  // bytes in text; did it overflow?
     int space, depth;  // is a space waiting; how many brackets are open
+    int raised;        // where the last raised digit ended
 } Normalized;
 
 static int bracket_step(char c) {
@@ -5963,20 +5967,6 @@ static int normalize_text_command(Normalized* out, const char* p) {
     return 0;
 }
 
-// Rewrites raised digits at p: the characters 1 and 0, raised, become ^10. Returns how many bytes were read.
-static int normalize_superscript(Normalized* out, const char* p) {
-    int n = 0;
-    for (int d = 0; d < 11; d++) {
-        int length = (int)strlen(SUPERSCRIPTS[d]);
-        if (strncmp(p + n, SUPERSCRIPTS[d], (size_t)length)) continue;
-        if (n == 0) emit_text(out, "^");
-        emit(out, &"0123456789-"[d], 1);
-        n += length;
-        d = -1;  // look for the next one
-    }
-    return n;
-}
-
 // The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
 // as a whole: \in is not the beginning of \infty.
 static int match_spelling(const char** to, const char* p) {
@@ -6008,7 +5998,11 @@ static int normalize_spelling(Normalized* out, const char* p) {
     if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
         out->length--;
         emit_text(out, "\"$\"-");
-    } else emit_text(out, to);
+        return n;
+    }
+    int raised = to[0] == '^' && to[1];
+    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
+    if (raised) out->raised = out->length;
     return n;
 }
 
@@ -6016,11 +6010,11 @@ static int normalize_spelling(Normalized* out, const char* p) {
 static int normalize(Normalized* out, const char* answer) {
     int dollars = 0;
     out->length = out->full = out->space = out->depth = 0;
+    out->raised = -1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     for (const char* p = answer; *p && !out->full;) {
         int n = 0;
         char before = out->length ? out->text[out->length - 1] : 0;
-        if ((unsigned char)*p >= 0x80) n = normalize_superscript(out, p);
         if (!n && *p == '\\') n = normalize_text_command(out, p);
         if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
         if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
@@ -6123,8 +6117,8 @@ static const char* find_close(const char* p, const char* end) {
 }
 
 // Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
-// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the other
-// sign here. That is right: both lists contain both.)
+// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
+// other sign here. That is right: both lists contain both.)
 static int same_text(Span a, Span b, int words, int any_case) {
     const char* skipped = words ? "\"()" : "\"";
     for (;; a.p++, b.p++) {
@@ -6183,7 +6177,7 @@ static Value multiply(Value a, Value b) {
 }
 
 static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero, for all we know
+    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
@@ -6299,7 +6293,8 @@ static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
     return add(value, make_exact(digits, den));
 }
 
-// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
+// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
+// not.
 static Value parse_exponent(Parser* s, Value value) {
     const char* p = s->p + 1;
     char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
@@ -6358,14 +6353,15 @@ static const char* end_of_name(const char* p, const char* end) {
     }
     const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
     if (!close) return p;
-    return function || close < p + 2 || !find_outside(&which, (Span){p + 2, close, 0}, signs, 2) ? close + 1 : p;
+    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
+    return close + 1;
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
-// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are the
-// sign and one of 16 sizes from about 0.06 to 150: every variable takes each size with either sign, and any five
-// have all their combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A
-// little noise makes coincidences unlikely.)
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
+// the sign and one of 16 sizes from about 0.06 to 150: every variable takes each size with either sign, and
+// any five have all their combinations of signs. From the sixth variable on the bits are sums of bits of the
+// point. (A little noise makes coincidences unlikely.)
 static double variable_value(int j, int point) {
     unsigned bits = (unsigned)point;
     for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
@@ -6433,7 +6429,8 @@ static Value parse_function(Parser* s, int function) {
     }
     char next = peek(s);
     if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
-    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s, function) : parse_product(s, 1);
+    int group = next == '(' || next == '{' || next == '[';
+    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
     if (s->failed || function >= F_GCD) return argument;
     Value value = apply_function(s, function, argument);
     if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
@@ -6506,7 +6503,7 @@ static Value parse_postfix(Parser* s) {
             value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
             s->p += length;
         } else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);  // 21! > 2^63
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
             Value n = value;
             value = make_exact(1, 1);
             for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
@@ -6629,10 +6626,11 @@ static int evaluate_difference(Value* value, Names* names, Span left, Span right
     return has_x && has_y && !isnan(creal(value->z));
 }
 
-// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold. Two
-// equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the same at
-// all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a
-// value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2: variables are real.
+// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
+// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
+// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
+// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
+// variables are real.
 static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
     enum { ENOUGH = 4 };
     Value f, g, f0 = make_exact(1, 1), g0 = f0;
@@ -6722,8 +6720,9 @@ static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}
 // Two letters that are a word, not a product, when they are the whole answer.
 static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
-// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a run
-// that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are not.
+// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
+// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
+// not.
 static int is_word(Span s) {
     int word = 0, length;
     if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
@@ -6738,12 +6737,14 @@ static int is_word(Span s) {
         int n = (int)(s.p - run);
         if (n == 0) s.p++;
         else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
-        else if (n == 2) word |= *run < 'a' || run[1] < 'a' || (s.end - start == 2 && list_has(SHORT_WORDS, run, 2));
+        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
+        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
     }
     return word;
 }
 
-// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or (C).
+// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
+// (C).
 static int words_equal(Span a, Span b) {
     int choice = *a.p == '"' && *b.p == '"', n = 0;
     char small[2];
@@ -6758,7 +6759,7 @@ static uint64_t unit_number(const char* p, int n, int quoted) {
     char word[32];
     if (n > 20 || (n == 1 && !quoted)) return 0;
     for (int k = 0; k < n; k++) word[k] = (char)(n > 1 ? lower_case(p[k]) : p[k]);
-    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // the plural: cups, boxes
+    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
         int row = 0;
         while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
         uint64_t number = (uint64_t)row + 1;
@@ -6768,8 +6769,8 @@ static uint64_t unit_number(const char* p, int n, int quoted) {
     return 0;
 }
 
-// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
-// hour and mph are mi less hour.
+// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
+// per hour and mph are mi less hour.
 static int read_unit(uint64_t* unit, const char* p, const char* end) {
     uint64_t part = 0, times = 1, sign = 1;
     int quoted = 0, n;
@@ -6794,8 +6795,8 @@ static int read_unit(uint64_t* unit, const char* p, const char* end) {
     return part != 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the number.
-// 1 = there was one.
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
+// number. 1 = there was one.
 static int split_unit(Span* s, uint64_t* unit) {
     static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
     int depth = 0, quoted = *s->p == '"';
@@ -6826,7 +6827,8 @@ none:
 // accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
 static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
-    int variables = 0, percent_a = unit_a == unit_number("%", 1, 1), percent_b = unit_b == unit_number("%", 1, 1);
+    uint64_t percent = unit_number("%", 1, 1);
+    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
     if (unit_a && unit_b && unit_a != unit_b) return 0;
     if (compare_item(a, b, c)) return 1;
     if (percent_a == percent_b) return 0;
@@ -6852,7 +6854,8 @@ static int split_items(Span* items, Span s, const char* separator) {
     }
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not \sin(x).
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// \sin(x).
 static int is_name(Span s) {
     Span items[MAX_ITEMS];
     if (s.p < s.end && *s.p == '"') return is_word(s);
@@ -6871,8 +6874,8 @@ typedef struct {
     int parts, relation[2], name;  // which part is a name; -1 = none
 } Statement;
 
-// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when there are
-// more than three.
+// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
+// there are more than three.
 static Statement read_statement(Span s) {
     static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
     Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
@@ -6895,9 +6898,9 @@ static Statement read_statement(Span s) {
     return r;
 }
 
-/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and differences.
- * Two sets are the same when the same numbers belong to them, and few numbers can tell: each end of an interval,
- * one between any two ends, and one beyond on either side.
+/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
+ * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
+ * of an interval, one between any two ends, and one beyond on either side.
  */
 typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
 typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
@@ -6955,7 +6958,8 @@ static int is_member(const NumberSet* set, Value x) {
     for (int i = 0; i < set->pieces; i++) {
         const Interval* v = &set->piece[i];
         int above = order_values(x, v->low), below = order_values(x, v->high);
-        if ((above > 0 || (above == 0 && v->has_low)) && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
+        int after_low = above > 0 || (above == 0 && v->has_low);
+        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
     }
     return in;
 }
@@ -6989,7 +6993,8 @@ static int compare_relations(Span a, Span b, Comparison* c) {
     Span value[2], name[2];
     int named[2];
     for (int k = 0; k < 2; k++) {
-        named[k] = r[k].parts == 2 && r[k].name >= 0 && (r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN);
+        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
         value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
         name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
@@ -6997,8 +7002,9 @@ static int compare_relations(Span a, Span b, Comparison* c) {
     if (r[0].parts != r[1].parts)
         return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
                compare_item(value[0], value[1], c);
-    if (r[0].relation[0] != r[1].relation[0] || r[0].relation[1] != r[1].relation[1] || r[0].parts == 1) return 0;
-    if (named[0] && named[1] && same_text(name[0], name[1], 0, 0) && compare_item(value[0], value[1], c)) return 1;
+    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (same_name && compare_item(value[0], value[1], c)) return 1;
     if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
         return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
     int same = 1;
@@ -7013,7 +7019,7 @@ static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
 }
 
 static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (starts_with(s.p, s.end, "[[[") || (*s.p != '[' && !is_tuple(s)))) s = inside(s);
+    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
     return s;
 }
 
@@ -7037,7 +7043,8 @@ static int compare_item(Span a, Span b, Comparison* c) {
     else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
     else if (related) equal = compare_relations(a, b, c);
     else if (set_a >= 0 || set_b >= 0)
-        equal = set_a == set_b && compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
+        equal = set_a == set_b &&
+                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
     else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
         equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
                 compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
@@ -7138,7 +7145,7 @@ static void print_comparisons(void) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, of which the first are:\n\n  point",
+    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
            EVALUATION_POINTS);
     for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
     for (int point = 0; point < 3; point++) {
