@@ -5787,7 +5787,9 @@ static const struct { const char *from, *to; } SPELLINGS[] = {
     {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
     {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
     {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"}, {"\\begin{matrix}", "[["},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
+    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
+    {"\\begin{matrix}", "[["},
     {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
     {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
     {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
@@ -5878,6 +5880,7 @@ static int find_name(int* length, const char* p, const char* end) {
     while (word + n < end && is_letter(word[n])) n++;
     *length = slash + n;
     int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
+    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
     if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
     if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
     if (slash || n == 0 || n > 2) return N_TEXT;
@@ -5936,7 +5939,7 @@ static void emit_words(Normalized* out, const char* command, const char* p, cons
     int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
     if (whole && list_has("and or", p, n)) {
         if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
-    } else if (!letters || (whole && (call || constant)) || !strcmp(command, "\\operatorname")) {
+    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
         emit(out, p, (int)(end - p));
     } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
         emit_text(out, " ");
@@ -6228,12 +6231,14 @@ static Value parse_power(Parser* s);
 static Value parse_signed_power(Parser* s);
 static Value parse_primary(Parser* s);
 
-// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one. Of
+// variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
 static Value combine(Parser* s, int function, Value a, Value b) {
     if (function == F_MAX || function == F_MIN) {
         if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
+    if (!a.den || !b.den) return make_inexact(csin(a.z + b.z + function) + ccos(a.z * b.z), a.error + b.error);
     if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
     int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
     if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
@@ -6358,18 +6363,18 @@ static const char* end_of_name(const char* p, const char* end) {
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
-// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
-// the sign and one of 16 sizes from about 0.06 to 150: every variable takes each size with either sign, and
-// any five have all their combinations of signs. From the sixth variable on the bits are sums of bits of the
-// point. (A little noise makes coincidences unlikely.)
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are the
+// sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
+// combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A little noise
+// makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1 at all others.)
 static double variable_value(int j, int point) {
+    static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
     unsigned bits = (unsigned)point;
     for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
     bits = (bits >> j % 5 | bits << (5 - j % 5)) & 31;
     Rng rng = {(uint64_t)(j * EVALUATION_POINTS + point)};
-    double noise = 0.7 + 0.6 * (double)(random_u64(&rng) >> 11) * 0x1p-53;
-    double size = exp2(0.75 * (double)((bits >> 1) ^ 6) - 4) * noise;
-    if (point % 8 == 7) size = ceil(size);  // some whole numbers: ceil(x) is not floor(x) + 1
+    double size = sizes[bits >> 1] * (0.8 + 0.5 * (double)(random_u64(&rng) >> 11) * 0x1p-53);
+    if (point % 8 == 7) size = ceil(size);
     return bits & 1 ? -size : size;
 }
 
@@ -6780,7 +6785,7 @@ static int read_unit(uint64_t* unit, const char* p, const char* end) {
         else if (list_has("square sq", p, n)) times = 2;
         else if (list_has("cubic", p, n)) times = 3;
         else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
-                                                     : unit_number(p, n, quoted))) return 0;
+                                                     : unit_number(p, n, quoted || part))) return 0;
         else if (n) {
             *unit += part == 1 ? 0 : part * times * sign;
             times = 1;
@@ -7053,7 +7058,7 @@ static int compare_item(Span a, Span b, Comparison* c) {
     return equal;
 }
 
-// Do items have names, as in x=2, y=3? 0 = none has, 1 = all have the same one, 2 = otherwise.
+// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Span* items, int n) {
     int named = 0, same = 0;
     Span first = items[0];
@@ -7063,7 +7068,7 @@ static int count_names(const Span* items, int n) {
         if (named++ == 0) first = r.part[r.name];
         same += same_text(first, r.part[r.name], 0, 0);
     }
-    return named == 0 ? 0 : same == n ? 1 : 2;
+    return named == 0 ? 0 : same == named ? 1 : 2;
 }
 
 // Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same

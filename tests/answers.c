@@ -659,6 +659,32 @@ static void test_expressions(void) {
     check_table(pairs, sizeof pairs / sizeof *pairs);
 }
 
+// More of every kind, found by trying.
+static void test_more_of_every_kind(void) {
+    static const Twins pairs[] = {
+        {0, "\\inf A", "A\\inf"}, {0, "\\inf A", "\\infty"},
+        {0, "\\operatorname{tr}A", "\\operatorname{rt}A"}, {1, "\\operatorname{lcm}(4,6)", "12"},
+        {1, "100 km/h", "100"}, {0, "100 km/h", "100 km"}, {1, "25^\\circ C", "25"},
+        {1, "25^\\circ\\text{C}", "25\\text{ degrees Celsius}"}, {1, "x=2\\text{ or }3", "3,2"},
+        {1, "\\gcd(a,b)", "\\gcd(b,a)"}, {0, "\\gcd(a,b)", "\\operatorname{lcm}(a,b)"},
+        {0, "\\gcd(a,b)", "ab"}, {1, "\\mathbb{R}-\\{0\\}", "x \\ne 0"}, {0, "|x-1000|", "1000-x"},
+        {0, "|x-5000|", "5000-x"}, {0, "\\operatorname{Re}z", "\\operatorname{eR}z"},
+        {0, "\\prod_{i=1}^n i", "\\sum_{i=1}^n i"}, {0, "a \\propto b", "b \\propto a"},
+        {0, "\\bar{x}y", "\\bar{y}x"}, {0, "\\tilde{a}b", "a\\tilde{b}"},
+        {0, "\\overset{a}{b}", "\\overset{b}{a}"}, {0, "\\frac{\\partial f}{\\partial x}", "\\frac{f}{x}"},
+        {0, "\\sqrt[3]{x^3}", "|x|"}, {0, "a \\leftarrow b", "b \\leftarrow a"},
+        {0, "\\oint f", "f \\oint"}, {0, "\\deg f", "f \\deg"}, {0, "x \\oplus y", "y \\oplus x"},
+        {0, "A^T B", "B A^C"}, {0, "\\ell m", "m \\imath"}, {0, "\\imath j", "j\\jmath"}, {0, "n!", "n"},
+        {0, "\\#A", "A"}, {0, "5'", "5"}, {0, "x^\\ast", "x"}, {0, "x^*", "x"},
+        {0, "\\underline{12}", "\\underline{21}"}, {0, "\\overline{12}", "\\overline{21}"},
+        {0, "\\cancel{x}y", "y\\cancel{z}"}, {0, "\\ln|x|", "\\ln x"}, {1, "\\ln|x|", "\\ln|{-x}|"},
+        {0, "\\arcsin(\\sin x)", "x"}, {0, "\\sqrt{(x-5)^2}", "x-5"}, {1, "\\sqrt{(x-5)^2}", "|5-x|"},
+        {0, "\\frac{\\sqrt{x^2}}{x}", "1"}, {0, "(x^2)^{1/2}", "x"}, {0, "\\frac{x+|x|}{2}", "x"},
+        {0, "2^{\\log_2 x}", "|x|"},
+    };
+    check_table(pairs, sizeof pairs / sizeof *pairs);
+}
+
 // The verdict doesn't hang on the letter. e and i are constants; f, g, h, F, G, H name functions.
 static void test_every_letter(void) {
     static const Twins pairs[] = {
@@ -1012,6 +1038,7 @@ int main(int argc, char** argv) {
     RUN(test_sets_of_numbers);
     RUN(test_percent);
     RUN(test_expressions);
+    RUN(test_more_of_every_kind);
     RUN(test_every_letter);
     RUN(test_what_follows_a_number);
     RUN(test_extract_truth);
