@@ -1807,23 +1807,27 @@ static int read_number(const char** text, char* out, int cap) {
 }
 
 // Does a number that was read up to p go on there, so that it was only the beginning of one? Yes before a
-// further number (2 2/3, 1.5.2, 1, 2), an operator (6*7, 10^3, 1e3, 5!, 2\pi, 5x) or a number word (2 thousand, 3 and
-// a half). Other words may follow, and a percent sign may.
+// further number (2 2/3, 1.5.2, 1, 2), an operator (6*7, 10^3, 1e3, 5!, 2\pi, 5x) or a number word (2
+// thousand, 3 and a half). Other words may follow, and a percent sign may.
 static int number_goes_on(const char* p) {
-    static const char* const words[] = {"and", "or", "to", "a", "an", "by", "x", "times", "plus", "minus", "over",
-        "point", "hundred", "thousand", "million", "billion", "trillion", "dozen", "half", "halve", "third",
-        "quarter", "fourth", "fifth", "sixth", "eighth", "tenth", "pi", "sqrt"};
+    static const char* const words[] = {"and", "or", "to", "a", "an", "by", "x", "times", "plus", "minus",
+        "over", "point", "hundred", "thousand", "million", "billion", "trillion", "dozen", "half", "halve",
+        "third", "quarter", "fourth", "fifth", "sixth", "eighth", "tenth", "pi", "sqrt"};
     enum { JOINING = 12, WORDS = sizeof words / sizeof *words };  // the first twelve only join two numbers
-    static const char* const symbols[] = {"\xc2\xb2", "\xc2\xb3", "\xc2\xb9", "\xc2\xbc", "\xc2\xbd", "\xc2\xbe",
-        "\xc2\xb7", "\xc3\x97", "\xc3\xb7", "\xcf\x80", "\xe2\x81", "\xe2\x88\x92", "\xe2\x88\x9a"};
+    // raised 2 3 1, the fractions, a dot, times, division, pi, the other raised digits, minus, root
+    static const char* const symbols[] = {"\xc2\xb2", "\xc2\xb3", "\xc2\xb9", "\xc2\xbc", "\xc2\xbd",
+        "\xc2\xbe", "\xc2\xb7", "\xc3\x97", "\xc3\xb7", "\xcf\x80", "\xe2\x81", "\xe2\x88\x92",
+        "\xe2\x88\x9a"};
     if (*p == '!' || (is_letter(*p) && !is_letter(p[1]))) return 1;
     for (;;) {
         int operators = 0, word = 0;
-        for (; *p && strchr(" \t*,;:%\"'()[]{}$+-/^=<>~|", *p); p++) operators |= strchr("*+-/^=<>~|", *p) != NULL;
+        for (; *p && strchr(" \t*,;:%\"'()[]{}$+-/^=<>~|", *p); p++)
+            operators |= strchr("*+-/^=<>~|", *p) != NULL;
         if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) return 1;
         for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
             if (!strncmp(p, symbols[i], strlen(symbols[i]))) return 1;
-        if (*p == '\\') return !strchr("%$,;!)]} ", p[1]) && strncmp(p, "\\text", 5) && strncmp(p, "\\mbox", 5);
+        if (!strncmp(p, "\\text", 5) || !strncmp(p, "\\mbox", 5)) return 0;
+        if (*p == '\\') return !strchr("%$,;!)]} ", p[1]);
         size_t n = 0;
         while (is_letter(p[n])) n++;
         for (; word < WORDS; word++) {
@@ -1837,11 +1841,11 @@ static int number_goes_on(const char* p) {
     }
 }
 
-// The number behind the last #### of text, on the same line, without currency sign and thousands separators:
-// "#### **$1,080.50** in all" gives "1080.50". Words may follow, but nothing that continues the number. out and
-// cap as above. 1 = found; 0 = no ####, or no whole number behind the last one, even if there was one behind an
-// earlier one. D1 says the last ####; the code that D1 describes searches for the first. They differ when a
-// response corrects itself.
+// The number behind the last #### of text, on the same line, without currency sign and thousands
+// separators: "#### **$1,080.50** in all" gives "1080.50". Words may follow, but nothing that continues
+// the number. out and cap as above. 1 = found; 0 = no ####, or no whole number behind the last one, even
+// if there was one behind an earlier one. D1 says the last ####; the code that D1 describes searches for
+// the first. They differ when a response corrects itself.
 int extract_hash_answer(const char* text, char* out, int cap) {
     const char* mark = NULL;
     if (cap > 0) out[0] = 0;
@@ -1854,9 +1858,9 @@ int extract_hash_answer(const char* text, char* out, int cap) {
     return 0;
 }
 
-// The answer that a data set calls right, as every reward and command reads it: what stands behind the last ####
-// of its line, a number or an expression; else in the last \boxed{}; else the bare answer. 1 = found; 0 = there is
-// none, or it doesn't fit: nothing can earn such a truth, and out is "".
+// The answer that a data set calls right, as every reward and command reads it: what stands behind the
+// last #### of its line, a number or an expression; else in the last \boxed{}; else the bare answer. 1 =
+// found; 0 = there is none, or it doesn't fit: nothing can earn such a truth, and out is "".
 static int extract_truth(char* out, int cap, const char* answer) {
     const char *mark = NULL, *end;
     for (const char* p = strstr(answer, "####"); p; p = strstr(p + 1, "####")) mark = p + 4;
@@ -1872,8 +1876,8 @@ static int extract_truth(char* out, int cap, const char* answer) {
 }
 
 // The forgiving extraction, which the reward does NOT use: the box, else the last number, else the whole
-// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3 =
-// whole text, 0 = nothing there, or it doesn't fit.
+// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3
+// = whole text, 0 = nothing there, or it doesn't fit.
 static int extract_lenient(const char* text, char* out, int cap) {
     char number[64], last[64] = "";
     if (extract_boxed(text, out, cap)) return 1;
@@ -1892,9 +1896,9 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as "83", or
-// ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever else the response
-// says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
+// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
+// else the response says. D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
@@ -1902,9 +1906,9 @@ float reward_boxed(const char* response, const char* truth) {
     return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number, or a
-// whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42., 42.00 and
-// $42.
+// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
+// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
+// 42.00 and $42.
 float reward_gsm8k(const char* response, const char* truth) {
     char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
@@ -5825,8 +5829,8 @@ static const char* const NAMES[] = {
     "infty infinity inf oo",
     "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
     // those of two letters need the backslash: mu is m times u
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell"};
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
 static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
 
 // The units: the words for each, without the s of the plural. A single letter is a unit only within
@@ -5839,7 +5843,7 @@ static const char* const UNITS[] = {
     "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
     "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
     "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    "cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
     "guest customer player member adult worker employee passenger page book word letter card game ticket "
     "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
     "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
@@ -5852,7 +5856,7 @@ static const char* const UNITS[] = {
     "desk room window door floor house home building step stair lap trip round goal vote class school "
     "team group set row column line segment square circle triangle side edge face angle diagonal digit "
     "number integer solution answer question problem term factor divisor multiple value root zero prime "
-    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte"};
+    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
 
 // Does the list, words with a space between them, contain the n letters at word?
@@ -6231,14 +6235,15 @@ static Value parse_power(Parser* s);
 static Value parse_signed_power(Parser* s);
 static Value parse_primary(Parser* s);
 
-// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one. Of
-// variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+// Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
 static Value combine(Parser* s, int function, Value a, Value b) {
     if (function == F_MAX || function == F_MIN) {
         if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
-    if (!a.den || !b.den) return make_inexact(csin(a.z + b.z + function) + ccos(a.z * b.z), a.error + b.error);
+    double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
+    if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
     if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
     int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
     if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
@@ -6363,8 +6368,8 @@ static const char* end_of_name(const char* p, const char* end) {
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
-// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are the
-// sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
+// the sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
 // combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A little noise
 // makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1 at all others.)
 static double variable_value(int j, int point) {
