@@ -6022,7 +6022,7 @@ static int normalize(Normalized* out, const char* answer) {
     for (const char* p = answer; *p && !out->full;) {
         int n = 0;
         char before = out->length ? out->text[out->length - 1] : 0;
-        if (!n && *p == '\\') n = normalize_text_command(out, p);
+        if (*p == '\\') n = normalize_text_command(out, p);
         if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
         if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
         char after = p[1] == ' ' ? p[2] : p[1];
@@ -6619,7 +6619,7 @@ static int compare_values(Value a, Value b) {
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    if (a.den > LONG || b.den > LONG || llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
