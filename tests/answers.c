@@ -692,6 +692,7 @@ static void test_more_of_every_kind(void) {
         {1, "\\frac{abc}{4R}", "\\frac{abc}{4R}"},
         {0, "\\inf A", "A\\inf"}, {0, "\\inf A", "\\infty"}, {0, "-\\inf", "-\\infty"},
         {1, "-inf", "-\\infty"},
+        {0, "Rh", "hR"}, {1, "2Rh", "2hR"}, {0, "2AB", "2BA"}, {0, "x<3<5", "x<3"},
         {0, "5m", "5"}, {0, "2h", "2"}, {0, "3s", "3"}, {1, "5\\text{ m}", "5"}, {0, "5\\text{ M}", "5"},
         {0, "\\operatorname{tr}A", "\\operatorname{rt}A"}, {1, "\\operatorname{lcm}(4,6)", "12"},
         {1, "100 km/h", "100"}, {0, "100 km/h", "100 km"}, {1, "25^\\circ C", "25"},
