@@ -5839,7 +5839,7 @@ static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 100000
 static const char* const UNITS[] = {
     "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
     "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml milliliter millilitre",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre",
     "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
     "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
     "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
@@ -6768,7 +6768,7 @@ static int words_equal(Span a, Span b) {
 static uint64_t unit_number(const char* p, int n, int quoted) {
     char word[32];
     if (n > 20 || (n == 1 && !quoted)) return 0;
-    for (int k = 0; k < n; k++) word[k] = (char)(n > 1 ? lower_case(p[k]) : p[k]);
+    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
     for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
         int row = 0;
         while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
