@@ -5839,7 +5839,8 @@ static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 100000
 static const char* const UNITS[] = {
     "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
     "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre",
     "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
     "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
     "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
