@@ -1713,13 +1713,14 @@ enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_NORMALIZED = 2048,  // room for a rewritten answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
-       EVALUATION_POINTS = 3 };
+       EVALUATION_POINTS = 32 };
 
 /* ---- 5.1 Extract ---- */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
 // half an answer might be accepted, so nothing is ever cut off.
@@ -1801,11 +1802,46 @@ static int read_number(const char** text, char* out, int cap) {
     return 1;
 }
 
-// The number behind the last #### of text, on the same line, without currency sign and thousands separators:
-// "#### **$1,080.50** in all" gives "1080.50". What follows the number doesn't matter. out and cap as above.
-// 1 = found; 0 = no ####, or no number behind the last one, even if there was one behind an earlier one. D1
-// says the last ####; the code that D1 describes searches for the first. They differ when a response corrects
-// itself.
+// Does a number that was read up to p go on there, so that it was only the beginning of one? Yes before a
+// further number (2 2/3, 1.5.2, 1, 2), an operator (6*7, 10^3, 1e3, 5!, 2\pi, 5x) or a number word (2
+// thousand, 3 and a half). Other words may follow, and a percent sign may.
+static int number_goes_on(const char* p) {
+    static const char* const words[] = {"and", "or", "to", "a", "an", "by", "x", "times", "plus", "minus",
+        "over", "point", "hundred", "thousand", "million", "billion", "trillion", "dozen", "half", "halve",
+        "third", "quarter", "fourth", "fifth", "sixth", "eighth", "tenth", "pi", "sqrt"};
+    enum { JOINING = 12, WORDS = sizeof words / sizeof *words };  // the first twelve only join two numbers
+    // raised 2 3 1, the fractions, a dot, times, division, pi, the other raised digits, minus, root
+    static const char* const symbols[] = {"\xc2\xb2", "\xc2\xb3", "\xc2\xb9", "\xc2\xbc", "\xc2\xbd",
+        "\xc2\xbe", "\xc2\xb7", "\xc3\x97", "\xc3\xb7", "\xcf\x80", "\xe2\x81", "\xe2\x88\x92",
+        "\xe2\x88\x9a"};
+    if (*p == '!' || (is_letter(*p) && !is_letter(p[1]))) return 1;
+    for (;;) {
+        int operators = 0, word = 0;
+        for (; *p && strchr(" \t*,;:%\"'()[]{}$+-/^=<>~|", *p); p++)
+            operators |= strchr("*+-/^=<>~|", *p) != NULL;
+        if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) return 1;
+        for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+            if (!strncmp(p, symbols[i], strlen(symbols[i]))) return 1;
+        if (!strncmp(p, "\\text", 5) || !strncmp(p, "\\mbox", 5)) return 0;
+        if (*p == '\\') return !strchr("%$,;!)]} ", p[1]);
+        size_t n = 0;
+        while (is_letter(p[n])) n++;
+        for (; word < WORDS; word++) {
+            size_t m = 0;  // the word or its plural, in small letters or capitals
+            while (words[word][m] && lower_case(p[m]) == words[word][m]) m++;
+            if (!words[word][m] && (n == m || (n == m + 1 && n > 4 && p[m] == 's'))) break;
+        }
+        if (n == 0 || word == WORDS) return n == 1 && operators;
+        if (word >= JOINING) return 1;
+        p += n;
+    }
+}
+
+// The number behind the last #### of text, on the same line, without currency sign and thousands
+// separators: "#### **$1,080.50** in all" gives "1080.50". Words may follow, but nothing that continues
+// the number. out and cap as above. 1 = found; 0 = no ####, or no whole number behind the last one, even
+// if there was one behind an earlier one. D1 says the last ####; the code that D1 describes searches for
+// the first. They differ when a response corrects itself.
 int extract_hash_answer(const char* text, char* out, int cap) {
     const char* mark = NULL;
     if (cap > 0) out[0] = 0;
@@ -1813,14 +1849,31 @@ int extract_hash_answer(const char* text, char* out, int cap) {
     if (!mark) return 0;
     mark += 4;
     while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is bold in Markdown
-    if (read_number(&mark, out, cap)) return 1;
+    if (read_number(&mark, out, cap) && !number_goes_on(mark)) return 1;
     if (cap > 0) out[0] = 0;
     return 0;
 }
 
+// The answer that a data set calls right, as every reward and command reads it: what stands behind the
+// last #### of its line, a number or an expression; else in the last \boxed{}; else the bare answer. 1 =
+// found; 0 = there is none, or it doesn't fit: nothing can earn such a truth, and out is "".
+static int extract_truth(char* out, int cap, const char* answer) {
+    const char *mark = NULL, *end;
+    for (const char* p = strstr(answer, "####"); p; p = strstr(p + 1, "####")) mark = p + 4;
+    if (!mark) {
+        if (extract_boxed(answer, out, cap) && out[0]) return 1;
+        return copy_trimmed(out, cap, answer, answer + strlen(answer)) && out[0];
+    }
+    if (extract_hash_answer(answer, out, cap)) return 1;
+    end = mark + strcspn(mark, "\n");
+    while (mark < end && (*mark == '#' || *mark == '*' || is_space(*mark))) mark++;
+    while (end > mark && (end[-1] == '*' || is_space(end[-1]))) end--;
+    return copy_trimmed(out, cap, mark, end) && out[0];
+}
+
 // The forgiving extraction, which the reward does NOT use: the box, else the last number, else the whole
-// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3 =
-// whole text, 0 = nothing there, or it doesn't fit.
+// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3
+// = whole text, 0 = nothing there, or it doesn't fit.
 static int extract_lenient(const char* text, char* out, int cap) {
     char number[64], last[64] = "";
     if (extract_boxed(text, out, cap)) return 1;
@@ -1839,32 +1892,34 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals truth, else 0. truth is the bare answer, such as "83".
-// Without a box, or with nothing in it, the reward is 0, whatever else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
+// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
+// else the response says. D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
-    return extract_boxed(response, answer, sizeof answer) && answers_equal(answer, truth) ? 1.0f : 0.0f;
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
+    if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number, or a
-// whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42., 42.00 and
-// $42.
+// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
+// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
+// 42.00 and $42.
 float reward_gsm8k(const char* response, const char* truth) {
-    char answer[64], expected[64];
+    char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
-    if (extract_hash_answer(truth, expected, sizeof expected)) truth = expected;
-    return answers_equal(answer, truth) ? 1.0f : 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
-
-/* ---- Lesson 5 ---- */
 
 // Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
 // box, 0.1 for a box with something wrong in it.
 static float reward_partial(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
     if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
-    return extract_lenient(response, answer, sizeof answer) && answers_equal(answer, truth) ? 0.5f : 0.0f;
+    if (!extract_lenient(response, answer, sizeof answer)) return 0.0f;
+    return extract_truth(expected, sizeof expected, truth) && answers_equal(answer, expected) ? 0.5f : 0.0f;
 }
 
 // Format only pays 1 for a box, whatever is in it.
@@ -1873,6 +1928,8 @@ static float reward_format(const char* response, const char* truth) {
     (void)truth;
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
+
+/* ---- Lesson 5 ---- */
 
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
@@ -5442,61 +5499,149 @@ static void lesson_12(int more) {
  *
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ *
+ * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
+ * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
+ * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
  * ======================================================================================================== */
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 Same answer? First idea: normalize ----
+/* ---- A.1 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table drops what is only typography and gives
- * each symbol one spelling; everything else is copied. Special forms in the result:
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
+ * gives each symbol one spelling; everything else is copied. Special forms in the result:
  *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
  *     1`000            a thousands separator (the comma of a list stays a comma)
  *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
  *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2.
+ * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
  */
-static const struct { const char* from; const char* to; } SPELLINGS[] = {
+static const struct { const char *from, *to; } SPELLINGS[] = {
     {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""},
-    {"\\boldsymbol", ""}, {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "},
-    {"\\qquad", " "}, {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""},
-    {",\\! ", ""}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"},
-    {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"},
-    {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"}, {"\\rvert", "|"},
-    {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("}, {"\\rceil", ")"},
-    {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="}, {"\\geq", ">="},
-    {"\\ge", ">="}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""},
+    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
+    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
+    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
+    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
+    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
+    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
+    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
+    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
+    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
+    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
+    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
     {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"},
-    {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
-    {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm"}, {" and ", ","}, {" or ", ","}, {")U(", ")\\cup("},
-    {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["}, {") U (", ")\\cup("}, {") U [", ")\\cup["},
-    {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
+    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
+    {"\\begin{matrix}", "[["},
+    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
+    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
+    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
+    {", and ", ","}, {", or ", ","},
     // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
     // <= >= !=
     {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
     {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
     {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
     {"\xe2\x89\xa0", "!="},
-    // union, element of, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths of space, euro,
-    // pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"},
-    {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"},
-    {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "},
-    {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
+    // of space, euro, pound
+    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
+    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
+    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
+    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // raised digits 0 to 9, and the raised minus
+    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
+    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
+    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
 };
-static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
-    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
-    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
-static const char* const TEXT_COMMANDS[] = {"\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit",
-                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox"};
+static const char* const TEXT_COMMANDS[] = {
+    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
+    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
+
+// The names, with a backslash or without: one row for each kind, in this order.
+enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
+       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
+       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
+    // those of two letters need the backslash: mu is m times u
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
+    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre",
+    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
+    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
+    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
+    "guest customer player member adult worker employee passenger page book word letter card game ticket "
+    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
+    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
+    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
+    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
+    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
+    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
+    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
+    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
+    "desk room window door floor house home building step stair lap trip round goal vote class school "
+    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
+    "number integer solution answer question problem term factor divisor multiple value root zero prime "
+    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    }
+    return 0;
+}
+
+static int look_up(const char* word, int n) {
+    int kind = 0;
+    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
+    return kind;  // behind the last row is N_TEXT
+}
+
+// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
+// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
+// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
+// dx and the segment AB are one name. Longer runs are text.
+static int find_name(int* length, const char* p, const char* end) {
+    int slash = p < end && *p == '\\', n = 0;
+    const char* word = p + slash;
+    while (word + n < end && is_letter(word[n])) n++;
+    *length = slash + n;
+    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
+    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
+    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
+    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
+    if (slash || n == 0 || n > 2) return N_TEXT;
+    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
+    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
+    *length = 1;
+    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
+    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
+}
 
 typedef struct {
     char text[MAX_NORMALIZED];
     int length, full;  // bytes in text; did it overflow?
     int space, depth;  // is a space waiting; how many brackets are open
+    int raised;        // where the last raised digit ended
 } Normalized;
 
 static int bracket_step(char c) {
@@ -5507,57 +5652,68 @@ static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
 
 static void emit(Normalized* out, const char* s, int n) {
     for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) { out->space = 1; continue; }
-        if (out->length + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
+        if (is_space(s[i])) {
+            out->space = 1;
+            continue;
+        }
+        if (out->length + 2 >= MAX_NORMALIZED) {
+            out->full = 1;
+            return;
+        }
         char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = out->space && is_word_character(before) && is_word_character(s[i]);
-        if (keep) out->text[out->length++] = ' ';
+        int keep = is_word_character(before) && is_word_character(s[i]);
+        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
+        if (keep && out->space) out->text[out->length++] = ' ';
         out->text[out->length++] = s[i];
         out->space = 0;
         out->depth += bracket_step(s[i]);
     }
 }
 
-// Rewrites a \text{...} at p: words go into quotes, "and" and "or" become the comma of a list. Returns how
-// many bytes were read, 0 = this is something else.
+static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
+
+// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
+// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
+static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
+    while (end > p && is_space(end[-1])) end--;
+    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
+    int n = 0, letters = 0;
+    while (p + n < end && is_letter(p[n])) n++;
+    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
+    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
+    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
+    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
+    if (whole && list_has("and or", p, n)) {
+        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
+    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
+        emit(out, p, (int)(end - p));
+    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
+        emit_text(out, " ");
+        emit(out, p, n);
+        emit_text(out, " ");
+        emit_words(out, command, p + n, end);
+    } else {
+        emit_text(out, "\"");
+        for (; p < end; p++)
+            if (*p != '"' && *p != '$') emit(out, p, 1);
+        emit_text(out, "\"");
+    }
+}
+
+// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
 static int normalize_text_command(Normalized* out, const char* p) {
     for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        int n = (int)strlen(TEXT_COMMANDS[i]), words = 0;
-        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
+        size_t n = strlen(TEXT_COMMANDS[i]);
+        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
         const char* start = p + n;
         while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return n;  // \mboxinches has lost its braces
+        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
         const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
         if (!close) continue;
-        do start++; while (start < close && is_space(*start));
-        int length = (int)(close - start);
-        for (int k = 0; k < length; k++) words |= is_letter(start[k]);
-        if (!strncmp(start, "and}", 4) || !strncmp(start, "or}", 3) || !strncmp(start, "and }", 5) ||
-            !strncmp(start, "or }", 4)) emit(out, ",", 1);
-        else if (!words || i == 0) emit(out, start, length);
-        else {
-            emit(out, "\"", 1);
-            for (int k = 0; k < length; k++)
-                if (start[k] != '"' && start[k] != '$') emit(out, start + k, 1);
-            emit(out, "\"", 1);
-        }
+        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
         return (int)(close + 1 - p);
     }
     return 0;
-}
-
-// Rewrites raised digits at p: the characters 1 and 0, raised, become ^10. Returns how many bytes were read.
-static int normalize_superscript(Normalized* out, const char* p) {
-    int n = 0;
-    for (int d = 0; d < 11; d++) {
-        int length = (int)strlen(SUPERSCRIPTS[d]);
-        if (strncmp(p + n, SUPERSCRIPTS[d], (size_t)length)) continue;
-        if (n == 0) emit(out, "^", 1);
-        emit(out, &"0123456789-"[d], 1);
-        n += length;
-        d = -1;  // look for the next one
-    }
-    return n;
 }
 
 // The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
@@ -5576,24 +5732,56 @@ static int match_spelling(const char** to, const char* p) {
     return best;
 }
 
+// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
+static int normalize_spelling(Normalized* out, const char* p) {
+    const char *to = "", *columns;
+    int n = match_spelling(&to, p);
+    char* last = out->text + out->length;
+    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
+        n = (int)(columns + 1 - p);
+    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
+        out->length -= 3;
+        emit_text(out, "]]");
+        return n;
+    }
+    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
+        out->length--;
+        emit_text(out, "\"$\"-");
+        return n;
+    }
+    int raised = to[0] == '^' && to[1];
+    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
+    if (raised) out->raised = out->length;
+    return n;
+}
+
 // Rewrites answer into its one spelling. 1 = done, 0 = too long.
 static int normalize(Normalized* out, const char* answer) {
+    int dollars = 0;
     out->length = out->full = out->space = out->depth = 0;
+    out->raised = -1;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     for (const char* p = answer; *p && !out->full;) {
-        const char* to = "";
         int n = 0;
-        if ((unsigned char)*p >= 0x80) n = normalize_superscript(out, p);
-        if (!n && *p == '\\') n = normalize_text_command(out, p);
-        if (!n && !is_word_character(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
+        char before = out->length ? out->text[out->length - 1] : 0;
+        if (*p == '\\') n = normalize_text_command(out, p);
+        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
+        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
+        char after = p[1] == ' ' ? p[2] : p[1];
+        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
+            emit_text(out, "\\cup ");
+            n = 1;
+        }
         if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
             do n++; while (is_letter(p[n]));
             emit(out, p, n);
         }
-        if (!n && *p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
-            do n++; while (is_digit(p[n]));
-            emit(out, "_{", 2);
+        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
+            n = 2;
+            while (is_digit(p[1]) && is_digit(p[n])) n++;
+            emit_text(out, "_{");
             emit(out, p + 1, n - 1);
-            emit(out, "}", 1);
+            emit_text(out, "}");
         }
         if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
             n = 1;
@@ -5606,13 +5794,13 @@ static int normalize(Normalized* out, const char* answer) {
     return !out->full;
 }
 
-/* ---- A.2 Same answer? Second idea: evaluate ----
+/* ---- A.2 Second idea: evaluate ----
  *
  * A recursive-descent parser has one function for each level of precedence, written with the next one:
  *     sum      = product  { (+ | - | \pm | \mp) product }
  *     product  = power    { (* | / | nothing) power }             2x is 2*x
  *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree }
+ *     postfix  = primary  { ! | % | degree | million }
  *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
  * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
  * another point the text is read once more.
@@ -5623,20 +5811,76 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
+// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
+typedef struct { const char *p, *end; int sign; } Span;
+
+enum { MAX_NAMES = 20 };  // variables of a comparison
+typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
+
+enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
+
 typedef struct {
     const char *p, *end;  // what is still to be read
+    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
     int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
     int nesting, bars;    // levels; is a | open?
-    int variables;        // has there been a variable?
-    int failed;           // not an expression, or it has no value
+    int failed;           // 0, UNKNOWN or NO_VALUE
 } Parser;
 
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
 
-static Value fail_value(Parser* s) {
-    s->failed = 1;
+static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
+
+static Span trim_span(Span s) {
+    while (s.p < s.end && *s.p == ' ') s.p++;
+    while (s.end > s.p && s.end[-1] == ' ') s.end--;
+    return s;
+}
+
+static int starts_with(const char* p, const char* end, const char* token) {
+    size_t n = strlen(token);
+    return (size_t)(end - p) >= n && !memcmp(p, token, n);
+}
+
+// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
+static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
+    int depth = 0, quoted = 0;
+    for (const char* p = s.p; p < s.end; p++) {
+        quoted ^= *p == '"';
+        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
+            *which = i;
+            if (starts_with(p, s.end, tokens[i])) return p;
+        }
+        if (!quoted) depth += bracket_step(*p);
+    }
+    return NULL;
+}
+
+// The bracket that closes the one at p; NULL = none does.
+static const char* find_close(const char* p, const char* end) {
+    int depth = 0;
+    for (; p < end; p++)
+        if ((depth += bracket_step(*p)) == 0) return p;
+    return NULL;
+}
+
+// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
+// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
+// other sign here. That is right: both lists contain both.)
+static int same_text(Span a, Span b, int words, int any_case) {
+    const char* skipped = words ? "\"()" : "\"";
+    for (;; a.p++, b.p++) {
+        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
+        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
+        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
+        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
+        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
+    }
+}
+
+static Value fail_value(Parser* s, int why) {
+    if (!s->failed) s->failed = why;
     return (Value){0, 0, 0, 0};
 }
 
@@ -5646,7 +5890,11 @@ static Value make_inexact(double complex z, double error) {
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
     int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
-    while (b) { int64_t r = a % b; a = b; b = r; }   // Euclid: a becomes the greatest common divisor
+    while (b) {  // Euclid: a becomes the greatest common divisor
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
     if (den < 0) a = -a;
     double value = (double)(num / a) / (double)(den / a);
     return (Value){value, ROUNDING * fabs(value), num / a, den / a};
@@ -5678,7 +5926,7 @@ static Value multiply(Value a, Value b) {
 }
 
 static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s);  // zero, as far as we can tell
+    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
@@ -5690,7 +5938,7 @@ static Value divide(Parser* s, Value a, Value b) {
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Parser* s, Value a, Value b) {
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s);
+        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
@@ -5699,7 +5947,7 @@ static Value raise_power(Parser* s, Value a, Value b) {
         return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
     }
     double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
     double complex z;
     int real = cimag(a.z) == 0 && cimag(b.z) == 0;
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
@@ -5709,38 +5957,6 @@ static Value raise_power(Parser* s, Value a, Value b) {
     return make_inexact(z, cabs(z) * relative);
 }
 
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, LAST_FUNCTION = F_CEIL, N_SQRT, N_FRAC, N_PI, N_INFINITY, N_OPERATOR, N_VARIABLE };
-
-// The names that count without a backslash, too. Any other command (\mu) is a variable of that name.
-static const struct { const char* name; int kind; } NAMES[] = {
-    {"sin", F_SIN}, {"cos", F_COS}, {"tan", F_TAN}, {"cot", F_COT}, {"sec", F_SEC}, {"csc", F_CSC},
-    {"arcsin", F_ASIN}, {"arccos", F_ACOS}, {"arctan", F_ATAN}, {"asin", F_ASIN}, {"acos", F_ACOS},
-    {"atan", F_ATAN}, {"ln", F_LN}, {"log", F_LOG}, {"exp", F_EXP}, {"abs", F_ABS}, {"floor", F_FLOOR},
-    {"ceil", F_CEIL}, {"sqrt", N_SQRT}, {"frac", N_FRAC}, {"pi", N_PI}, {"infty", N_INFINITY},
-    {"infinity", N_INFINITY}, {"inf", N_INFINITY}, {"oo", N_INFINITY}, {"cup", N_OPERATOR},
-    {"cap", N_OPERATOR}, {"pm", N_OPERATOR}, {"mp", N_OPERATOR}, {"overline", N_OPERATOR},
-    {"theta", N_VARIABLE}, {"alpha", N_VARIABLE}, {"beta", N_VARIABLE}, {"gamma", N_VARIABLE},
-    {"delta", N_VARIABLE}, {"lambda", N_VARIABLE}, {"omega", N_VARIABLE}, {"sigma", N_VARIABLE},
-    {"phi", N_VARIABLE},
-};
-
-// The longest known name at p, after a backslash or without one: its kind, -1 = none, and its length with the
-// backslash. It may be the beginning of a longer word, because spaces get lost: \cotx is cot x.
-static int match_name(int* length, const char* p, const char* end) {
-    int kind = -1, backslash = p < end && *p == '\\';
-    *length = 0;
-    p += backslash;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && p < end; i++) {
-        if (NAMES[i].name[0] != *p) continue;
-        int n = (int)strlen(NAMES[i].name);
-        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
-        kind = NAMES[i].kind;
-        *length = n + backslash;
-    }
-    return kind;
-}
-
 // What comes next, after spaces; 0 = the end, or failed.
 static char peek(Parser* s) {
     while (s->p < s->end && *s->p == ' ') s->p++;
@@ -5748,11 +5964,12 @@ static char peek(Parser* s) {
 }
 
 static int accept(Parser* s, const char* token) {
-    size_t n = strlen(token);
-    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
-    s->p += n;
+    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
+    s->p += strlen(token);
     return 1;
 }
+
+static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
 
 static Value parse_sum(Parser* s);
 static Value parse_product(Parser* s, int as_argument);
@@ -5760,14 +5977,31 @@ static Value parse_power(Parser* s);
 static Value parse_signed_power(Parser* s);
 static Value parse_primary(Parser* s);
 
-static Value parse_group(Parser* s) {  // ( sum ), and the same with { } and [ ]
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+// Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
+static Value combine(Parser* s, int function, Value a, Value b) {
+    if (function == F_MAX || function == F_MIN) {
+        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
+    }
+    double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
+    if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
+    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
+    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
+    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+}
+
+// ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
+static Value parse_group(Parser* s, int function) {
     const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
     int bars = s->bars;
     s->p++;
     s->bars = 0;
     Value value = parse_sum(s);
+    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
     s->bars = bars;
-    return accept(s, close) ? value : fail_value(s);
+    return accept(s, close) ? value : fail_value(s, UNKNOWN);
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
@@ -5795,7 +6029,7 @@ static Value parse_mixed_number(Parser* s, Value whole) {
     if (!latex && !space) return whole;
     if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
     if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
+    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
     s->p = ahead.p;
     return add(whole, make_exact(num, den));
 }
@@ -5805,13 +6039,26 @@ static Value parse_mixed_number(Parser* s, Value whole) {
 static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
     int64_t digits, power = 1, den;
     const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
+    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
     for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s);
+    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
     return add(value, make_exact(digits, den));
 }
 
-// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
+// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
+// not.
+static Value parse_exponent(Parser* s, Value value) {
+    const char* p = s->p + 1;
+    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
+    int n = 0, digits = 0;
+    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
+    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
+    s->p = p;
+    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+}
+
+// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
 static Value parse_number(Parser* s) {
     int64_t num = 0, den = 1;
     int exact = 1, digits = 0, dot = 0;
@@ -5819,8 +6066,11 @@ static Value parse_number(Parser* s) {
     const char* start = s->p;
     for (; s->p < s->end; s->p++) {
         char c = *s->p;
-        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) { dot = 1; continue; }
+        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
+        if (c == '.' && !dot) {
+            dot = 1;
+            continue;
+        }
         if (!is_digit(c)) break;
         exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
         if (exact) num += c - '0';
@@ -5828,33 +6078,64 @@ static Value parse_number(Parser* s) {
         if (dot) scale *= 10;
         digits++;
     }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
+    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
+    if (!exact && s->names) return fail_value(s, UNKNOWN);
     double inexact = value / scale;
     Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (s->arithmetic_only) return result;
+    if (!s->names) return result;
+    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
     if (!dot) return parse_mixed_number(s, result);
     return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
 }
 
-// A variable whose name was just read, with its subscript: x, x_1, x_{12}, \theta. Its value is a real number
-// of size 0.5 to 2.5 that depends on the name and the point alone, so both answers see the same one. At point
-// 0 it is positive, at the others it may have either sign.
-static Value parse_variable(Parser* s, const char* letters, int n) {
-    uint64_t name = 0;  // the name as a number; 131 is only a multiplier that mixes well
-    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
-    if (accept(s, "_")) {
-        const char* start = s->p;
-        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
-        if (s->p >= s->end) return fail_value(s);
-        for (s->p++; start < s->p; start++)
-            if (is_word_character(*start)) name = name * 131 + (unsigned char)*start;
+// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
+// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
+// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
+static const char* end_of_name(const char* p, const char* end) {
+    static const char* const signs[] = {"+", "-"};
+    int length, which, function;
+    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
+    function = list_has(FUNCTION_LETTERS, p, length);
+    p += length;
+    while (p < end && *p == '\'') p++;
+    if (p < end && *p == '_') {
+        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
+        if (!brace) return NULL;
+        p = brace + 1;
     }
-    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
-    random_u64(&rng);
-    uint64_t bits = random_u64(&rng);
-    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
-    s->variables = 1;
-    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
+    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
+    if (!close) return p;
+    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
+    return close + 1;
+}
+
+// The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
+// the sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
+// combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A little noise
+// makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1 at all others.)
+static double variable_value(int j, int point) {
+    static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
+    unsigned bits = (unsigned)point;
+    for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
+    bits = (bits >> j % 5 | bits << (5 - j % 5)) & 31;
+    Rng rng = {(uint64_t)(j * EVALUATION_POINTS + point)};
+    double size = sizes[bits >> 1] * (0.8 + 0.5 * (double)(random_u64(&rng) >> 11) * 0x1p-53);
+    if (point % 8 == 7) size = ceil(size);
+    return bits & 1 ? -size : size;
+}
+
+static Value parse_variable(Parser* s) {
+    const char* end = end_of_name(s->p, s->end);
+    if (!end) return fail_value(s, UNKNOWN);
+    Span name = {s->p, end, 0};
+    int j = 0;
+    name.p += *name.p == '\\';  // \theta is theta
+    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
+    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
+    if (j == s->names->count) s->names->name[s->names->count++] = name;
+    s->p = end;
+    return make_inexact(variable_value(j, s->point), 0);
 }
 
 static Value apply_function(Parser* s, int function, Value a) {
@@ -5873,14 +6154,14 @@ static Value apply_function(Parser* s, int function, Value a) {
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s);
+        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
         z = real && r > 0 ? log(r) : clog(x);
         break;
     case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
     case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
+        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
         return make_exact((int64_t)floor(r), 1);
     }
     // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
@@ -5899,86 +6180,100 @@ static Value parse_function(Parser* s, int function) {
         exponent = make_exact(1, 1);
     }
     char next = peek(s);
-    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
-    if (s->failed) return argument;
+    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
+    int group = next == '(' || next == '{' || next == '[';
+    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
+    if (s->failed || function >= F_GCD) return argument;
     Value value = apply_function(s, function, argument);
     if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
     return raise_power(s, value, exponent);
+}
+
+// \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
+static Value parse_binomial(Parser* s) {
+    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
+    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    for (int64_t i = 0; i < k.num; i++)
+        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+    return result;
 }
 
 // \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
 // starts_factor.)
 static Value parse_root(Parser* s, int backslash) {
     Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s);
+    if (peek(s) == '[') index = parse_group(s, 0);
     Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
     return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
 }
 
 // A function, a constant or a variable.
 static Value parse_name(Parser* s) {
-    int length, kind = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    const char* letters = s->p + backslash;
+    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
     Value numerator;
-    if (kind < 0) {  // one letter, or a whole command
-        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
-        int n = (int)(s->p - letters);
-        if (n == 1 && *letters == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
-        if (n == 1 && *letters == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
-        return n ? parse_variable(s, letters, n) : fail_value(s);
-    }
+    if (kind == N_VARIABLE) return parse_variable(s);
     s->p += length;
     if (kind <= LAST_FUNCTION) return parse_function(s, kind);
     switch (kind) {
     case N_SQRT: return parse_root(s, backslash);
     case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
+    case N_BINOM: return parse_binomial(s);
     case N_PI: return make_inexact(M_PI, 0);
+    case N_E: return make_inexact(2.718281828459045235, 0);
+    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
     case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    case N_VARIABLE: return parse_variable(s, letters, length - backslash);
     }
-    return fail_value(s);  // an operator where a value should be
+    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value value;
     char c = peek(s);
     if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (!s->arithmetic_only && (c == '{' || c == '['))) value = parse_group(s);
-    else if (s->arithmetic_only) value = fail_value(s);
+    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
+    else if (!s->names) value = fail_value(s, UNKNOWN);
     else if (is_letter(c) || c == '\\') value = parse_name(s);
     else if (c == '|' && !s->bars) {
         s->p++;
         s->bars = 1;
         value = apply_function(s, F_ABS, parse_sum(s));
         s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s);
-    } else value = fail_value(s);
+        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
+    } else value = fail_value(s, UNKNOWN);
     s->nesting--;
     return value;
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (!s->arithmetic_only && !s->failed) {
+    while (s->names && !s->failed) {
+        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
         if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
         else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! > 2^63
-            Value product = make_exact(1, 1);
-            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
-            value = product;
+        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+            value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
+            s->p += length;
+        } else if (accept(s, "!")) {
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
+            Value n = value;
+            value = make_exact(1, 1);
+            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
         } else break;
     }
     return value;
 }
 
 static Value parse_power(Parser* s) {
+    peek(s);
+    const char* start = s->p;
     Value base = parse_postfix(s);
-    if (s->arithmetic_only || !accept(s, "^")) return base;
-    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... nests, too
+    if (!s->names || !accept(s, "^")) return base;
+    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
     Value exponent = parse_signed_power(s);
     s->nesting--;
+    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
     return s->failed ? base : raise_power(s, base, exponent);
 }
 
@@ -5996,13 +6291,13 @@ static Value parse_signed_power(Parser* s) {
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
 // readings.
 static int starts_factor(Parser* s, int as_argument) {
-    int length, kind;
+    int length;
     char c = peek(s);
-    if (s->arithmetic_only || !c) return 0;
+    if (!s->names || !c) return 0;
     if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
     if (c != '\\' && !is_letter(c)) return 0;
-    kind = match_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind >= 0 && kind <= LAST_FUNCTION);
+    int kind = find_name(&length, s->p, s->end);
+    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
 }
 
 // as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
@@ -6013,7 +6308,7 @@ static Value parse_product(Parser* s, int as_argument) {
         if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
         else if (as_argument) break;
         else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (s->arithmetic_only && accept(s, "//")) {  // 7//2 = 3, see chapter 6
+        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
             value = divide(s, value, parse_signed_power(s));
             if (!s->failed) value = apply_function(s, F_FLOOR, value);
         } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
@@ -6023,12 +6318,12 @@ static Value parse_product(Parser* s, int as_argument) {
 }
 
 static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value sum = make_exact(0, 1);
     for (int first = 1; !s->failed; first = 0) {
         int sign = 1;  // a sign in front of the first term is read with its first power
-        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
-        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
+        if (s->names && accept(s, "\\pm")) sign = s->sign;
+        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
         else if (!first && accept(s, "-")) sign = -1;
         else if (!first && !accept(s, "+")) break;
         Value term = parse_product(s, 0);
@@ -6039,56 +6334,77 @@ static Value parse_sum(Parser* s) {
     return sum;
 }
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-// The value of an expression at a point. 1 = it has one. (A value that is infinite without rounding error is
-// infinity itself; an overflow has an infinite error.) *variables becomes 1 when the expression has
-// variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Parser s = {text.p, text.end, point, text.sign, 0, 0, 0, 0, 0};
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
+// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
+static int evaluate_at(Value* value, Names* names, Span text, int point) {
+    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
     *value = parse_sum(&s);
-    *variables |= s.variables;
-    if (s.failed || peek(&s)) return 0;
-    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
+    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
+    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
 }
 
-// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
-// of their size: sqrt(2) is 1.414213562373 (13 digits), but not 1.4142. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would then "equal" every number, and a policy would find that out. So
-// it equals none.
-static int same_value(Value a, Value b) {
+// The same by itself. *variables becomes 1 when the expression has variables.
+static int evaluate(Value* value, int* variables, Span text, int point) {
+    Names names = {0};
+    int found = evaluate_at(value, &names, text, point) == 1;
+    *variables |= names.count > 0;
+    return found;
+}
+
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
 
-// left - right of an equation at a point; 1 = it has a value
-static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
+// left - right at a point; 1, 0 and -1 as evaluate_at
+static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
     Value x, y;
-    if (!evaluate(&x, variables, left, point) || !evaluate(&y, variables, right, point)) return 0;
+    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
+    if (has_x < 0 || has_y < 0) return -1;
     *value = add(x, negate(y));
-    return isfinite(cabs(value->z));
+    return has_x && has_y && !isnan(creal(value->z));
 }
 
-// Two equations are the same when one difference, left - right, is a constant times the other. Their quotient
-// must be the same at all points; written f(0) g(p) = f(p) g(0) it needs no division.
-static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
-    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
-    int variables = 0;
-    for (int point = 0; point <= EVALUATION_POINTS; point++) {
-        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
-        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
-        if (is_zero(f) || is_zero(g)) return 0;  // 0 = 0 says nothing
-        if (point == 0) { f0 = f; g0 = g; }
-        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
+// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
+// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
+// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
+// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
+// variables are real.
+static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+    enum { ENOUGH = 4 };
+    Value f, g, f0 = make_exact(1, 1), g0 = f0;
+    Names names = {0};
+    int compared = 0;
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
+        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        if (has_g < 0) return 0;
+        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
+        if (!has_f || !has_g) continue;
+        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (equations && compared == 0) {
+            if (is_zero(f) || is_zero(g)) return 0;
+            f0 = f;
+            g0 = g;
+        }
+        int same = compare_values(multiply(f0, g), multiply(f, g0));
+        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        compared += same == 1;
     }
-    return variables;
+    return compared >= ENOUGH;
 }
 
 // Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
@@ -6107,7 +6423,10 @@ static int shorten_decimal(char* out, Span text) {
         if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
     }
     while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) { n = 0; out[n++] = '0'; }  // -0 is 0
+    if (n == sign) {  // -0 is 0
+        n = 0;
+        out[n++] = '0';
+    }
     out[n] = 0;
     return digits;
 }
@@ -6120,330 +6439,153 @@ static int decimals_equal(int* equal, Span a, Span b) {
     return 1;
 }
 
-// Are two expressions equal at every evaluation point? Numbers need only one.
 static int expressions_equal(Span a, Span b) {
-    int equal, variables = 0;
+    int equal;
     if (decimals_equal(&equal, a, b)) return equal;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        Value x, y;
-        if (!evaluate(&x, &variables, a, point) || !evaluate(&y, &variables, b, point)) return 0;
-        if (!same_value(x, y)) return 0;
-        if (!variables) return 1;
-    }
-    return 1;
+    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
 }
 
-/* ---- A.3 Same answer? The shapes ----
+/* ---- A.3 The shapes ----
  *
  * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * interval, a union, a tuple, a set, and in the end an expression. Each rule below peels one of these off and
- * compares what is inside. What fits no rule is unequal.
+ * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth; } Comparison;  // work left, which bounds the time; levels of items
+typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c);
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
 
 static int contains(Span s, const char* token) {
-    for (; s.p < s.end; s.p++)
-        if (starts_with(s.p, s.end, token)) return 1;
-    return 0;
+    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
+    return s.p < s.end;
 }
 
-static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
-
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        if (*p == '"') quoted = !quoted;
-        if (quoted) continue;
-        for (int i = 0; i < count && depth == 0; i++)
-            if (starts_with(p, s.end, tokens[i])) { *which = i; return p; }
-        depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-static int has_outside(Span s, const char* token) {
-    int which;
-    return find_outside(&which, s, &token, 1) != NULL;
-}
-
-// Is all of s one bracket, which closes at its very end?
-static int is_bracketed(Span s) {
-    if (s.end - s.p < 2 || bracket_step(*s.p) != 1 || bracket_step(s.end[-1]) != -1) return 0;
-    int depth = 0;
-    for (const char* p = s.p; p < s.end - 1; p++)
-        if ((depth += bracket_step(*p)) == 0) return 0;
-    return 1;
+static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
+    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
 }
 
 static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
 
-// The next character that counts: quotes don't, a space only between two digits, and a thousands separator is
-// a comma. 0 = the end.
-static int next_character(Span* s) {
-    while (s->p < s->end) {
-        const char* p = s->p++;
-        if (*p == '"' || (*p == ' ' && !(is_digit(p[-1]) && is_digit(p[1])))) continue;
-        return *p == '`' ? ',' : (unsigned char)*p;
-    }
-    return 0;
-}
+// Two letters that are a word, not a product, when they are the whole answer.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
-// (A text with \pm is equal to its twin of the other sign here. That is right: both lists contain both.)
-static int text_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_character(&a);
-        y = next_character(&b);
-    } while (x == y && x);
-    return x == y;
-}
-
-// Is s words and not mathematics? Yes if it is one "..." with a letter in it. Yes if it is bare letters with
-// a run of three or more that doesn't begin with a known name: Evelyn is a word; xy, \pi r and cotx are not.
+// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
+// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
+// not.
 static int is_word(Span s) {
-    int word = 0, run = 0, length;
+    int word = 0, length;
     if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
         while (++s.p < s.end) word |= is_letter(*s.p);
         return word;
     }
-    for (; s.p < s.end; s.p++) {
+    const char* start = s.p;
+    while (s.p < s.end) {
         if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        run = is_letter(*s.p) ? run + 1 : 0;
-        if (run == 3 && match_name(&length, s.p - 2, s.end) < 0) word = 1;
+        const char* run = s.p;
+        while (s.p < s.end && is_letter(*s.p)) s.p++;
+        int n = (int)(s.p - run);
+        if (n == 0) s.p++;
+        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
+        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
+        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
     }
     return word;
 }
 
-static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
-
-static int next_word_character(Span* s) {  // small letters, without parentheses: \text{(C)} is C
-    int c;
-    do c = next_character(s); while (c == '(' || c == ')');
-    return lower_case(c);
-}
-
+// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
+// (C).
 static int words_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_word_character(&a);
-        y = next_word_character(&b);
-    } while (x == y && x);
-    return x == y;
+    int choice = *a.p == '"' && *b.p == '"', n = 0;
+    char small[2];
+    for (const char* p = a.p; p < a.end; p++)
+        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
+    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
+    return same_text(a, b, 1, any_case);
 }
 
-// Units that are known without \text{}, and their one spelling. "unit" stands for no particular one.
-static const char* const UNITS[][2] = {
-    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
-    {"meter", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
-    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
-    {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"}, {"minute", "min"}, {"sec", "sec"},
-    {"second", "sec"}, {"kg", "kg"}, {"kilogram", "kg"}, {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"},
-    {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"}, {"dollar", "$"}, {"cent", "cent"}, {"percent", "%"},
-    {"unit", ""},
-};
-
-enum { MAX_UNIT = 24 };
-
-// The one spelling of the unit that is called [p, end) and raised to power (0 = it isn't): "square inches" is
-// in2. 1 = a unit of the table, 0 = some other word, -1 = too long to be one.
-static int name_unit(char unit[MAX_UNIT], const char* p, const char* end, char power) {
-    static const char* const prefixes[] = {"2square", "2sq", "3cubic"};
-    char name[MAX_UNIT - 1];
-    int n = 0;
-    for (; p < end; p++) {
-        if (*p == ' ' || *p == '.') continue;
-        if (n >= MAX_UNIT - 2) return -1;
-        name[n++] = (char)lower_case(*p);
-    }
-    name[n] = 0;
-    char* word = name;
-    for (int i = 0; i < 3 && word == name; i++)
-        if (starts_with(name, name + n, prefixes[i] + 1)) {
-            word += strlen(prefixes[i] + 1);
-            power = prefixes[i][0];
-        }
-    n = (int)strlen(word);
-    if (n > 2 && word[n - 1] == 's') word[n - 1] = 0;  // the plural
-    const char* spelled = NULL;
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++)
-        if (!strcmp(word, UNITS[i][0])) spelled = UNITS[i][1];
-    snprintf(unit, MAX_UNIT, "%s%c", spelled ? spelled : word, spelled && !spelled[0] ? 0 : power);
-    return spelled != NULL;
-}
-
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". *s keeps the number, unit gets
-// the name. 1 = there was one.
-static int split_unit(Span* s, char unit[MAX_UNIT]) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    const char *end = s->end, *start;
-    char power = 0;
-    unit[0] = 0;
-    if (starts_with(s->p, end, "\"$\"")) {
-        memcpy(unit, "$", 2);
-        *s = trim_span((Span){s->p + 3, end, s->sign});
-        return 1;
-    }
-    if (end - s->p > 4 && starts_with(end - 4, end, "^{") && end[-1] == '}') {  // ^{2}
-        power = end[-2];
-        end -= 4;
-    } else if (end - s->p > 2 && end[-2] == '^' && is_digit(end[-1])) {         // ^2
-        power = end[-1];
-        end -= 2;
-    }
-    if (end - s->p > 2 && end[-1] == '"') {
-        for (start = end - 2; start > s->p && *start != '"';) start--;
-        if (start == s->p || name_unit(unit, start + 1, end - 1, power) < 0) return 0;
-        for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
-            if (contains(*s, angles[i])) return 0;  // \sin 30^\circ isn't a number of degrees
-    } else {
-        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' ');) start--;
-        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
-        const char* word = start + (*start == ' ');
-        int letters = 0, length, known = name_unit(unit, word, end, power);
-        while (word + letters < end && is_letter(word[letters])) letters++;
-        if (known < 0 || (!known && letters < 4)) return 0;  // 2xy is a product
-        if (match_name(&length, word, end) >= 0) return 0;   // and so is 8pi
-    }
-    *s = trim_span((Span){s->p, start, s->sign});
-    return 1;
-}
-
-// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
-// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
-// accepted.
-static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
-    Value x, y, hundred = make_exact(100, 1);
-    int variables = 0, percent_a = !strcmp(unit_a, "%"), percent_b = !strcmp(unit_b, "%");
-    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
-    if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b) return 0;
-    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
-    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
-}
-
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, RELATION_COUNT };
-
-static int has_relation(Span s) {
-    int which;
-    return find_outside(&which, s, RELATIONS, RELATION_COUNT) != NULL;
-}
-
-// Cuts s at its relations: 0<x<=5 has three parts. Returns the number of parts, 0 = more than three.
-static int split_relations(Span part[3], int relation[2], Span s) {
-    for (int parts = 0, which; parts < 3;) {
-        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
-        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (!cut) return parts;
-        if (parts < 3) relation[parts - 1] = which;
-        s.p = cut + strlen(RELATIONS[which]);
+// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const char* p, int n, int quoted) {
+    char word[32];
+    if (n > 20 || (n == 1 && !quoted)) return 0;
+    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
+    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
+        int row = 0;
+        while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
+        uint64_t number = (uint64_t)row + 1;
+        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area"? Not xy, not \sin(x).
-static int is_name(Span s) {
-    int length, kind = match_name(&length, s.p, s.end);
-    const char* p = s.p;
-    if (p < s.end && *p == '"') return is_word(s);
-    if (kind >= 0 && kind != N_VARIABLE) return 0;
-    if (kind < 0 && (p == s.end || (!is_letter(*p) && *p != '\\'))) return 0;
-    if (kind >= 0) p += length;
-    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
-    if (p + 1 < s.end && *p == '_') {  // a subscript is one character or a group
-        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
-        p = close ? close + 1 : s.end;
+// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
+// per hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, const char* p, const char* end) {
+    uint64_t part = 0, times = 1, sign = 1;
+    int quoted = 0, n;
+    for (*unit = 0; p < end; p += n) {
+        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
+        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
+        else if (list_has("square sq", p, n)) times = 2;
+        else if (list_has("cubic", p, n)) times = 3;
+        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
+                                                     : unit_number(p, n, quoted || part))) return 0;
+        else if (n) {
+            *unit += part == 1 ? 0 : part * times * sign;
+            times = 1;
+        } else {
+            if (*p == '/' && part) sign = (uint64_t)0 - 1;
+            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
+            else if (!strchr("\" .^{}", *p)) return 0;
+            quoted ^= *p == '"';
+            n = 1;
+        }
     }
-    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
+    return part != 0;
 }
 
-// Writes the interval that an inequality for one name means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5]. text
-// has MAX_NORMALIZED bytes. 1 = done.
-static int write_interval(char* text, Span* name, const Span part[3], const int relation[2], int parts) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int low_closed = 0, high_closed = 0, all_rise = 0;
-    int at = parts == 3 || !is_name(part[0]);  // which part is the name
-    *name = part[at];
-    if (parts < 2 || !is_name(*name)) return 0;
-    for (int i = 0; i < parts - 1; i++) {
-        int rises = relation[i] == R_LE || relation[i] == R_LESS;
-        int closed = relation[i] == R_LE || relation[i] == R_GE;
-        int left = at == 1 && i == 0;  // does the bound stand left of the name?
-        if (relation[i] == R_EQUAL || relation[i] == R_NOT_EQUAL) return 0;
-        if (i == 1 && rises != all_rise) return 0;  // 1 < x > 5
-        all_rise = rises;
-        if (rises == left) { low = part[left ? 0 : i + 1]; low_closed = closed; }
-        else { high = part[left ? 0 : i + 1]; high_closed = closed; }
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
+// number. 1 = there was one.
+static int split_unit(Span* s, uint64_t* unit) {
+    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
+    int depth = 0, quoted = *s->p == '"';
+    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
+    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
+        *s = trim_span((Span){close + 1, s->end, s->sign});
+        return 1;
     }
-    int n = snprintf(text, MAX_NORMALIZED, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p),
-                     low.p, (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
-    return n < MAX_NORMALIZED;
+    for (const char* p = s->p + 1; p < s->end; p++) {
+        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
+        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
+        if (start && depth == raised && read_unit(unit, p, s->end)) {
+            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
+                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
+            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
+            return 1;
+        }
+        quoted ^= *p == '"';
+        depth += quoted ? 0 : bracket_step(*p);
+    }
+none:
+    *unit = 0;
+    return 0;
 }
 
-// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] (normalized to x=[0,1]) by [0,1]. An inequality may be answered by its interval.
-static int compare_relations(Span a, Span b, Comparison* c) {
-    Span value[2] = {a, b}, name[2] = {a, b}, part[2][3] = {{a, a, a}, {b, b, b}};
-    int relation[2][2] = {{-1, -1}, {-1, -1}}, parts[2], equation[2], named[2] = {0, 0};
-    char interval[2][MAX_NORMALIZED];
-    for (int k = 0; k < 2; k++) {
-        parts[k] = split_relations(part[k], relation[k], value[k]);
-        equation[k] = parts[k] == 2 && relation[k][0] == R_EQUAL;
-        if (equation[k]) {
-            int right = !is_name(part[k][0]);  // x = 5 or 5 = x
-            name[k] = part[k][right];
-            value[k] = part[k][!right];
-            named[k] = is_name(name[k]);
-        } else if (write_interval(interval[k], &name[k], part[k], relation[k], parts[k])) {
-            value[k] = make_span(interval[k]);
-            named[k] = 1;
-        } else if (parts[k] != 1) return 0;
-    }
-    int same_name = named[0] && named[1] && text_equal(name[0], name[1]);
-    int value_alone = (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1);
-    if ((same_name || value_alone) && compare_item(value[0], value[1], c)) return 1;
-    return equation[0] && equation[1] && equations_equal(part[0][0], part[0][1], part[1][0], part[1][1]);
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (text_equal(a, b)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
-    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
-    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (has_relation(a) || has_relation(b)) equal = compare_relations(a, b, c);
-    else if (has_outside(a, "\\cup") || has_outside(b, "\\cup")) equal = compare_list(a, b, "\\cup", 0, c);
-    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p != '{', c);
-    else if (bracket_a && !tuple_a && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
-    else if (bracket_b && !tuple_b && *b.p != '[') equal = compare_item(a, inside(b), c);
-    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
+// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
+// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
+// accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
+static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
+    Value x, y, hundred = make_exact(100, 1);
+    uint64_t percent = unit_number("%", 1, 1);
+    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
+    if (unit_a && unit_b && unit_a != unit_b) return 0;
+    if (compare_item(a, b, c)) return 1;
+    if (percent_a == percent_b) return 0;
+    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
 // Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
@@ -6452,38 +6594,263 @@ static int split_items(Span* items, Span s, const char* separator) {
     for (int n = 0, which;;) {
         const char* cut = find_outside(&which, s, &separator, 1);
         Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
-        if (n + copies > MAX_ITEMS) return -1;
-        items[n++] = item;
-        if (copies == 2) {
-            items[n - 1].sign = 1;
+        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
+        if (n + 1 + both > MAX_ITEMS) return -1;
+        for (int k = 0; k <= both; k++) {
             items[n] = item;
-            items[n++].sign = -1;
+            if (both) items[n].sign = k ? -1 : 1;
+            n++;
         }
         if (!cut) return n;
         s.p = cut + strlen(separator);
     }
 }
 
-// Two lists have as many items and each finds its own partner: the one in its place, or any that is still
-// free.
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, n = split_items(items_a, a, separator);
-    if (n < 0 || split_items(items_b, b, separator) != n) return 0;
-    for (int i = 0; i < n; i++) {
-        int j = ordered ? i : 0, stop = ordered ? i + 1 : n;
-        while (j < stop && (used[j] || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) return 0;
-        used[j] = 1;
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// \sin(x).
+static int is_name(Span s) {
+    Span items[MAX_ITEMS];
+    if (s.p < s.end && *s.p == '"') return is_word(s);
+    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
+    int n = split_items(items, inside(s), ",");
+    for (int i = 0; i < n; i++)
+        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
+    return n > 1;
+}
+
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
+enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
+
+typedef struct {
+    Span part[3];  // 0 < x <= 5 has three parts
+    int parts, relation[2], name;  // which part is a name; -1 = none
+} Statement;
+
+// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
+// there are more than three.
+static Statement read_statement(Span s) {
+    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
+    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
+    const char* cut;
+    do {
+        int which, n = r.parts++;
+        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
+        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (cut && n < 2) r.relation[n] = which;
+        if (cut) s.p = cut + strlen(RELATIONS[which]);
+    } while (cut && r.parts < 3);
+    if (cut) r.parts = 0;
+    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
+        Statement old = r;
+        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
+        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
     }
-    return 1;
+    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+        if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
+    return r;
+}
+
+/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
+ * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
+ * of an interval, one between any two ends, and one beyond on either side.
+ */
+typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
+typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
+
+static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
+
+static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
+    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
+    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
+    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
+    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
+    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
+    else set->piece[set->pieces++] = v;
+}
+
+static void add_inequality(NumberSet* set, Statement r, int removed) {
+    Span low = make_span("-\\infty"), high = make_span("\\infty");
+    int at = r.name, rises = 1;
+    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
+    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
+    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
+    else set->name = r.part[at];
+    if (set->failed) return;
+    if (rises)
+        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
+                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
+    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
+        add_interval(set, low, high, 0, 0, 0);
+        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
+    } else set->failed = 1;
+}
+
+static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
+
+static void read_set(NumberSet* set, Span s) {
+    int which = 0, removed = 0;
+    for (const char* cut = s.p; cut && !set->failed; removed = which) {
+        cut = find_outside(&which, s, SET_OPERATORS, 3);
+        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
+        Statement r = read_statement(part);
+        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
+        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
+        if (r.parts > 1) add_inequality(set, r, removed);
+        else if (bracket && *part.p == '{')
+            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
+        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
+        else set->failed = 1;
+        if (which == 2 && cut) set->failed = 1;
+        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
+    }
+}
+
+static int is_member(const NumberSet* set, Value x) {
+    int in = 0;
+    for (int i = 0; i < set->pieces; i++) {
+        const Interval* v = &set->piece[i];
+        int above = order_values(x, v->low), below = order_values(x, v->high);
+        int after_low = above > 0 || (above == 0 && v->has_low);
+        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
+    }
+    return in;
+}
+
+static int sets_equal(Span a, Span b) {
+    NumberSet x = {.failed = 0}, y = {.failed = 0};
+    double end[8 * MAX_ITEMS + 1] = {0};
+    int n = 1, same = 1;
+    read_set(&x, a);
+    y.name = x.name;
+    read_set(&y, b);
+    if (x.failed || y.failed) return 0;
+    for (int i = 0; i < x.pieces + y.pieces; i++) {
+        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
+        end[n++] = creal(v->low.z);
+        end[n++] = creal(v->high.z);
+    }
+    for (int i = 0; i < n && same; i++)
+        for (int j = 0; j <= i + 2 && same; j++) {
+            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
+            Value value = make_inexact(test, 0);
+            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
+        }
+    return same;
+}
+
+// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
+// 2x, x \in [0,1] by [0,1].
+static int compare_relations(Span a, Span b, Comparison* c) {
+    Statement r[2] = {read_statement(a), read_statement(b)};
+    Span value[2], name[2];
+    int named[2];
+    for (int k = 0; k < 2; k++) {
+        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
+        value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
+        name[k] = r[k].part[named[k] ? r[k].name : 0];
+    }
+    if (!r[0].parts || !r[1].parts) return 0;
+    if (r[0].parts != r[1].parts)
+        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
+               compare_item(value[0], value[1], c);
+    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (same_name && compare_item(value[0], value[1], c)) return 1;
+    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
+        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
+    int same = 1;
+    for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
+    return same;
+}
+
+static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
+    static const char* const comma[] = {","};
+    int which;
+    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
+}
+
+static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
+    return s;
+}
+
+static int compare_item(Span a, Span b, Comparison* c) {
+    uint64_t unit_a, unit_b;
+    a = trim_span(a);
+    b = trim_span(b);
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
+    if (same_text(a, b, 0, 0)) return 1;
+    if (is_word(a) || is_word(b)) return words_equal(a, b);
+    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
+    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
+    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
+                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
+    else if (related) equal = compare_relations(a, b, c);
+    else if (set_a >= 0 || set_b >= 0)
+        equal = set_a == set_b &&
+                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
+    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
+                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
+    else equal = expressions_equal(a, b);
+    c->depth--;
+    return equal;
+}
+
+// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
+static int count_names(const Span* items, int n) {
+    int named = 0, same = 0;
+    Span first = items[0];
+    for (int i = 0; i < n; i++) {
+        Statement r = read_statement(items[i]);
+        if (r.name < 0) continue;
+        if (named++ == 0) first = r.part[r.name];
+        same += same_text(first, r.part[r.name], 0, 0);
+    }
+    return named == 0 ? 0 : same == named ? 1 : 2;
+}
+
+// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
+// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
+// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
+    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
+    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
+    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (n > 1 && mode == ANY_ORDER) {
+        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
+        c->strict |= names_a && names_b;
+        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
+    }
+    for (int i = 0; i < n && matched == i; i++) {
+        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
+        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
+        if (j == stop) break;
+        used[j] = 1;
+        matched++;
+    }
+    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
+        int i = 0;
+        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
+        if (i == n) matched = -1;
+    }
+    c->strict = strict;
+    return matched == n;
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length. The head of the chapter says what "the same"
+// a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     if (!*a || !*b) return 0;
@@ -6495,25 +6862,24 @@ int answers_equal(const char* a, const char* b) {
     if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
     Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
     if (x.p == x.end || y.p == y.end) return 0;
-    if (text_equal(x, y)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0};
-    if (compare_list(x, y, ",", 0, &c)) return 1;
+    if (same_text(x, y, 0, 0)) return 1;
+    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
+    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
     if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
     if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", 0, &c);
+    return compare_list(x, y, ",", ANY_ORDER, &c);
 }
-
-/* ---- A.5 Shown in lesson 5 ---- */
+/* ---- A.4 Shown in lesson 5 ---- */
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
     Value x[2], f[2];
-    int variables = 0;
+    Names names = {0};
     for (int point = 0; point < 2; point++) {
-        if (!evaluate(&x[point], &variables, make_span("x"), point)) return NAN;
-        if (!evaluate_difference(&f[point], &variables, make_span(left), make_span(right), point)) return NAN;
+        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
+        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
     }
     Value rise = add(f[1], negate(f[0]));
     return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
@@ -6531,9 +6897,10 @@ static void print_comparisons(void) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points:\n\n  point", EVALUATION_POINTS);
+    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
+           EVALUATION_POINTS);
     for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
+    for (int point = 0; point < 3; point++) {
         printf("\n  %5d", point);
         for (int i = 0; i < 4; i++) {
             Value value;
@@ -6544,7 +6911,7 @@ static void print_comparisons(void) {
     printf("\n\n");
 }
 
-/* ---- A.4 The calculator of chapter 6 ----
+/* ---- A.5 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6575,7 +6942,7 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
+    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
     Value value = parse_sum(&s);
     if (s.failed || peek(&s)) return 0;
     return print_value(out, cap, value);
