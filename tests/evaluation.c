@@ -284,101 +284,6 @@ static void the_table_for_programs(void) {
     text_free(&csv), evaluation_free(&e);
 }
 
-// ---- the plot
-
-static void check_plot(const Plot* p, const char* expected) {
-    Text t = {0};
-    append_plot(&t, p);
-    CHECK_TEXT(t.data, expected);
-    text_free(&t);
-}
-
-static void plot_of_two_lines(void) {
-    // One row is 1/3, one column 1 update: the rising line moves up a row every 5 columns. The flat line ends
-    // at 45, behind it there is no number. Where they meet is a star.
-    static const double x[5] = {0, 15, 30, 45, 60}, up[5] = {0, 1, 2, 3, 4}, flat[5] = {2, 2, 2, 2, NAN};
-    check_plot(&(Plot){.title = "Two lines", .x_name = "update", .x = x, .y = {up, flat},
-                       .names = {"up", "flat"}, .series = 2, .points = 5},
-               "Two lines\n"
-               "\n"
-               "      4 |                                                          uuu\n"
-               "        |                                                     uuuuu\n"
-               "        |                                                uuuuu\n"
-               "      3 |                                           uuuuu\n"
-               "        |                                      uuuuu\n"
-               "        |                                 uuuuu\n"
-               "      2 |ffffffffffffffffffffffffffff*****fffffffffffff\n"
-               "        |                       uuuuu\n"
-               "        |                  uuuuu\n"
-               "      1 |             uuuuu\n"
-               "        |        uuuuu\n"
-               "        |   uuuuu\n"
-               "      0 |uuu\n"
-               "         +--------------+--------------+--------------+--------------+\n"
-               "         0             15             30             45             60\n"
-               "                                    update\n"
-               "\n"
-               "  u  up: 0 to 4\n"
-               "  f  flat: 2 to 2\n"
-               "  *  more than one of them\n");
-}
-
-static void plot_of_two_units(void) {
-    // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
-    // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
-    static const double k[3] = {1, 4, 16}, reward[3] = {10, 20, 40}, rest[3] = {-3, -5, -4};
-    check_plot(&(Plot){.title = "Two units", .x_name = "k", .x = k, .y = {reward, rest},
-                       .names = {"reward", "rest"}, .series = 2, .points = 3, .scaled = 1, .log_x = 1},
-               "Two units\n"
-               "\n"
-               "    max |BB                                                         rr\n"
-               "        |  BB                                                   rrrr\n"
-               "        |    BBB                                            rrrr\n"
-               "        |       BB                                      rrrr\n"
-               "        |         BBB                                rrr\n"
-               "        |            BB                          rrrr\n"
-               "        |              BBB                   rrrr                  BBB\n"
-               "        |                 BB             rrrr                 BBBBB\n"
-               "        |                   BBB     rrrrr                BBBBB\n"
-               "        |                   rrr**rrr                BBBBB\n"
-               "        |            rrrrrrr     BBB           BBBBB\n"
-               "        |    rrrrrrrr               BB    BBBBB\n"
-               "    min |rrrr                         BBBB\n"
-               "         +--------------+--------------+--------------+--------------+\n"
-               "         1              2              4              8             16\n"
-               "                                       k\n"
-               "\n"
-               "  r  reward: 10 to 40\n"
-               "  B  rest: -5 to -3\n"
-               "  *  more than one of them\n");
-}
-
-static void plots_of_little(void) {
-    // No number at all; one point.
-    static const double x[2] = {0, 1}, none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
-    check_plot(&(Plot){.title = "None", .x_name = "x", .x = x, .y = {none}, .names = {"a"}, .series = 1,
-                       .points = 2},
-               "None\n\n  (there is nothing to draw)\n");
-    Text t = {0};
-    append_plot(&t, &(Plot){.title = "One", .x_name = "x", .x = x, .y = {one, none}, .names = {"a", "b"},
-                            .series = 2, .points = 2});
-    CHECK(strstr(t.data, " |a\n") && strstr(t.data, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n"));
-    text_free(&t);
-}
-
-static void scales_have_round_numbers(void) {
-    // -0.003 to 0.97 needs -0.5 to 1, three steps of 0.5; a single value has room above it.
-    static const struct { Range r; double low, step; int parts; } expected[] = {
-        {{-0.003, 0.97}, -0.5, 0.5, 3}, {{0.306, 1.0}, 0.25, 0.25, 3}, {{0.0, 1.0}, 0.0, 0.25, 4},
-        {{0.2, 1.0}, 0.2, 0.2, 4},      {{-1.5e6, 3e6}, -2e6, 2e6, 3}, {{5.0, 5.0}, 5.0, 1.0, 2}};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        Scale s = round_scale(expected[i].r);
-        CHECK_NEAR(s.low, expected[i].low, 1e-12);
-        CHECK_NEAR(s.step, expected[i].step, 1e-12);
-        CHECK(s.parts == expected[i].parts);
-    }
-}
-
 int main(void) {
     RUN(every_pass_at_k_has_an_interval);
     RUN(all_or_nothing_is_no_certainty);
@@ -393,9 +298,5 @@ int main(void) {
     RUN(difference_on_the_same_questions);
     RUN(who_solved_what);
     RUN(the_table_for_programs);
-    RUN(plot_of_two_lines);
-    RUN(plot_of_two_units);
-    RUN(plots_of_little);
-    RUN(scales_have_round_numbers);
     return check_failed != 0;
 }

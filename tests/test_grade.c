@@ -288,7 +288,7 @@ static void the_exam_is_not_trained_on(void) {
     snprintf(out, sizeof out, "--out=%s", in_folder("out"));
 #define TRAIN(...)                                                                                           \
     COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
-            "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", __VA_ARGS__)
+            "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", "--overwrite", __VA_ARGS__)
     const char *stopped = "1 of the 2 questions", *passed = "there is no model out/nowhere";
     REFUSED(TRAIN(same), stopped);
     REFUSED(TRAIN(respelled), stopped);

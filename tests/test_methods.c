@@ -1236,6 +1236,10 @@ static void every_method_resumes(void) {
             rl_step(&b.setup.learner, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
         }
         save_rl(&b.setup.learner, b.options, 2);
+        Text rows = {0};
+        text_printf(&rows, "%s\n0,\n1,\n", METRICS_HEADER);
+        write_file(two, "metrics.csv", &rows);
+        text_free(&rows);
         READ(&c, "--log-every=100"); // everything else comes from trainer_state.json
         c.o.resume = c.o.out = two;
         long step = state_from_json(two, "rl", c.options);

@@ -349,6 +349,10 @@ static void resumed_run_is_the_same_run(void) {
         rl_step(&lb, &q, chosen, step, lr_schedule(step, 4, 0, 0.0));
     }
     save_rl(&lb, other, 2);
+    Text rows = {0};
+    text_printf(&rows, "%s\n0,\n1,\n", METRICS_HEADER);
+    write_file(two, "metrics.csv", &rows);
+    text_free(&rows);
     Model c = load_model(two);
     Option third[RL_OPTIONS] = {{0}};
     RlOptions s = small_run(two);
