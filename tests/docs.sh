@@ -1,7 +1,8 @@
 #!/bin/sh
-# What docs/*.md and README.md say about the project must be so: every function, type, column, option, file, lesson, command and
-# make target that stands in backticks exists; every heading of the three documents is in docs/index.md, every quotation there is
-# the documents' own text; claims and exercises are numbered as in their files; what is shown as printed is printed.
+# What docs/*.md and README.md say about the project must be so: every function, type, column, option, file,
+# lesson, command and make target in backticks exists; every heading of the three documents is in
+# docs/index.md, and what is quoted there is the documents' own text; claims and exercises are numbered as in
+# their files; what is shown as printed is printed.
 #   sh tests/docs.sh ./train_gpt ./rl
 train_gpt=$1
 rl=$2
@@ -12,7 +13,8 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
 # Names in backticks that are not ours: other projects' files and functions, and symbols of formulas.
-foreign="chat_rl.py torch numpy ctypes pi_ref pi_old s_t a_t r_t y_t p_pi rho_0 y_w y_l r_phi pi_theta x_dot x_acc theta_dot sum_t"
+foreign="chat_rl.py torch numpy ctypes pi_ref pi_old s_t a_t r_t y_t p_pi rho_0 y_w y_l r_phi pi_theta
+    x_dot x_acc theta_dot sum_t"
 
 result() {  # result NAME FILE: ok when the file of complaints is empty
     if [ -s "$2" ]; then
@@ -37,7 +39,9 @@ code() {
         print line
     }' "$@"
 }
-for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do [ -f "$f" ] && code "$f"; done > "$dir/code"
+for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do
+    [ -f "$f" ] && code "$f"
+done > "$dir/code"
 {
     tr -c 'A-Za-z0-9_' '\n' < "$dir/code" | grep '^[A-Za-z_]' | sort -u | sed 's/^/word /'
     for w in $foreign; do echo "word $w"; done
@@ -59,7 +63,7 @@ for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do [ -
     grep -oE '<\|[a-z_]+\|>' train_gpt.c | sed 's/^/token /'
 } | sort -u > "$dir/known"
 
-# ---- what is said, as file:line:text: each pair of backticks, and each command that begins a line of a block of code
+# ---- what is said, as file:line:text: each pair of backticks, and each command that begins a line of code
 for f in README.md docs/*.md; do
     awk -v name="$f" '
         /^ *```/ { block = !block; next }
@@ -97,7 +101,8 @@ awk -F '\t' -v known="$dir/known" '
             command = w[1] == "./rl" ? w[2] : "train_gpt"
             if (n == 1 || command ~ /^-|^[A-Z]/) next
             if (w[1] == "./rl" && !(("command " command) in has)) { bad("command"); next }
-            if (command == "lesson" && n > 2 && w[3] !~ /^-|^[A-Z]/ && !(("lesson " w[3]) in has)) bad("lesson")
+            if (command == "lesson" && n > 2 && w[3] !~ /^-|^[A-Z]/ && !(("lesson " w[3]) in has))
+                bad("lesson")
             options(w, n, command)
         } else if (w[1] == "make") {
             if (n > 1 && w[2] !~ /=/ && !(("target " w[2]) in has)) bad("target")
@@ -108,6 +113,7 @@ awk -F '\t' -v known="$dir/known" '
         } else if (t ~ /^[A-Za-z0-9_.\/-]+\.[a-z]+$/ && t !~ /^out\/|^build\/|^\.\.?\/|^[0-9.]+$/) {
             if (!(("file " t) in has)) bad("file")
         } else if (t ~ /^[A-Za-z_][A-Za-z0-9_]*(\(\))?$/) {
+            if ($1 ~ /answers\.md/ && t !~ /_|\(/) next              # a page of answers, which may be words
             sub(/\(\)$/, "", t)
             if (!(("word " t) in has)) bad("name")
         }
@@ -136,7 +142,8 @@ numbers() {  # numbers WORD: those behind "Claims" or "Exercises" in the index
     if [ -f docs/exercises.c ]; then
         grep -oE '^/\* ---- [0-9]+' docs/exercises.c | grep -oE '[0-9]+' | sort -un > "$dir/exercises"
         numbers Exercises > "$dir/cited"
-        diff "$dir/exercises" "$dir/cited" | sed -n -e 's/^</in docs\/exercises.c, not in docs\/index.md: exercise/p' \
+        diff "$dir/exercises" "$dir/cited" | sed -n \
+            -e 's/^</in docs\/exercises.c, not in docs\/index.md: exercise/p' \
             -e 's/^>/in docs\/index.md, not in docs\/exercises.c: exercise/p'
     fi
 } > "$dir/bad"
@@ -147,11 +154,14 @@ result docs_claims_and_exercises "$dir/bad"
     "$rl" lesson --help | awk '$1 ~ /^[0-9]+$/ { print "lesson", $1 }'
     echo "lesson chain"
 } > "$dir/lessons"
-awk '/^lesson / { print } /^(title|take away) ./ { seen[$1]++; next } /^#|^$|^lesson / { next } { print "odd line " NR ": " $0 }' \
+awk '/^lesson /                           { print }
+     !/^lesson |^title .|^take away .|^#|^$/ { print "line " NR " is none of lesson, title, take away: " $0 }' \
     docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
-awk '/^lesson / { if (NR > 1 && name && (!title || !take)) print name ": no title or no take away"; name = $0; title = take = 0 }
-     /^title ./ { title++ } /^take away ./ { take++ }
-     END { if (!title || !take) print name ": no title or no take away" }' docs/lessons.zh.txt >> "$dir/bad"
+awk 'function end() { if (name && (!title || !take)) print name ": no title or no take away" }
+     /^lesson / { end(); name = $0; title = take = 0 }
+     /^title ./ { title++ }
+     /^take away ./ { take++ }
+     END { end() }' docs/lessons.zh.txt >> "$dir/bad"
 result docs_chinese_lessons "$dir/bad"
 
 # ---- what docs/README.zh.md shows as printed: lessons by running them, the rest as README.md shows it

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The page docs/c-for-python.md: its Python blocks, put together, run with the library of the chapter functions, and print what
-# its text blocks say. The library is built apart, as `make lib` does but without sanitizers and threads, which python could not load.
+# The page docs/c-for-python.md: its Python blocks, put together, run with the library of the chapter functions
+# and print what its text blocks say. The library is built apart, as `make lib` does, but without sanitizers and
+# threads, which python could not load.
 page=docs/c-for-python.md
 if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import ctypes, math; math.comb' 2>/dev/null; then
     echo "skip python: no python3 (3.8 or later) here"
@@ -13,8 +14,8 @@ block() { awk -v start="\`\`\`$1" '$0 == start { on = 1; next } $0 == "```" { on
 block python > "$dir/page.py"
 block text > "$dir/expected"
 
-if ! ${CC:-cc} -std=c11 -O1 -ffp-contract=fast -DRL_NO_MAIN -Wno-unused-function -Wno-unknown-pragmas -shared -fPIC \
-        -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1; then
+if ! ${CC:-cc} -std=c11 -O1 -ffp-contract=fast -Wno-unused-function -Wno-unknown-pragmas \
+        -DRL_NO_MAIN -shared -fPIC -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1; then
     cat "$dir/log"
     echo "FAIL python_library: the library does not compile"
     exit 1
