@@ -4070,31 +4070,29 @@ typedef struct {
         tokens_per_second;
 } Metrics;
 
-typedef struct { const char *name, *title; size_t at; int width, digits; } Column;   // title: on the screen
-
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
+    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
+    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
+    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
+    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
+    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
+    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
+    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
+    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
+    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
+    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {0},
 };
-enum { RL_COLUMNS = sizeof rl_columns / sizeof *rl_columns };
 
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
@@ -5289,7 +5287,7 @@ static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
 }
 
 // Means over the pairs of an update.
-typedef struct { double loss, margin, accuracy, chosen, rejected, grad_norm, seconds; } PairMetrics;
+typedef struct { double loss, margin, accuracy, chosen, rejected, lr, grad_norm, seconds; } PairMetrics;
 
 // 1 = ranked right, 0 = wrong; equal values are half right, as a coin would be.
 static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin < 0.0 ? 0.0 : 0.5; }
@@ -5297,7 +5295,7 @@ static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin <
 // One update on `count` pairs. AdamW and the clipping of the gradient as everywhere.
 static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list, int count,
                               const PairLoss* loss, float beta, float lr, float grad_clip, AdamOptions adam) {
-    PairMetrics s = {0};
+    PairMetrics s = {.lr = lr};
     PairResult* result = allocate((size_t)count, sizeof(PairResult));
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
@@ -7413,47 +7411,11 @@ static void check_method(const RlOptions* o, const Option* options) {
     choose(o->kl_per, kl_per_names, "kl-per");
 }
 
-static double column_value(const Column* c, const void* record) {
-    return *(const double*)((const char*)record + c->at);
-}
-
-static void write_record(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        double x = column_value(&rl_columns[i], s);
-        fprintf(file, isnan(x) ? "," : ",%.6g", x);
-    }
-    fprintf(file, "\n");
-}
-
-static void print_titles(void) {
-    printf("%6s", "update");
-    for (int i = 0; i < RL_COLUMNS; i++)
-        if (rl_columns[i].title) printf("%*s", rl_columns[i].width, rl_columns[i].title);
-    printf("\n");
-}
-
-// One line for the n updates since the last one: means over them. sum (RL_COLUMNS).
-static void print_means(long step, const double* sum, int n, double held_out) {
-    printf("%6ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        const Column* c = &rl_columns[i];
-        double x = c->at == offsetof(Metrics, held_out) ? held_out : sum[i] / n;
-        if (c->title && !isnan(x)) printf("%*.*f", c->width, c->digits, x);
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-static void save_rl(const Learner* l, const Option* options, long step) {
-    save_run(l->o->out, "rl", options, step, l->policy, l->optimizer, l->value, l->value_optimizer);
-}
-
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
 // Returns 0, or 130 after Ctrl-C.
 static int rl_train(Learner* l, const Option* options, long step) {
     const RlOptions* o = l->o;
-    int context = l->policy->config.context, room = o->sample.max_new_tokens, n = 0;
+    int context = l->policy->config.context, room = o->sample.max_new_tokens;
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
@@ -7461,36 +7423,24 @@ static int rl_train(Learner* l, const Option* options, long step) {
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Text header = {0};
-    text_printf(&header, "step");
-    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
-    Run run = run_begin(o->out, o->overwrite, header.data, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, rl_columns, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
-    print_titles();
-    double sum[RL_COLUMNS] = {0};
     while (run_goes_on(&run)) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
-        run_count(&run, l->policy, l->value, s.loss + s.entropy + s.value_loss, s.grad_norm);
-        n++;
-        if (o->eval_every && run.step % o->eval_every == 0) {
+        if (o->eval_every && (run.step + 1) % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
                                           l->reward.kind, NULL, o->seed + 2);
             s.held_out = e.pass[0];
             evaluation_free(&e);
         }
-        write_record(run.metrics, run.step - 1, &s);
-        if (run_logs(&run) || !isnan(s.held_out)) {
-            print_means(run.step, sum, n, s.held_out);
-            memset(sum, 0, sizeof sum);
-            n = 0;
-        }
-        if (run_saves(&run)) save_rl(l, options, run.step);
+        run_record(&run, l->policy, l->value, &s);
+        if (run_saves(&run))
+            save_run(o->out, "rl", options, run.step, l->policy, l->optimizer, l->value, l->value_optimizer);
     }
     groups_free(group, o->examples_per_step);
-    questions_free(&q), questions_free(&test), text_free(&header);
+    questions_free(&q), questions_free(&test);
     free(deck.order), free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
@@ -7671,45 +7621,38 @@ static Problems questions_of(const Pairs* p) {
     return q;
 }
 
-#define PAIR_HEADER "step,loss,margin,accuracy,chosen,rejected,lr,grad_norm,seconds"
-
-static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
-    sum->loss += s->loss, sum->margin += s->margin, sum->accuracy += s->accuracy, sum->chosen += s->chosen;
-    sum->rejected += s->rejected, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
-}
+static const Column pair_columns[] = {
+    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
+    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
+    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
+    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
+    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
+    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
+    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
+    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
+    {0},
+};
 
 // The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
 static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
                           const PairCommand* c, const Option* options, long step) {
     const PairLoss* loss = find_pair_loss(o->loss, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size, n = 0;
+    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
     long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
     Deck deck = deck_new(p->count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(o->out, o->overwrite, PAIR_HEADER, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
-    printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
-           "|grad|", "s");
     while (run_goes_on(&run)) {
-        float lr = o->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, lr, o->grad_clip,
-                                   o->adam);
-        run_count(&run, m, NULL, s.loss, s.grad_norm);
-        fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
-                s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
-        add_pair_metrics(&sum, &s), n++;
-        if (run_logs(&run)) {
-            printf("%6ld %8.4f %8.3f %8.3f %8.2f %8.2f %8.3f %6.2f\n", run.step, sum.loss / n, sum.margin / n,
-                   sum.accuracy / n, sum.chosen / n, sum.rejected / n, sum.grad_norm / n, sum.seconds / n);
-            fflush(stdout);
-            sum = (PairMetrics){0}, n = 0;
-        }
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
+                                   o->grad_clip, o->adam);
+        run_record(&run, m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
     free(deck.order), free(chosen), free(batch);
