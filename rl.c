@@ -4070,31 +4070,29 @@ typedef struct {
         tokens_per_second;
 } Metrics;
 
-typedef struct { const char *name, *title; size_t at; int width, digits; } Column;   // title: on the screen
-
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
+    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
+    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
+    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
+    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
+    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
+    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
+    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
+    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
+    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
+    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {0},
 };
-enum { RL_COLUMNS = sizeof rl_columns / sizeof *rl_columns };
 
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
@@ -5289,7 +5287,7 @@ static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
 }
 
 // Means over the pairs of an update.
-typedef struct { double loss, margin, accuracy, chosen, rejected, grad_norm, seconds; } PairMetrics;
+typedef struct { double loss, margin, accuracy, chosen, rejected, lr, grad_norm, seconds; } PairMetrics;
 
 // 1 = ranked right, 0 = wrong; equal values are half right, as a coin would be.
 static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin < 0.0 ? 0.0 : 0.5; }
@@ -5297,7 +5295,7 @@ static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin <
 // One update on `count` pairs. AdamW and the clipping of the gradient as everywhere.
 static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list, int count,
                               const PairLoss* loss, float beta, float lr, float grad_clip, AdamOptions adam) {
-    PairMetrics s = {0};
+    PairMetrics s = {.lr = lr};
     PairResult* result = allocate((size_t)count, sizeof(PairResult));
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
@@ -7319,15 +7317,17 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
     if (*judge) {
-        s->judge = load_reward_model(judge, c->context), reward.model = &s->judge;
+        s->judge = load_reward_model(judge, c->context);
         s->judge.frozen = 1;
+        reward.model = &s->judge;
     }
     Learner* l = &s->learner;
     *l = learner_new(&s->policy, &s->optimizer, reward, o);
     if (l->advantage == ADVANTAGE_GAE) {
-        l->value = &s->value, l->value_optimizer = &s->value_optimizer;
-        if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
-        else s->value = scalar_model_on(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
+        l->value = &s->value;
+        l->value_optimizer = &s->value_optimizer;
+        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
     if (o->beta > 0.0f || named) {
@@ -7351,109 +7351,63 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// An option that was given and would change nothing is refused, with the reason.
-static void refuse_idle(const Option* options, const char* const* names, const char* why) {
-    for (; *names; names++)
-        if (is_given(options, *names)) fail(2, "--%s means nothing here: %s", *names, why);
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
+    for (const char* p = names; idle && *p; p += *p == ' ') {
+        char name[32];
+        size_t n = strcspn(p, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        if (is_given(options, name)) fail(2, "--%s means nothing here: %s", name, why);
+        p += n;
+    }
 }
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    int advantage = choose(o->advantage, advantage_names, "advantage");
-    int ratio = choose(o->ratio, ratio_names, "ratio");
-    int of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
-    if (of_group && o->num_samples < 2)
-        fail(2,
-             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
-             "nothing to compare with; take 2 or more, or --advantage none",
-             o->advantage);
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
+    int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
+    if (by_group && o->num_samples < 2)
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
+                "to compare with; take 2 or more, or --advantage none", o->advantage);
     if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
-             o->examples_per_step);
+        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
-    if (o->resample && !of_group)
-        fail(2,
-             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
-             "have something to teach as well; take --resample 0",
-             o->advantage);
-    if (ratio == RATIO_NONE &&
-        (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(2,
-             "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
-             "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low "
-             "0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
-    if (ratio == RATIO_NONE)
-        refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
-                    "with --ratio none there is no ratio to clip; take --ratio token");
-    else if (o->clip_low == 0.0f && o->clip_high == 0.0f &&
-             (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
-                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
-    if (o->beta == 0.0f)
-        refuse_idle(options, (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
-                    "there is no KL term with --beta 0");
-    if (o->beta > 0.0f && !choose(o->kl_in, kl_in_names, "kl-in") &&
-        !choose(o->kl_estimator, estimator_names, "kl-estimator"))
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
-                "(chapter 8); take k2 or k3, or --kl-in reward");
-    if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
-        refuse_idle(options, (const char* const[]){"kl-per", NULL},
-                    "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
-    if (advantage != ADVANTAGE_GAE)
-        refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
-                    "only --advantage gae has steps to discount and a value model; an answer that is "
-                    "rewarded as a whole has one advantage (chapter 4)");
-    if (o->epochs_per_batch == 1)
-        refuse_idle(
-            options, (const char* const[]){"value-clip", NULL},
-            "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
-    choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
-    choose(o->kl_per, kl_per_names, "kl-per");
-}
-
-static double column_value(const Column* c, const void* record) {
-    return *(const double*)((const char*)record + c->at);
-}
-
-static void write_record(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        double x = column_value(&rl_columns[i], s);
-        fprintf(file, isnan(x) ? "," : ",%.6g", x);
-    }
-    fprintf(file, "\n");
-}
-
-static void print_titles(void) {
-    printf("%6s", "update");
-    for (int i = 0; i < RL_COLUMNS; i++)
-        if (rl_columns[i].title) printf("%*s", rl_columns[i].width, rl_columns[i].title);
-    printf("\n");
-}
-
-// One line for the n updates since the last one: means over them. sum (RL_COLUMNS).
-static void print_means(long step, const double* sum, int n, double held_out) {
-    printf("%6ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        const Column* c = &rl_columns[i];
-        double x = c->at == offsetof(Metrics, held_out) ? held_out : sum[i] / n;
-        if (c->title && !isnan(x)) printf("%*.*f", c->width, c->digits, x);
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-static void save_rl(const Learner* l, const Option* options, long step) {
-    save_run(l->o->out, "rl", options, step, l->policy, l->optimizer, l->value, l->value_optimizer);
+    if (o->resample && !by_group)
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
+                "something to teach as well; take --resample 0", o->advantage);
+    if (l.ratio == RATIO_NONE && several)
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
+                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
+                "or --epochs-per-batch 1 --minibatch 0");
+    if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
+                "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
+    if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
+                "--ratio token, or another advantage");
+    if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
+                "take k2 or k3, or --kl-in reward");
+    refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
+                "with --ratio none there is no ratio to clip; take --ratio token");
+    refuse_idle(o->beta == 0.0f, options, "kl-estimator kl-in kl-per", "there is no KL term with --beta 0");
+    refuse_idle(!l.kl_in_reward, options, "kl-per",
+                "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
+    refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
+                "one advantage (chapter 4)");
+    refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
+                "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
 }
 
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
 // Returns 0, or 130 after Ctrl-C.
 static int rl_train(Learner* l, const Option* options, long step) {
     const RlOptions* o = l->o;
-    int context = l->policy->config.context, room = o->sample.max_new_tokens, n = 0;
+    int context = l->policy->config.context, room = o->sample.max_new_tokens;
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
@@ -7461,36 +7415,24 @@ static int rl_train(Learner* l, const Option* options, long step) {
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Text header = {0};
-    text_printf(&header, "step");
-    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
-    Run run = run_begin(o->out, o->overwrite, header.data, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, rl_columns, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
-    print_titles();
-    double sum[RL_COLUMNS] = {0};
     while (run_goes_on(&run)) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
-        run_count(&run, l->policy, l->value, s.loss + s.entropy + s.value_loss, s.grad_norm);
-        n++;
-        if (o->eval_every && run.step % o->eval_every == 0) {
+        if (o->eval_every && (run.step + 1) % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
                                           l->reward.kind, NULL, o->seed + 2);
             s.held_out = e.pass[0];
             evaluation_free(&e);
         }
-        write_record(run.metrics, run.step - 1, &s);
-        if (run_logs(&run) || !isnan(s.held_out)) {
-            print_means(run.step, sum, n, s.held_out);
-            memset(sum, 0, sizeof sum);
-            n = 0;
-        }
-        if (run_saves(&run)) save_rl(l, options, run.step);
+        run_record(&run, l->policy, l->value, &s);
+        if (run_saves(&run))
+            save_run(o->out, "rl", options, run.step, l->policy, l->optimizer, l->value, l->value_optimizer);
     }
     groups_free(group, o->examples_per_step);
-    questions_free(&q), questions_free(&test), text_free(&header);
+    questions_free(&q), questions_free(&test);
     free(deck.order), free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
@@ -7570,12 +7512,9 @@ static RlOptions pair_defaults(const PairCommand* c) {
     return o;
 }
 
-// A loss of this command; those of one kind stand together in the table.
-static const PairLoss* find_pair_loss(const char* name, const PairCommand* c) {
-    int rows = sizeof pair_losses / sizeof *pair_losses, first = 0, count = 0;
-    while (pair_losses[first].scalar != c->scalar) first++;
-    while (first + count < rows && pair_losses[first + count].scalar == c->scalar) count++;
-    return &pair_losses[first + choose_row(name, pair_losses + first, count, sizeof *pair_losses, "loss")];
+static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
+    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
+    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
 }
 
 // Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
@@ -7642,28 +7581,6 @@ static int command_pairs(int argc, char** argv) {
     return 0;
 }
 
-// Makes the files of pairs that are missing, and writes their names into the options: a resumed run then
-// reads the same pairs. Held-out pairs are judged without noise, and none is left out.
-static void make_missing_pairs(Model* policy, RlOptions* o, const PairCommand* c) {
-    static char path[2][PATH_SIZE];
-    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->pairs, &o->eval_pairs};
-    const char* const questions[2] = {o->data, o->eval_data};
-    int missing[2];
-    for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
-    if (missing[0] && missing[1]) check_apart(o->data, o->eval_data, o->allow_overlap);
-    if (missing[0] || missing[1]) check_folder_name(o->out);
-    for (int i = 0; i < 2; i++) {
-        if (!missing[i]) continue;
-        Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->out, names[i]);
-        write_pairs(path[i], &p);
-        printf("  wrote %s\n", path[i]);
-        *file[i] = path[i];
-        pairs_free(&p);
-    }
-}
-
 // The questions of pairs, as problems without an answer; only .list is to be freed.
 static Problems questions_of(const Pairs* p) {
     Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
@@ -7671,45 +7588,68 @@ static Problems questions_of(const Pairs* p) {
     return q;
 }
 
-#define PAIR_HEADER "step,loss,margin,accuracy,chosen,rejected,lr,grad_norm,seconds"
-
-static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
-    sum->loss += s->loss, sum->margin += s->margin, sum->accuracy += s->accuracy, sum->chosen += s->chosen;
-    sum->rejected += s->rejected, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
+// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
+// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
+// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
+static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
+    static char path[2][PATH_SIZE];
+    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
+    const char** file[2] = {&o->pairs, &o->eval_pairs};
+    int given[2];
+    for (int i = 0; i < 2; i++) {
+        given[i] = *file[i] && **file[i];
+        if (given[i]) list[i] = load_pairs(*file[i]);
+    }
+    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
+    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
+    for (int i = 0; i < 2; i++) {
+        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
+        check_folder_name(o->out);
+        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
+        join_path(path[i], o->out, names[i]);
+        write_pairs(path[i], &list[i]);
+        printf("  wrote %s\n", path[i]);
+        *file[i] = path[i];
+    }
+    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
+    if (!list[1].count) return;
+    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
+    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
+    free(a.list), free(b.list);
 }
+
+static const Column pair_columns[] = {
+    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
+    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
+    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
+    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
+    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
+    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
+    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
+    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
+    {0},
+};
 
 // The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
 static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
                           const PairCommand* c, const Option* options, long step) {
-    const PairLoss* loss = find_pair_loss(o->loss, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size, n = 0;
+    const PairLoss* loss = find_pair_loss(o, c);
+    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
     long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
     Deck deck = deck_new(p->count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(o->out, o->overwrite, PAIR_HEADER, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
-    printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
-           "|grad|", "s");
     while (run_goes_on(&run)) {
-        float lr = o->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, lr, o->grad_clip,
-                                   o->adam);
-        run_count(&run, m, NULL, s.loss, s.grad_norm);
-        fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
-                s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
-        add_pair_metrics(&sum, &s), n++;
-        if (run_logs(&run)) {
-            printf("%6ld %8.4f %8.3f %8.3f %8.2f %8.2f %8.3f %6.2f\n", run.step, sum.loss / n, sum.margin / n,
-                   sum.accuracy / n, sum.chosen / n, sum.rejected / n, sum.grad_norm / n, sum.seconds / n);
-            fflush(stdout);
-            sum = (PairMetrics){0}, n = 0;
-        }
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
+                                   o->grad_clip, o->adam);
+        run_record(&run, m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
     free(deck.order), free(chosen), free(batch);
@@ -7732,56 +7672,16 @@ static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
     printf("\n  expected calibration error  %6.4f\n\n", e->error);
 }
 
-// The pairs to train on and, if there are any, those held out; no question may be in both.
-static void load_both(Pairs* list, const RlOptions* o, int context) {
-    const char* const path[2] = {o->pairs, o->eval_pairs};
-    if (!path[0] || !*path[0]) fail(2, "a file of pairs is missing: --data FILE");
-    for (int i = 0; i < 2; i++) {
-        if (!path[i] || !*path[i]) continue;
-        list[i] = load_pairs(path[i]);
-        render_pairs(&list[i], context, path[i]);
-    }
-    if (!list[1].count) return;
-    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
-    refuse_overlap(&a, &b, path[0], path[1], "", o->allow_overlap);
-    free(a.list), free(b.list);
-}
-
-// The reference of DPO's pairs: that of --reference, or an empty model for the one that the run started from.
-static Model load_other_reference(const Model* m, const Model* start, const RlOptions* o) {
-    int named = o->reference && *o->reference;
-    Model other = named ? load_tagged_model(o->reference) : (Model){0};
-    if (memcmp(named ? &other.config : &start->config, &m->config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own "
-                "beginning", named ? o->reference : o->model);
-    return other;
-}
-
-// Whoever gives a file that cannot be read is to be told before minutes go into making another.
-static void check_given_pairs(const RlOptions* o) {
-    const char* const path[2] = {o->pairs, o->eval_pairs};
-    for (int i = 0; i < 2; i++) {
-        if (!path[i] || !*path[i]) continue;
-        Pairs p = load_pairs(path[i]);
-        pairs_free(&p);
-    }
-}
-
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
-// same words as the first time.
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
+// first time.
 static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
-    int reads = o->pairs && *o->pairs, reads_held_out = !c->scalar || (o->eval_pairs && *o->eval_pairs);
-    if (o->resume) return;
-    if (reads && reads_held_out)
-        refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
-                                                   "top-k", "top-p", "annotator", "pairs-per-question", NULL},
-                    "no answers are sampled; the pairs are in files");
-    if (reads)
-        refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
-                    "the pairs to train on are in a file");
-    if (reads_held_out)
-        refuse_idle(options, (const char* const[]){"eval-questions", NULL},
-                    "the held-out pairs are in a file");
+    int reads = !o->resume && o->pairs && *o->pairs;
+    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
+    refuse_idle(reads && reads_held_out, options,
+                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
+                "no answers are sampled; the pairs are in files");
+    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
+    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
 }
 
 static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
@@ -7789,24 +7689,23 @@ static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
     check_sampling(o);
     find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
-    const PairLoss* loss = find_pair_loss(o->loss, c);
+    const PairLoss* loss = find_pair_loss(o, c);
     refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
     set_threads(o->threads);
-    Model m, start = {0};            // in a resumed run needed as DPO's reference only
+    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
+    Model m, start = {0}, other = {0};
     if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
     if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
     else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
-    Model other = c->scalar ? (Model){0} : load_other_reference(&m, &start, o);
-    if (!o->resume) {
-        check_given_pairs(o);
-        make_missing_pairs(&start, o, c);
-    }
-    Pairs list[2] = {{0}};                                         // to train on, held out
-    load_both(list, o, m.config.context);
+    if (!c->scalar && named) other = load_tagged_model(o->reference);
+    Model* reference = other.weights.memory ? &other : &start;
+    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
+        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
+             named ? o->reference : o->model);
+    Pairs list[2] = {{0}};
+    get_pairs(list, &start, o, c, m.config.context);
     check_data(&o->data_hash, o->pairs);
-    for (int i = 0; i < 2; i++)
-        if (!c->scalar && list[i].count)
-            set_reference(&list[i], other.weights.memory ? &other : &start, loss);
+    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
     model_free(&start), model_free(&other);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);

@@ -3087,36 +3087,49 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 
 // ---- a run: what all kinds of training have around their updates
 //
-//     Run r = run_begin(out, overwrite, header, step, steps, log_every, save_every);
+//     Run r = run_begin(out, overwrite, columns, step, steps, log_every, save_every);
 //     while (run_goes_on(&r)) {
 //         ... update number r.step, the first is 0 ...
-//         run_count(&r, model, value, loss, norm);    one more is done: r.step grows
-//         ... a line for r.metrics ...
-//         if (run_logs(&r)) ... print a line ...
+//         run_record(&r, model, value, &record);     one more is done: a row, perhaps a line; r.step grows
 //         if (run_saves(&r)) ... save ...
 //     }
 //     return run_end(&r, "./program", out);
+
+// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells what they are.
+// metrics.csv gets all of them; the screen those with a title, as means over the updates since the last line. NaN = not looked at:
+// an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
+enum { MAX_COLUMNS = 32 };
 
 typedef struct {
     const char* out;
     FILE* metrics;
     int lock;                        // the file that says that this process writes here
+    const Column* columns;
     long step, steps, begun;         // updates done, asked for, done before this process
     int log_every, save_every, stop; // updates between two lines, between two saves; 1 = Ctrl-C was pressed
     double started;                  // in seconds
+    double sum[MAX_COLUMNS];         // since the last line, and of how many numbers
+    int count[MAX_COLUMNS], lines;   // lines printed
 } Run;
 
 // Takes the folder `out` and opens its metrics.csv; `step` updates of `steps` are done.
-static Run run_begin(const char* out, int overwrite, const char* header, long step, long steps, int log_every,
+static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps, int log_every,
                      int save_every) {
+    Text header = {0};
     if (step >= steps)
         fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
              out, step, steps);
     make_folder(out);
-    Run r = {out, NULL, lock_folder(out), step, steps, step, log_every, save_every, 0, seconds_now()};
+    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps, .begun = step,
+             .log_every = log_every, .save_every = save_every, .started = seconds_now()};
     if (step == 0) check_new_run(out, overwrite);
     empty_folder(out, ".saving", 0);
-    r.metrics = open_metrics(out, header, step);
+    empty_folder(out, ".saved", 1);
+    text_printf(&header, "step");
+    for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
+    r.metrics = open_metrics(out, header.data, step);
+    text_free(&header);
     watch_signals();
     stop_asked = 0;
     return r;
@@ -3124,26 +3137,55 @@ static Run run_begin(const char* out, int overwrite, const char* header, long st
 
 static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
 
-// One more update is done. Only here is stop_asked looked at: a signal between two looks must not skip the
-// save. The value model is NULL where there is none.
-static void run_count(Run* r, const Model* m, const Model* value, double loss, double norm) {
-    static const char* const of_value[] = {"the value's "};
-    char bad[96] = "";
-    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
-    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
-    if (*bad || !isfinite(loss) || !isfinite(norm))
-        fail(1, "after update %ld %s is not finite (loss %g, gradient norm %g); what was saved before stays "
-                "in %s; try a smaller --lr", r->step + 1, *bad ? bad : "the loss", loss, norm, r->out);
-    r->step++;
-    progress(r->step - r->begun, r->steps - r->begun, r->started);
-    r->stop = stop_asked != 0;
-}
-
 // After every `every` updates (0: never) and after the last one, also when Ctrl-C has made it the last.
 static int run_due(const Run* r, int every) {
     return !run_goes_on(r) || (every && r->step % every == 0);
 }
-static int run_logs(const Run* r) { return run_due(r, r->log_every); }
+
+static void print_line(Run* r) {
+    if (!r->lines++) {
+        printf("%6s", "update");
+        for (const Column* c = r->columns; c->name; c++) if (c->title) printf("%*s", c->width, c->title);
+        printf("\n");
+    }
+    printf("%6ld", r->step);
+    for (int i = 0; r->columns[i].name; i++) {
+        const Column* c = &r->columns[i];
+        double mean = r->sum[i] / max_int(r->count[i], 1);
+        if (c->title && r->count[i]) printf(c->digits < 0 ? "%*.*e" : "%*.*f", c->width, abs(c->digits), mean);
+        r->sum[i] = 0.0;
+        r->count[i] = 0;
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between two looks must not
+// skip the save. The value model is NULL where there is none.
+static void run_record(Run* r, const Model* m, const Model* value, const void* record) {
+    static const char* const of_value[] = {"the value's "};
+    char bad[96] = "";
+    int rare = 0;
+    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
+    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
+    if (*bad)
+        fail(1, "after update %ld %s is not finite; what was saved before stays in %s; try a smaller --lr", r->step + 1, bad,
+             r->out);
+    fprintf(r->metrics, "%ld", r->step);
+    for (int i = 0; r->columns[i].name; i++) {
+        double number = *(const double*)((const char*)record + r->columns[i].at);
+        fprintf(r->metrics, isnan(number) ? "," : ",%.9g", number);
+        if (isnan(number)) continue;
+        r->sum[i] += number;
+        r->count[i]++;
+        rare |= r->columns[i].rare;
+    }
+    fprintf(r->metrics, "\n");
+    r->step++;
+    progress(r->step - r->begun, r->steps - r->begun, r->started);
+    r->stop = stop_asked != 0;
+    if (rare || run_due(r, r->log_every)) print_line(r);
+}
 
 // The row is written and the folder looked at after every update: who has neither learns it at once.
 static int run_saves(const Run* r) {
@@ -3432,6 +3474,18 @@ static Model first_model(TrainOptions* o, const Option* options) {
     return m;
 }
 
+typedef struct { double loss, lr, grad_norm, tokens_per_second, seconds, held_out; } SftMetrics;
+
+static const Column sft_columns[] = {
+    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},            // before the update, nats per scored token
+    {"lr", "lr", offsetof(SftMetrics, lr), 10, -2, 0},
+    {"grad_norm", "|grad|", offsetof(SftMetrics, grad_norm), 10, 4, 0},
+    {"tokens_per_second", "tokens/s", offsetof(SftMetrics, tokens_per_second), 10, 0, 0},
+    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},    // of the update
+    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},  // loss on --eval-data
+    {0},
+};
+
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
 static int train(TrainOptions* o, Option* options, Model* result) {
     set_threads(o->threads);
@@ -3451,34 +3505,24 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
                  **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
-    Run run = run_begin(o->out, o->overwrite, "step,loss,lr,grad_norm,tokens_per_second,seconds", step,
-                        o->steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
            thread_count());
-    printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds",
-           held_count ? "  held-out" : "");
     while (run_goes_on(&run)) {
-        double begin = seconds_now(), norm;
-        long tokens = 0;
+        SftMetrics s = {.held_out = NAN, .seconds = -seconds_now()};
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) {
             batch[i] = &examples[chosen[i]];
-            tokens += batch[i]->length;
+            s.tokens_per_second += batch[i]->length;
         }
-        float lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
-        double loss = sft_loss(&m, batch, o->batch_size, 1);
-        norm = clip_and_step(&m, &optimizer, lr, o->grad_clip, o->adam);
-        run_count(&run, &m, NULL, loss, norm);
-        double now = seconds_now();
-        fprintf(run.metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", run.step - 1, loss, (double)lr, norm,
-                (double)tokens / (now - begin), now - begin);
-        if (run_logs(&run)) {
-            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", run.step, loss, (double)lr, norm,
-                   (double)tokens / (now - begin), now - run.started);
-            if (held_count) printf(" %9.4f", sft_loss(&m, all, held_count, 0));
-            printf("\n");
-            fflush(stdout);
-        }
+        s.lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
+        s.loss = sft_loss(&m, batch, o->batch_size, 1);
+        s.grad_norm = clip_and_step(&m, &optimizer, s.lr, o->grad_clip, o->adam);
+        s.seconds += seconds_now();
+        s.tokens_per_second /= s.seconds;
+        int last = run.step + 1 == o->steps;
+        if (held_count && (last || (run.step + 1) % o->log_every == 0)) s.held_out = sft_loss(&m, all, held_count, 0);
+        run_record(&run, &m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, "sft", options, run.step, &m, &optimizer, NULL, NULL);
     }
     int status = run_end(&run, "./train_gpt", o->out);
