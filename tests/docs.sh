@@ -155,7 +155,7 @@ result docs_claims_and_exercises "$dir/bad"
     echo "lesson chain"
 } > "$dir/lessons"
 awk '/^lesson /                           { print }
-     !/^lesson |^title .|^take away .|^#|^$/ { print "line " NR " is none of lesson, title, take away: " $0 }' \
+     !/^lesson |^title .|^take away .|^#|^$/ { print "line " NR " is neither title nor take away: " $0 }' \
     docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
 awk 'function end() { if (name && (!title || !take)) print name ": no title or no take away" }
      /^lesson / { end(); name = $0; title = take = 0 }
@@ -171,8 +171,9 @@ awk -v rl="$rl" '
     on && /^\$ / {
         command = substr($0, 3); at = 0; count = 0
         sub(/^\.\/rl /, rl " ", command)
-        if (command ~ / lesson | algos/) { while ((command | getline out) > 0) line[++count] = out; close(command) }
-        else { while ((getline out < "README.md") > 0) line[++count] = out; close("README.md") }
+        if (command !~ / lesson | algos/) command = "cat README.md"
+        while ((command | getline out) > 0) line[++count] = out
+        close(command)
         next
     }
     on && $0 != "..." {
@@ -188,13 +189,15 @@ if [ -z "$(ls "$seeds"/*.txt 2>/dev/null)" ]; then
     exit 0
 fi
 
-# A heading is a short line with Chinese in it, without a mark at its end, that begins with no bullet, arrow or table: standing
-# alone between empty lines, or, where a document has no empty lines, after a line that ends a sentence, or numbered.
+# A heading is a short line with Chinese in it, without a mark at its end, that begins with no bullet, arrow or
+# table: standing alone between empty lines, or, where a document has no empty lines, after a line that ends a
+# sentence, or numbered.
 for f in "$seeds"/*.txt; do
     awk '
         { line[NR] = $0; if ($0 == "") empty++ }
         function heading(s) {
-            if (s !~ /[\344-\351]/ || length(s) > 120 || s ~ /^[ \t]*(•|-|\||│|▼|#|——|⟹|↑|\()/) return 0
+            if (s !~ /[\344-\351]/ || length(s) > 120) return 0
+            if (s ~ /^[ \t]*(•|-|\||│|▼|#|——|⟹|↑|\()/) return 0
             if (s ~ /(。|：|；|，|！|？|:|,|;|\.|↗|\||\)|】|\]|`)$/ && s !~ /^这个.*？$/) return 0
             if (s ~ /=|×|\t|\*\*|\\\\/ || gsub(/「/, "「", s) != gsub(/」/, "」", s)) return 0
             return 1
@@ -208,7 +211,8 @@ for f in "$seeds"/*.txt; do
             }
         }' "$f"
 done > "$dir/headings"
-[ "$(wc -l < "$dir/headings")" -ge 70 ] || echo "only $(wc -l < "$dir/headings") headings were found" > "$dir/few"
+count=$(wc -l < "$dir/headings")
+[ "$count" -ge 70 ] || echo "only $count headings were found" > "$dir/few"
 sed -n '/^## D1/,/^## Back/s/^### //p' docs/index.md > "$dir/indexed"
 {
     cat "$dir/few" 2>/dev/null
