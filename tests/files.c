@@ -2101,7 +2101,7 @@ static void killed_and_resumed(void) {
         int begun = has_saved(in_root("hunted"), "trainer_state.json");
         pid_t child = in_background(begun ? "--resume=@hunted|--threads=1"
                                           : TINY FLAT "|--steps=60|--save-every=1|--out=@hunted", 0);
-        nanosleep(&(struct timespec){0, 1000000 * (5 + i + random_int(&rng, 60))}, NULL);
+        nanosleep(&(struct timespec){0, 1000000 * (5 + 3 * i + random_int(&rng, 60))}, NULL);
         kill(child, SIGKILL);
         status = status_of(child);
         kills += status == 1000 + SIGKILL;
