@@ -2532,8 +2532,8 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
             union { float f; uint32_t u; } number = {.u = 0};
             if (!reads) number.f = *place;
             for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
-                if (reads) number.u |= (uint32_t)(getc(file) & 0xFF) << shift;
-                else putc((int)(number.u >> shift & 0xFF), file);
+                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
+                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
             finite &= isfinite(number.f) != 0;
             if (reads) *place = number.f;
         }
@@ -2945,6 +2945,7 @@ static int lock_folder(const char* folder) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     join_path(path, folder, ".lock");
     int file = open(path, O_RDWR | O_CREAT, 0666);
+    if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;   // no folder, no run
     if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
         fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
@@ -2992,11 +2993,9 @@ static void check_new_run(const char* out, int overwrite) {
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
 static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
                        const char* kind, Option* options) {
-    char path[PATH_SIZE];
     if (!resume) {
         check_new_run(*out, overwrite);
-        join_path(path, *out, ".");
-        if (file_exists(path)) lock_folder(*out);
+        lock_folder(*out);
         return 0;
     }
     if (overwrite) fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
@@ -3004,7 +3003,7 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
         fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume,
              *out);
     *out = resume;
-    if (file_exists(resume)) lock_folder(resume);
+    lock_folder(resume);
     return state_from_json(resume, kind, options);
 }
 
