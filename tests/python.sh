@@ -1,6 +1,6 @@
 #!/bin/sh
-# The page docs/c-for-python.md: its Python blocks, put together, run with the library of the chapter functions
-# and print what its text blocks say. The library is built apart, as `make lib` does, but without sanitizers
+# The page docs/c-for-python.md: its Python blocks, put together, run with the library of chapter functions
+# and print what its text blocks say. The library is built apart, as `make lib` does, without sanitizers
 # and threads, which python could not load.
 page=docs/c-for-python.md
 if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import ctypes, math; math.comb' 2>/dev/null; then
