@@ -190,7 +190,7 @@ if [ -z "$(ls "$seeds"/*.txt 2>/dev/null)" ]; then
 fi
 
 # A heading is a short line with Chinese in it, without a mark at its end, that begins with no bullet, arrow,
-# or table: standing alone between empty lines, or, where a document has no empty lines, after a line that ends a
+# or table: alone between empty lines, or, in a document without empty lines, after a line that ends a
 # sentence, or numbered.
 for f in "$seeds"/*.txt; do
     awk '
