@@ -8227,10 +8227,6 @@ static int command_sample(int argc, char** argv) {
 
 // ---- ./rl run: the whole story
 
-static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, int count) {
-    return answer_questions(m, q, 0, count, 1, o->sample, o->seed + 3);
-}
-
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
     int last = e->samples - 1;
     text_printf(out,
@@ -8271,35 +8267,60 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
     }
 }
 
+static void write_result(const char* folder, const RlOptions* o, const Evaluation* before, const Evaluation* after,
+                         double sft_seconds, double rl_seconds, double total_seconds) {
+    Text out = {0};
+    text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n",
+                (unsigned long long)o->seed, thread_count(), o->reward);
+    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n", sft_seconds,
+                rl_seconds, total_seconds);
+    text_printf(&out, "  \"peak_rss_mb\": %.1f,\n", peak_memory_mb());
+    evaluation_to_json(&out, "before", before);
+    text_printf(&out, ",\n");
+    evaluation_to_json(&out, "after", after);
+    text_printf(&out, "\n}\n");
+    write_file(folder, "result.json", &out);
+    text_free(&out);
+}
+
+// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three of them.
+static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o, const RewardKind* kind) {
+    *three = answer_questions(m, test, 0, min_int(3, test->count), 1, o->sample, o->seed + 3);
+    return evaluate_model(m, test, 256, 16, o->sample, kind, NULL, o->seed + 2);
+}
+
 static int command_run(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    TrainOptions s = train_defaults();
+    TrainOptions t = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
     o.model = NULL;
     o.out = "out/run";
     take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
-    train_options(sft_options, &s);
-    if (asked_for_help(argc, argv,
-                       "run - supervised training, then reinforcement learning, then before and after",
+    train_options(sft_options, &t);
+    if (asked_for_help(argc, argv, "run - supervised training, then reinforcement learning, then before and after",
                        "./rl run [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     check_method(&o, options);
     check_apart(o.data, o.eval_data, o.allow_overlap);
-    if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
+    if (!o.model) check_apart(t.data, o.eval_data, o.allow_overlap);
     set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
     const char* folder = o.out;
-    join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
-    s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
-    s.overwrite = o.overwrite;
+    join_path(sft_folder, folder, "sft");
+    join_path(rl_folder, folder, "rl");
+    t.seed = o.seed;
+    t.threads = o.threads;
+    t.out = sft_folder;
+    t.overwrite = o.overwrite;
+    o.out = rl_folder;
     choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
     check_data(&o.data_hash, o.data);
     if (!o.model) {
-        int status = train(&s, sft_options, NULL);
+        int status = train(&t, sft_options, NULL);
         if (status) {
             printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
             return status;
@@ -8309,43 +8330,28 @@ static int command_run(int argc, char** argv) {
         printf("\n");
     }
     Setup setup;
+    Rollout* three[2];
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
     const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
-    int three = min_int(3, test.count);
-    Evaluation before = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
-    Rollout* first = answer_three(m, &test, &o, three);
-    printf(
-        "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
-        before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    Evaluation before = look_at(&three[0], m, &test, &o, kind);
+    printf("before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
+           before.questions, before.pass[0], before.tool_rate, before.format_rate);
     double rl_started = seconds_now();
     int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
     if (status) return status;
-    Evaluation after = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
-    Rollout* last = answer_three(m, &test, &o, three);
+    Evaluation after = look_at(&three[1], m, &test, &o, kind);
     print_before_after(&before, &after);
-    print_three(&test, first, last, three, kind);
+    print_three(&test, three[0], three[1], min_int(3, test.count), kind);
     double total = seconds_now() - started;
-    Text out = {0};
-    text_printf(&out,
-                "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n  \"sft_seconds\": %.2f,\n "
-                " \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n  \"peak_rss_mb\": %.1f,\n",
-                (unsigned long long)o.seed, thread_count(), o.reward, sft_seconds, rl_seconds, total,
-                peak_memory_mb());
-    evaluation_to_json(&out, "before", &before);
-    text_printf(&out, ",\n");
-    evaluation_to_json(&out, "after", &after);
-    text_printf(&out, "\n}\n");
-    write_file(folder, "result.json", &out);
-    printf(
-        "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
-        total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total, sft_seconds,
+           rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
-    text_free(&out), rollouts_free(first), rollouts_free(last);
-    evaluation_free(&before), evaluation_free(&after), questions_free(&test);
-    setup_free(&setup);
+    rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
+    questions_free(&test), setup_free(&setup);
     return 0;
 }
 
