@@ -428,7 +428,7 @@ enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_H
 
 typedef struct {
     const char *title, *x_name;
-    const double* y[PLOT_SERIES];   // (points) each, at x = 1, 2, 3, ...; what is no finite number is left out
+    const double* y[PLOT_SERIES];   // (points) each, at x = 1, 2, 3, ...; what is not finite is left out
     const char* names[PLOT_SERIES];
     int series, points;
     int scaled;                     // 1 = each from its own min to its own max: for different units
@@ -452,7 +452,7 @@ static Range round_range(Range r) {
 
 static double plot_x(const Plot* p, int i) { return p->log_x ? log(i + 1.0) : i + 1.0; }
 
-static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }   // differences are finite
+static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }  // finite differences
 
 static char plot_letter(const Plot* p, int s) {
     int taken = !isalpha((unsigned char)p->names[s][0]);
@@ -472,27 +472,23 @@ static Range plot_range(const Plot* p, int from, int to, int of_x) {
     return r;
 }
 
-static double part_of(Range r, double v, double otherwise) {
-    return r.high > r.low ? (v - r.low) / (r.high - r.low) : otherwise;
-}
-
 // Series s, between the heights of r.
 static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
     double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    double across = x.high > x.low ? x.high - x.low : 1.0, up = r.high > r.low ? r.high - r.low : 1.0;
     int last = -1;
     for (int i = 0; i < p->points; i++) {
         if (!plot_has(p, s, i)) continue;
-        int column = (int)(part_of(x, plot_x(p, i), 0.0) * (PLOT_WIDTH - 1) + 0.5);
+        int column = (int)((plot_x(p, i) - x.low) / across * (PLOT_WIDTH - 1) + 0.5);
         count[column]++;
-        height[column] += (part_of(r, p->y[s][i], 0.5) - height[column]) / count[column];
+        height[column] += ((p->y[s][i] - r.low) / up - height[column]) / count[column];    // a running mean
     }
     for (int c = 0; c < PLOT_WIDTH; c++) {
         if (!count[c]) continue;
-        if (last < 0) last = c;
-        for (int i = last; i <= c; i++) {
-            double up = i == c ? height[c] : height[last] + (height[c] - height[last]) * (i - last) / (c - last);
-            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
-            if (i > last || i == c) *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        double rise = last < 0 ? 0.0 : (height[c] - height[last]) / (c - last);
+        for (int i = last < 0 ? c : last + 1; i <= c; i++) {
+            char* cell = &grid[(int)((1.0 - height[c] + rise * (c - i)) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            *cell = *cell == ' ' ? plot_letter(p, s) : '*';
         }
         last = c;
     }
@@ -1251,9 +1247,9 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question (its first `prompt` tokens) and an answer. D3, experiment 1: "亲手确认 log pi(y|x) = sum over
-// t of log pi(y_t | x, y_<t), 并观察 mask 写错的后果" (see for yourself, and see what a wrong mask does). The sum in
-// two ways: from one pass over the whole text, and from a pass for each token over what came before it.
+// text is a question (its first `prompt` tokens) and an answer. D3: "confirm log pi(y|x) = sum over t of
+// log pi(y_t | x, y_<t) with your own hands, and watch what a wrong mask does". The sum in two ways: from one
+// pass over the whole text, and from a pass for each token over what came before it.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
@@ -2400,19 +2396,23 @@ static void print_gae(void) {
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
 //
-// "8 条回复往往有 6 条得分完全相同，标准化后优势接近 0": of 8 answers often 6 have the same score, and the
-// standardized advantages are near 0. `./rl experiment 3` samples them and calls this.
+// D3: "often 6 of the 8 replies have exactly the same score, and the standardized advantages are near 0".
+// `./rl experiment 3` samples the replies and calls this.
 
-// D3's rule: 1 for a reply of 50 to 100 characters.
+// D3's rule: 1 for a reply of 50 to 100 characters, as a reader sees it.
 static float reward_length(const char* response, const char* truth) {
+    Text text = {0};
     int characters = 0;
     (void)truth;
-    for (const char* s = response; *s; s++) characters += (*s & 0xC0) != 0x80;
+    append_readable(&text, response);
+    for (const char* s = text.data; *s; s++) characters += (*s & 0xC0) != 0x80;
+    text_free(&text);
     return characters >= 50 && characters <= 100 ? 1.0f : 0.0f;
 }
 
 // reward[i] (groups,K): the same answers under reward i.
-static void experiment_3(const float* const* reward, const char* const* names, int rewards, int groups, int K) {
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, int groups,
+                         int K) {
     float* adv = allocate((size_t)rewards * K, sizeof(float));
     printf("\n1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
     for (int i = 0; i < rewards; i++) {
@@ -2424,7 +2424,8 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
     }
     printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n"
-           "   reward     mean reward   |A| < 0.1        z   p^%d + (1-p)^%d, p = the mean\n", groups, K, K, K);
+           "   reward     mean reward   |A| < 0.1        z   p^%d + (1-p)^%d, p = the mean\n", groups,
+           K, K, K);
     for (int i = 0; i < rewards; i++) {
         double mean = 0.0, n = (double)groups * K;
         int zero_variance = 0, small = 0, binary = 1;
@@ -2442,8 +2443,8 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         printf("   %-10s %11.3f %11.3f %8.3f", names[i], mean, small / n, (double)zero_variance / groups);
         printf(binary ? "%10.3f\n" : "         -\n", zero_variance_odds(mean, K));
     }
-    printf("\n   z is above the formula: some questions are easy, others hard, and p^K + (1-p)^K\n"
-           "   bends.\n\n"
+    printf("\n   Were all questions equally hard, z would be the last column on average; easy\n"
+           "   and hard ones lift it.\n\n"
            "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
            "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
            "\"the finer the reward, the steadier\".\n");
@@ -2860,9 +2861,8 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
 //
-// "漂移很小时两者接近；漂移变大时 k1 的逐样本波动明显更剧烈，而 k3 始终 >= 0": near the reference k1 and k3 agree,
-// further away k1 fluctuates more from sample to sample, and k3 is never below 0.
-
+// D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample, while
+// k3 stays >= 0". The first table has D3's own lines, the second the case of training.
 enum { NOISES = 6, KL_DRAWS = 500 };
 static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
 
@@ -2873,9 +2873,9 @@ static int draw_token(const double* logp, int V, Rng* rng) {
     return v;
 }
 
-// One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a normal
-// number added to each. P drew the tokens, Q is the other one: from_policy = 0: P is the reference, its tokens
-// are the text's; 1: P is the policy, which draws KL_DRAWS at each place. Returns KL(P||Q) per token, exactly.
+// One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
+// normal number added to each. P drew the tokens, Q is the other one. from_policy = 0: P is the reference and
+// wrote the text; 1: P is the policy and draws KL_DRAWS a place. Returns KL(P||Q) per token, exactly.
 static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int from_policy,
                            uint64_t seed) {
     double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
@@ -2909,8 +2909,7 @@ static double print_kl_row(const float* logits, const int* ids, int n, int V, do
     return exact;
 }
 
-// text is a question and an answer to it, the first `prompt` tokens are the question's; sampled = 1 when m, the
-// reference, wrote the answer.
+// text: a question, `prompt` tokens, and an answer; sampled = 1 when m, the reference, wrote the answer.
 static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
     static const double betas[] = {0.001, 0.01, 0.1};
     double kl[NOISES];
@@ -2922,16 +2921,16 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
         ids[n++] = text->ids[t];
     }
     printf("The reference is the model, the policy the model with noise on its logits, as if\n"
-           "training had moved it. P wrote the tokens, Q is the other; L = log P - log Q of a\n"
-           "token, k1 = L, k3 = exp(-L) - 1 + L; means over %d places, dev: the standard\n"
-           "deviation of one token's.\n", n);
+           "training had moved it. P wrote the tokens, Q is the other; L = log P - log Q,\n"
+           "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
+           "from token to token.\n", n);
     for (int from_policy = 0; from_policy < 2; from_policy++) {
-        printf(from_policy ? "\n2. In training the policy writes: P = policy, Q = reference, %d draws a place.\n\n"
-               : sampled   ? "\n1. D3's own lines: this text, and the reference wrote it. P = reference.\n\n"
-                           : "\n1. D3's own lines, P = reference. Nobody sampled this text: nothing is promised.\n\n",
-               KL_DRAWS);
+        printf("\n%s\n\n", from_policy ? "2. As in training, the policy writes: P = policy, 500 draws a place."
+                            : sampled   ? "1. D3's own lines: the reference wrote the text. P = reference."
+                                        : "1. D3's own lines, P = reference. But nobody sampled this text.");
         printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
-        for (int i = 0; i < NOISES; i++) kl[i] = print_kl_row(logits, ids, n, V, noises[i], from_policy, seed);
+        for (int i = 0; i < NOISES; i++)
+            kl[i] = print_kl_row(logits, ids, n, V, noises[i], from_policy, seed);
     }
     printf("\n3. The KL budget: r - beta KL of 2. for a right answer, r = 1, with the sum over\n"
            "   %d tokens (the formula) or their mean (D3's code).\n\n   noise          ", n);
@@ -4177,7 +4176,7 @@ static void print_ending(const char* text, int width) {
 // One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
 // the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
 static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
-    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+    int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
     if (other) printf(" %7s %7s", names[1], names[2]);
@@ -6642,6 +6641,7 @@ enum {
     FOR_SCORES = FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
     FOR_SAMPLING = FOR_GRADE - 1,                       // all that use a model
     FOR_REWARD = (FOR_SAMPLING | FOR_GRADE) & ~FOR_EXPERIMENT,
+    FOR_RATE = FOR_METHOD | FOR_PREFS | FOR_BEST_OF_N | FOR_CARTPOLE,
     FOR_SEED = FOR_SAMPLING | FOR_THERMOSTAT | FOR_CARTPOLE
 };
 
@@ -6680,7 +6680,7 @@ static const RlOption rl_options[] = {
     {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
     {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_UPDATES, "evaluate also on questions trained on"},
     {"out", TEXT(out), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "directory for checkpoint and tables"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file to write the pairs to, or the table as CSV"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file for the pairs, or for the table as CSV"},
     {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
     // a run of updates
     {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat 16)"},
@@ -6688,9 +6688,7 @@ static const RlOption rl_options[] = {
     {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_UPDATES, "passes over the data (nanochat 1)"},
     {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_UPDATES, "updates; 0 = as num-epochs says"},
     {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_METHOD, "learning rate of supervised training"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_PREFS | FOR_BEST_OF_N, "learning rate at its highest; it falls to 0"},
-    {"lr", FLOAT(lr), 0, 1e6, 0, FOR_CARTPOLE, "learning rate"},
+    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate at its highest; RL: of supervised training"},
     {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "RL begins at this part of it (nanochat 0.05)"},
     {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which the learning rate rises"},
     {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_UPDATES, "AdamW, of matrices (nanochat 0)"},
@@ -6720,8 +6718,8 @@ static const RlOption rl_options[] = {
     {"kl-estimator", TEXT(kl_estimator), 0, 0, 1, FOR_METHOD, "k1, k2 or k3, chapter 8 (verl: kl_loss_type)"},
     {"kl-in", TEXT(kl_in), 0, 0, 1, FOR_METHOD, "the loss, or the reward (verl: use_kl_in_reward)"},
     {"kl-per", TEXT(kl_per), 0, 0, 1, FOR_METHOD, "in the reward: sum per sequence, or mean per token"},
-    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD | FOR_DPO | FOR_COMPARE, "model the KL is measured to"},
-    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD, "passes over them (verl: ppo_epochs)"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD | FOR_DPO | FOR_COMPARE, "model that KL measures to"},
+    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD, "passes over it (verl: ppo_epochs)"},
     {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD, "questions a step, 0 = all (ppo_mini_batch_size)"},
     {"resample", INT(resample), 0, 1000, 1, FOR_METHOD, "dynamic sampling (DAPO), at most so many rounds"},
     {"overlong", INT(overlong), 0, 65536, 1, FOR_METHOD, "soft limit in tokens (verl: overlong_buffer.len)"},
@@ -6763,7 +6761,7 @@ static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
         snprintf(part, sizeof part, "%.*s", (int)(end - s), s);
         int is_model = !strncmp(part, "model:", 6);
         if (is_model ? *judge || !part[6] : r.paid)
-            fail(2, "--reward %s: one reward function, model:DIR, or both as in gsm8k+model:DIR, was expected, "
+            fail(2, "--reward %s: one reward function, model:DIR, or a sum gsm8k+model:DIR was expected, "
                     "not two reward functions, two models or a model without a directory", text);
         if (is_model) snprintf(judge, PATH_SIZE, "%s", part + 6);
         else r.kind = find_reward(part);
@@ -6778,13 +6776,17 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// Begins a command: its options with their values in o, --help (which ends the program), the command line,
-// the threads. What is no option goes to words, at most `room`; returns how many.
-static int begin_command(Option options[RL_OPTIONS], RlOptions* o, const char** words, int room, int command,
-                         int argc, char** argv, const char* what, const char* usage) {
-    memset(options, 0, RL_OPTIONS * sizeof *options);
+// Begins the command NAME, whose help is "NAME - what it does": its options with their values in o, --help (which
+// ends the program), the command line, the threads. What is no option goes to words, at most `room`; returns
+// how many. options (RL_OPTIONS zeros, or NULL): for those who ask later which of them were given.
+static int begin_command(RlOptions* o, Option* options, const char** words, int room, int command, int argc,
+                         char** argv, const char* help, const char* arguments) {
+    Option own[RL_OPTIONS] = {{0}};
+    char usage[80];
+    if (!options) options = own;
     take_options(options, o, command);
-    if (asked_for_help(argc, argv, what, usage, options)) exit(end_of_output(0));
+    snprintf(usage, sizeof usage, "./rl %.*s%s [--option=value ...]", (int)strcspn(help, " "), help, arguments);
+    if (asked_for_help(argc, argv, help, usage, options)) exit(end_of_output(0));
     int count = parse_options(options, argc, argv, words, room);
     check_sampling(o);
     set_threads(o->threads);
@@ -6821,11 +6823,8 @@ static void refuse_overwriting(const char* out, const char* const* tags, int cou
 
 // Whether --out is there or can be made, as far as can be told beforehand: a bad name costs no minutes.
 static void check_folder_name(const char* out) {
-    struct stat info;
     if (!*out) fail(2, "a directory was expected, but its name is empty");
-    int there = stat(out, &info) == 0;
-    if (there && !S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", out);
-    if (there ? access(out, W_OK) : errno != ENOENT)
+    if (access(out, W_OK | X_OK) != 0 && errno != ENOENT)
         fail(1, "cannot make the directory %s or write into it: %s", out, strerror(errno));
 }
 
@@ -7094,11 +7093,9 @@ static int command_train(int argc, char** argv) {
 // ---- ./rl algos
 
 static int command_algos(int argc, char** argv) {
-    Option options[] = {{0}};
-    if (asked_for_help(argc, argv, "algos - the methods of ./rl train, and what makes them different",
-                       "./rl algos", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, 0, argc, argv,
+                  "algos - the methods of ./rl train, and what makes them different", "");
     print_methods();
     return 0;
 }
@@ -7556,16 +7553,14 @@ static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* 
 
 static int command_eval(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     char folder[PATH_SIZE];
     Text csv = {0};
     o.model = "out/run/rl";
     o.data = "data/test.jsonl";
     o.out = NULL;
     o.eval_examples = 256;
-    begin_command(options, &o, NULL, 0, FOR_EVAL, argc, argv,
-                  "eval - pass@k and majority votes on held-out questions",
-                  "./rl eval [--compare MODEL] [--option=value ...]");
+    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
+                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
     const RewardKind* kind = find_reward(o.reward);
     const char* tag[2] = {o.model, o.compare};               // the model; the one before
     Model m[2];
@@ -7607,11 +7602,9 @@ static int command_overlap(int argc, char** argv) {
         "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
     const char* path[2];
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     int count[LIKENESSES + 1] = {0}, shown[LIKENESSES + 1] = {0};
-    if (begin_command(options, &o, path, 2, 0, argc, argv,
-                      "overlap - which questions of B also stand in A, exactly or nearly",
-                      "./rl overlap A B") < 2)
+    if (begin_command(&o, NULL, path, 2, 0, argc, argv,
+                      "overlap - which questions of B also stand in A, exactly or nearly", " A B") < 2)
         fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
     Problems a = load_problems(path[0]), b = load_problems(path[1]);
     Match* match = match_questions(&a, &b);
@@ -7762,17 +7755,6 @@ static void print_understood(const char* label, const char* answer) {
     printf("%s\n", variables ? " at evaluation point 0" : "");
 }
 
-// Which step of answers_equal decided.
-static const char* name_step(const char* a, const char* b) {
-    int equal;
-    Normalized x, y;
-    if (!answers_equal(a, b)) return "different";
-    if (!strcmp(a, b)) return "equal: the same text";
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return "equal: the same decimal number";
-    if (normalize(&x, a) && normalize(&y, b) && !strcmp(x.text, y.text)) return "equal: the same normal form";
-    return "equal: two spellings, taken apart and evaluated";
-}
-
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
     char number[64], lenient[MAX_ANSWER + 1];
     const char* answer = g->answer;
@@ -7787,21 +7769,19 @@ static void print_explanation(const Graded* g, const RewardKind* kind, const cha
     printf("\n");
     print_understood("Answer", answer);
     printf("\n");
-    if (grade.found) print_wrapped("Compared", name_step(grade.answer, answer));
     if (outside) print_wrapped("Leniently", lenient);
-    if (outside) print_wrapped("Compared", name_step(lenient, answer));
+    if (grade.found || outside)
+        printf("Compared  %s\n", answers_equal(outside ? lenient : grade.answer, answer) ? "equal" : "different");
     printf("Reward    %g\n", (double)grade.reward);
 }
 
 static int command_grade(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     const char* path;
     o.reward = "boxed";
-    if (!begin_command(options, &o, &path, 1, FOR_GRADE, argc, argv,
+    if (!begin_command(&o, NULL, &path, 1, FOR_GRADE, argc, argv,
                        "grade - grades records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
-                       "same \"question\" (or \"id\") are responses to one question",
-                       "./rl grade FILE [--option=value ...]"))
+                       "same \"question\" (or \"id\") are responses to one question", " FILE"))
         fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
     const RewardKind* kind = find_reward(o.reward);
     Responses r = load_responses(path);
@@ -7827,13 +7807,11 @@ static Tokens question_prompt(const char* question, const Model* m) {
 
 static int command_sample(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     const char* question = "";
     o.model = "out/run/rl";
     o.num_samples = 4;
-    begin_command(options, &o, &question, 1, FOR_SAMPLE, argc, argv,
-                  "sample - answers of a model to one question",
-                  "./rl sample \"QUESTION\" [--option=value ...]");
+    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
+                  "sample - answers of a model to one question", " \"QUESTION\"");
     if (!*question)
         fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
                 "have now?\"");
@@ -7984,7 +7962,7 @@ static void print_decisions(const Rollout* r, const float* logp, const float* dl
         share[t] = r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
         sum += share[t];
     }
-    if (sum > 0.0) printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
     for (int i = 0; i < 3 && sum > 0.0; i++) {
         int most = r->prompt;
         for (int t = r->prompt; t < r->prompt + r->length; t++)
@@ -7996,32 +7974,30 @@ static void print_decisions(const Rollout* r, const float* logp, const float* dl
     free(share);
 }
 
-static int first_rewarded(const Group* g, int K) {
-    for (int k = 0; k < K; k++) if (g->reward[k] > 0.5f) return k;
-    return 0;
-}
-
-// What stands in g: after an update, which the right answer makes possible, or after sampling alone (s is NULL).
+// What stands in g after an update, or, without a right answer, after sampling alone (s is NULL).
 // other: the log-probs under the second model or after the update, or NULL.
 static void print_trace(const Group* g, const Metrics* s, const float* other, const RlOptions* o) {
     static const char* const before_after[] = {"before", "after", "change"};
     static const char* const two_models[] = {"A", "B", "B - A"};
     const char* const* names = o->compare ? two_models : before_after;
-    int K = o->num_samples, chosen = o->rollout >= 0 ? o->rollout : s ? first_rewarded(g, K) : 0;
+    int K = o->num_samples, chosen = max_int(0, o->rollout);
+    while (o->rollout < 0 && s && chosen < K - 1 && g->reward[chosen] <= 0.5f) chosen++;
     size_t at = (size_t)chosen * (size_t)(g->rollouts->T - 1);
     const float* dlogp = s && g->trained ? g->dlogp + at : NULL;
     print_wrapped("Question", o->question);
     if (s) printf("Answer    %s, reward %s, method %s\n", o->answer, o->reward, o->algo);
     printf("Model     %s%s\n", o->compare ? "A = " : "", o->model);
     if (o->compare) printf("          B = %s\n", o->compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", K, o->compare ? ", sampled by A" : "", (unsigned long long)o->seed);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, o->compare ? ", sampled by A" : "",
+           (unsigned long long)o->seed);
     print_rollouts(g, K, s != NULL, other, names, chosen);
     if (s)
-        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s->grad_norm, s->lr);
+        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s->grad_norm,
+               s->lr);
     if (s && !g->trained)
         printf("All advantages are 0: nothing is learned from this group. More --num-samples may\nhelp.\n");
-    printf("\nRollout %d, token by token; m is the mask.%s\n\n", chosen,
-           s ? " dlogp = d loss / d log pi, in thousandths." : "");
+    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
+           s ? ", dlogp = 1000 d loss / d log pi" : "");
     print_tokens(&g->rollouts[chosen], g->logp_old + at, other ? other + at : NULL, names, dlogp);
     if (dlogp) print_decisions(&g->rollouts[chosen], g->logp_old + at, dlogp);
     printf("\nTake away: %s\n",
@@ -8034,16 +8010,16 @@ static void print_trace(const Group* g, const Metrics* s, const float* other, co
 
 static int command_trace(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
+    Option options[RL_OPTIONS] = {{0}};
     int first = 0;
     o.model = "out/run/rl";
     o.out = o.question = "";
     o.num_samples = 8;
     o.examples_per_step = 1;
     set_method(&o, asked_algo(argc, argv));
-    begin_command(options, &o, &o.question, 1, FOR_TRACE, argc, argv,
+    begin_command(&o, options, &o.question, 1, FOR_TRACE, argc, argv,
                   "trace - one update on one question: rollouts, rewards, loss, token by token",
-                  "./rl trace \"QUESTION\" [--option=value ...]");
+                  " \"QUESTION\"");
     if (!*o.question)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
@@ -8068,7 +8044,8 @@ static int command_trace(int argc, char** argv) {
     Metrics s = {0};
     if (o.answer) s = rl_step(&setup.learner, g, &q, &first, 0, 1.0);
     else {
-        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
+        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1,
+                        0);
         shift_mask(g->mask, g->rollouts->mask, K, T);
     }
     if (o.compare || o.answer) score_rollouts(other, o.compare ? &second : m, g->rollouts, K);
@@ -8129,25 +8106,24 @@ static int command_experiment(int argc, char** argv) {
     static const char* const titles[] = {"The decomposition and the mask", "KL by hand",
                                          "How sparse a bandit's reward is"};
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     const char* which = "";
     o.model = "out/run/rl";
     o.data = "data/test.jsonl";
     o.num_samples = 8;
     o.sample.top_k = 0;
     o.eval_examples = 64;
-    begin_command(options, &o, &which, 1, FOR_EXPERIMENT, argc, argv,
+    begin_command(&o, NULL, &which, 1, FOR_EXPERIMENT, argc, argv,
                   "experiment - the three experiments of D3, on any checkpoint:\n"
                   "  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
                   "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
-                  "  3  eight samples of one question, and how many advantages are 0",
-                  "./rl experiment 1|2|3 [--option=value ...]");
+                  "  3  eight samples of one question, and how many advantages are 0", " 1|2|3");
     int number = *which - '0';
     if (number < 1 || number > 3 || which[1])
         fail(2, "there is no experiment '%s'; there are 1 to 3, and --help says what they show", which);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number, titles[number - 1], o.model);
+    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number, titles[number - 1],
+           o.model);
     print_wrapped("Question", q.list[0].question);
     if (number == 3) experiment_on_groups(&m, &q, &o);
     else {
@@ -8200,20 +8176,17 @@ static int command_lesson(int argc, char** argv) {
 
 static int command_thermostat(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
-    begin_command(options, &o, NULL, 0, FOR_THERMOSTAT, argc, argv,
-                  "thermostat - REINFORCE keeps a room at 70 F", "./rl thermostat [--seed=N]");
+    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
+                  "thermostat - REINFORCE keeps a room at 70 F", "");
     run_thermostat(o.seed);
     return 0;
 }
 
 static int command_cartpole(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     o.lr = (float)cartpole_defaults.learning_rate;
-    begin_command(options, &o, NULL, 0, FOR_CARTPOLE, argc, argv,
-                  "cartpole - group mean against value function on CartPole",
-                  "./rl cartpole [--option=value ...]");
+    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
+                  "cartpole - group mean against value function on CartPole", "");
     run_cartpole(o.seed, o.lr);
     return 0;
 }
@@ -8222,7 +8195,7 @@ static int command_cartpole(int argc, char** argv) {
 
 // One column of a table of comma-separated values, found by its name in the first line; an empty field is
 // NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
-// column: NULL, or a complaint if it is `needed`.
+// column: NULL and no rows, or a complaint if it is `needed`.
 static double* read_column(int* rows, const char* file, const char* name, int needed) {
     char path[PATH_SIZE];
     struct stat info;
@@ -8272,11 +8245,10 @@ static int command_plot(int argc, char** argv) {
     char names[PLOT_SERIES][64];
     int rows[PLOT_SERIES], files = 1;
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     o.smooth = 1;
-    int count = begin_command(options, &o, words, 2 * PLOT_SERIES, FOR_PLOT, argc, argv,
+    int count = begin_command(&o, NULL, words, 2 * PLOT_SERIES, FOR_PLOT, argc, argv,
                               "plot - columns of a table, or of a run's metrics.csv, as curves",
-                              "./rl plot FILE|DIR... COLUMN... [--option=value ...]");
+                              " FILE|DIR... COLUMN...");
     if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
     while (files < count && file_exists(words[files])) files++;
     int columns = count - files;
@@ -8309,12 +8281,12 @@ static const double GOAL = 0.90;          // of held-out pass@1
 // NaN: not logged, or not reached.
 static void read_times(double* all, double* updates, double* seconds, const char* folder) {
     char path[PATH_SIZE];
-    int rows;
+    int rows, looks;
     *all = *updates = *seconds = NAN;
     join_path(path, folder, "metrics.csv");
     if (!file_exists(path)) return;
-    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
-    for (int i = 0; each && i < rows; i++) {
+    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&looks, path, "held_out", 0);
+    for (int i = 0; i < rows; i++) {
         *all = (i ? *all : 0.0) + each[i];
         if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
         *updates = i + 1;
@@ -8341,13 +8313,12 @@ static void print_run(const char* folder, const Evaluation* e, int has_kl) {
 static int command_compare(int argc, char** argv) {
     enum { RUNS = 64 };
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS];
     const char* runs[RUNS];
     char path[PATH_SIZE];
     o.data = "data/test.jsonl";
     o.eval_examples = 256;
-    int count = begin_command(options, &o, runs, RUNS, FOR_COMPARE, argc, argv,
-                              "compare - finished runs in one table", "./rl compare DIR... [--option=value ...]");
+    int count = begin_command(&o, NULL, runs, RUNS, FOR_COMPARE, argc, argv,
+                              "compare - finished runs in one table", " DIR...");
     if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
     for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
     Model reference = o.reference ? load_tagged_model(o.reference) : (Model){0};
