@@ -2861,8 +2861,8 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
 //
-// D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample, while
-// k3 stays >= 0". The first table has D3's own lines, the second the case of training.
+// D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample,
+// while k3 stays >= 0". The first table has D3's own lines, the second the case of training.
 enum { NOISES = 6, KL_DRAWS = 500 };
 static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
 
@@ -2925,7 +2925,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
            "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
            "from token to token.\n", n);
     for (int from_policy = 0; from_policy < 2; from_policy++) {
-        printf("\n%s\n\n", from_policy ? "2. As in training, the policy writes: P = policy, 500 draws a place."
+        printf("\n%s\n\n", from_policy ? "2. As in training the policy writes: P = policy, 500 draws a place."
                             : sampled   ? "1. D3's own lines: the reference wrote the text. P = reference."
                                         : "1. D3's own lines, P = reference. But nobody sampled this text.");
         printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
@@ -6563,20 +6563,16 @@ int calculate(const char* expression, char* out, int cap) {
 // One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
 // With `fill` the rest of the width is filled with spaces.
 static void print_cell(const char** s, int width, int fill) {
-    const char *p = *s, *space = NULL;
+    const char *p = *s, *space = *s;
     int used = 0, before_space = 0;
     for (; *p && *p != '\n' && used < width; used++) {
-        if (*p == ' ') {
-            space = p;
-            before_space = used;
-        }
+        if (*p == ' ') space = p;
+        if (*p == ' ') before_space = used;
         p += max_int(1, utf8_length(p, p + strlen(p)));
     }
-    if (*p && *p != '\n' && *p != ' ' && before_space) {
-        used = before_space;
-        p = space;
-    }
-    printf("%.*s%*s", (int)(p - *s), *s, fill ? width - used : 0, "");
+    int cut = *p && *p != '\n' && *p != ' ' && before_space;       // in the middle of a word
+    if (cut) p = space;
+    printf("%.*s%*s", (int)(p - *s), *s, fill ? width - (cut ? before_space : used) : 0, "");
     *s = p + (*p == ' ' || *p == '\n');
 }
 
@@ -6688,7 +6684,7 @@ static const RlOption rl_options[] = {
     {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_UPDATES, "passes over the data (nanochat 1)"},
     {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_UPDATES, "updates; 0 = as num-epochs says"},
     {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
-    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate at its highest; RL: of supervised training"},
+    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate; RL: that of supervised training"},
     {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "RL begins at this part of it (nanochat 0.05)"},
     {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which the learning rate rises"},
     {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_UPDATES, "AdamW, of matrices (nanochat 0)"},
@@ -6776,16 +6772,17 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
-// Begins the command NAME, whose help is "NAME - what it does": its options with their values in o, --help (which
-// ends the program), the command line, the threads. What is no option goes to words, at most `room`; returns
-// how many. options (RL_OPTIONS zeros, or NULL): for those who ask later which of them were given.
+// Begins the command NAME, whose help is "NAME - what it does": its options with their values in o, --help
+// (which ends the program), the command line, the threads. What is no option goes to words, at most `room`;
+// returns how many. options (RL_OPTIONS zeros, or NULL): for those who ask later which of them were given.
 static int begin_command(RlOptions* o, Option* options, const char** words, int room, int command, int argc,
                          char** argv, const char* help, const char* arguments) {
     Option own[RL_OPTIONS] = {{0}};
     char usage[80];
     if (!options) options = own;
     take_options(options, o, command);
-    snprintf(usage, sizeof usage, "./rl %.*s%s [--option=value ...]", (int)strcspn(help, " "), help, arguments);
+    int name = (int)strcspn(help, " ");
+    snprintf(usage, sizeof usage, "./rl %.*s%s [--option=value ...]", name, help, arguments);
     if (asked_for_help(argc, argv, help, usage, options)) exit(end_of_output(0));
     int count = parse_options(options, argc, argv, words, room);
     check_sampling(o);
@@ -7770,8 +7767,8 @@ static void print_explanation(const Graded* g, const RewardKind* kind, const cha
     print_understood("Answer", answer);
     printf("\n");
     if (outside) print_wrapped("Leniently", lenient);
-    if (grade.found || outside)
-        printf("Compared  %s\n", answers_equal(outside ? lenient : grade.answer, answer) ? "equal" : "different");
+    const char* given = outside ? lenient : grade.answer;
+    if (*given) printf("Compared  %s\n", answers_equal(given, answer) ? "equal" : "different");
     printf("Reward    %g\n", (double)grade.reward);
 }
 
@@ -7962,7 +7959,8 @@ static void print_decisions(const Rollout* r, const float* logp, const float* dl
         share[t] = r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
         sum += share[t];
     }
-    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    if (sum > 0.0)
+        printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
     for (int i = 0; i < 3 && sum > 0.0; i++) {
         int most = r->prompt;
         for (int t = r->prompt; t < r->prompt + r->length; t++)
@@ -8073,9 +8071,8 @@ static Tokens experiment_text(Model* m, const Question* q, const RlOptions* o) {
     Text raw = {0}, answer = {0};
     decode_tokens(&raw, text.ids + q->prompt.length, text.length - q->prompt.length, 1);
     append_readable(&answer, raw.data);
-    print_wrapped("Answer", answer.data);
-    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
-           o->completion ? "given" : "sampled by the model");
+    print_wrapped(o->completion ? "Given" : "Sampled", answer.data);
+    printf("\n");
     text_free(&raw), text_free(&answer);
     return text;
 }
@@ -8103,8 +8100,6 @@ static void experiment_on_groups(Model* m, const Questions* q, const RlOptions* 
 }
 
 static int command_experiment(int argc, char** argv) {
-    static const char* const titles[] = {"The decomposition and the mask", "KL by hand",
-                                         "How sparse a bandit's reward is"};
     RlOptions o = rl_defaults();
     const char* which = "";
     o.model = "out/run/rl";
@@ -8122,8 +8117,7 @@ static int command_experiment(int argc, char** argv) {
         fail(2, "there is no experiment '%s'; there are 1 to 3, and --help says what they show", which);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number, titles[number - 1],
-           o.model);
+    printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
     print_wrapped("Question", q.list[0].question);
     if (number == 3) experiment_on_groups(&m, &q, &o);
     else {
@@ -8198,17 +8192,15 @@ static int command_cartpole(int argc, char** argv) {
 // column: NULL and no rows, or a complaint if it is `needed`.
 static double* read_column(int* rows, const char* file, const char* name, int needed) {
     char path[PATH_SIZE];
-    struct stat info;
-    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
-    else snprintf(path, PATH_SIZE, "%s", file);
-    Text text = read_file(path);
-    const char* s = text.data;
     size_t length = strlen(name);
     int column = 0;
-    while (s && (strncmp(s, name, length) || !strchr(",\r\n", s[length]))) {
+    join_path(path, file, "metrics.csv");
+    if (!file_exists(path)) snprintf(path, PATH_SIZE, "%s", file);
+    Text text = read_file(path);
+    const char* s = text.data;
+    for (; s && (strncmp(s, name, length) || !strchr(",\r\n", s[length])); column++) {
         s += strcspn(s, ",\n");
         s = *s == ',' ? s + 1 : NULL;
-        column++;
     }
     if (!s && needed)
         fail(2, "%s has no column '%s'; its columns are %.*s", path, name, (int)strcspn(text.data, "\r\n"),
@@ -8277,37 +8269,30 @@ static int command_plot(int argc, char** argv) {
 
 static const double GOAL = 0.90;          // of held-out pass@1
 
-// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
-// NaN: not logged, or not reached.
-static void read_times(double* all, double* updates, double* seconds, const char* folder) {
-    char path[PATH_SIZE];
-    int rows, looks;
-    *all = *updates = *seconds = NAN;
-    join_path(path, folder, "metrics.csv");
-    if (!file_exists(path)) return;
-    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&looks, path, "held_out", 0);
-    for (int i = 0; i < rows; i++) {
-        *all = (i ? *all : 0.0) + each[i];
-        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
-        *updates = i + 1;
-        *seconds = *all;
-    }
-    free(each), free(test);
-}
-
+// The row of a run. From its log: the seconds of its updates, and how many updates and seconds of them it
+// took to the goal. A dash: not measured, not logged, or not reached.
 static void print_run(const char* folder, const Evaluation* e, int has_kl) {
     static const int width[] = {6, 7, 6, 5, 6}, digits[] = {2, 1, 0, 0, 1};
-    int k = e->samples - 1;
-    double x[] = {has_kl ? e->kl : NAN, e->length, 0.0, 0.0, 0.0};
-    read_times(&x[2], &x[3], &x[4], folder);
+    double x[] = {has_kl ? e->kl : NAN, e->length, NAN, NAN, NAN}, seconds = 0.0;
+    int k = e->samples - 1, rows = 0, looks = 0;
+    char log[PATH_SIZE];
+    join_path(log, folder, "metrics.csv");
+    double* each = file_exists(log) ? read_column(&rows, log, "seconds", 0) : NULL;
+    double* test = file_exists(log) ? read_column(&looks, log, "held_out", 0) : NULL;
+    for (int i = 0; i < rows; i++) {
+        x[2] = seconds += each[i];
+        if (i >= looks || !(test[i] >= GOAL) || x[3] > 0.0) continue;
+        x[3] = i + 1;
+        x[4] = seconds;
+    }
     printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
            e->high[0], e->pass[k], e->low[k], e->high[k]);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         if (isnan(x[i])) printf("%*s", width[i], "-");
         else printf("%*.*f", width[i], digits[i], x[i]);
-    }
     printf("\n");
     fflush(stdout);
+    free(each), free(test);
 }
 
 static int command_compare(int argc, char** argv) {
