@@ -2863,25 +2863,18 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
 //
 // D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample,
 // while k3 stays >= 0". The first table has D3's own lines, the second the case of training.
-enum { NOISES = 6, KL_DRAWS = 500 };
+enum { NOISES = 6 };
 static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
 
-static int draw_token(const double* logp, int V, Rng* rng) {
-    double left = random_uniform(rng);
-    int v = 0;
-    while (v < V - 1 && (left -= exp(logp[v])) >= 0.0) v++;
-    return v;
-}
-
 // One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
-// normal number added to each. P drew the tokens, Q is the other one. from_policy = 0: P is the reference and
-// wrote the text; 1: P is the policy and draws KL_DRAWS a place. Returns KL(P||Q) per token, exactly.
+// normal number added to each. P draws the tokens, Q is the other one. from_policy = 0: P is the reference,
+// k1 and k3 are the means over the text's own tokens; 1: P is the policy, they are its exact means over all V
+// tokens of each place. dev is exact in both cases. Returns KL(P||Q) per token.
 static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int from_policy,
                            uint64_t seed) {
     double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
     double *p = from_policy ? pi : ref, *q = from_policy ? ref : pi;
     double exact = 0.0, mean[2] = {0}, square[2] = {0};
-    int draws = from_policy ? KL_DRAWS : 1;
     for (int i = 0; i < n; i++) {
         Rng rng = random_stream(seed, 4, (uint64_t)i);
         for (int v = 0; v < V; v++) {
@@ -2891,19 +2884,18 @@ static double print_kl_row(const float* logits, const int* ids, int n, int V, do
         toy_log_softmax(ref, ref, V);
         toy_log_softmax(pi, pi, V);
         exact += exact_kl(p, q, V) / n;
-        for (int d = 0; d < draws; d++) {
-            int v = from_policy ? draw_token(p, V, &rng) : ids[i];
+        for (int v = 0; v < V; v++) {
             float k[2], logp = (float)p[v], logq = (float)q[v];
             kl_k1(&k[0], &logp, &logq, 1);
             kl_k3(&k[1], &logp, &logq, 1);
             for (int e = 0; e < 2; e++) {
-                mean[e] += (double)k[e] / n / draws;
-                square[e] += (double)k[e] * k[e] / n / draws;
+                mean[e] += (from_policy ? exp(p[v]) : v == ids[i]) * k[e] / n;
+                square[e] += exp(p[v]) * k[e] * k[e] / n;
             }
         }
     }
     printf("   %5.1f%14.4g%12.4g%12.4g", noise, exact, mean[0], mean[1]);
-    for (int e = 0; e < 2; e++) printf("%12.2g", sqrt(fmax(0.0, square[e] - mean[e] * mean[e])));
+    for (int e = 0; e < 2; e++) printf("%12.4g", sqrt(fmax(0.0, square[e] - exact * exact)));
     printf("\n");
     free(ref), free(pi);
     return exact;
@@ -2921,12 +2913,12 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
         ids[n++] = text->ids[t];
     }
     printf("The reference is the model, the policy the model with noise on its logits, as if\n"
-           "training had moved it. P wrote the tokens, Q is the other; L = log P - log Q,\n"
+           "training had moved it. P draws the tokens, Q is the other; L = log P - log Q,\n"
            "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
-           "from token to token.\n", n);
+           "of one token's k1 and k3 when P draws it.\n", n);
     for (int from_policy = 0; from_policy < 2; from_policy++) {
-        printf("\n%s\n\n", from_policy ? "2. As in training the policy writes: P = policy, 500 draws a place."
-                            : sampled   ? "1. D3's own lines: the reference wrote the text. P = reference."
+        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens that it may draw."
+                            : sampled   ? "1. D3's own lines, P = reference: it wrote this text."
                                         : "1. D3's own lines, P = reference. But nobody sampled this text.");
         printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
         for (int i = 0; i < NOISES; i++)
@@ -6608,10 +6600,9 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct stat info;
     int there = stat(path, &info) == 0;
-    if (!*name || (there && S_ISDIR(info.st_mode)))
-        fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
-    if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
-        fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
+    if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
+        fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
+                "replace; --out out/table.csv would be a name", path);
     if (strlen(name) >= sizeof ((FileSet*)NULL)->name[0] || strlen(path) + 8 > PATH_SIZE)
         fail(2, "--out: the file name %s is too long", name);
     snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");

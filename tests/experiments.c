@@ -42,7 +42,8 @@ static void kl_of_one_place(void) {
             double pi = 1.0 / (1.0 + exp(noises[i] * (z1 - z0)));
             double kl = log(2.0) + pi * log(pi) + (1.0 - pi) * log(1.0 - pi);
             double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
-            double five = 5.0 / sqrt(KL_DRAWS);                // standard errors of a mean
+            double p = from_policy ? pi : 0.5, q = from_policy ? 0.5 : pi;
+            double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
             Capture c = capture_begin();
             double returned = print_kl_row(logits, ids, 1, 2, noises[i], from_policy, 7);
             Text text = capture_end(&c);
@@ -51,17 +52,13 @@ static void kl_of_one_place(void) {
             CHECK_NEAR(returned, from_policy ? kl : other, 1e-12);
             CHECK_NEAR(exact, returned, 1e-3);
             CHECK(noise == noises[i] && k3 >= 0.0);
-            if (!from_policy) {                                // the text's token, by D3's lines; one has no spread
-                double log_ratio = log(1.0 - pi) + log(2.0);   // log pi - log pi_ref
-                CHECK_NEAR(k1, -log_ratio, 6e-4);
-                CHECK_NEAR(k3, exp(log_ratio) - 1.0 - log_ratio, 6e-4);
-                CHECK(fabs(dev1) < 1e-6 && fabs(dev3) < 1e-6);
-            } else {   // five standard errors, and four printed digits
-                double l0 = log(2.0 * pi), l1 = log(2.0 * (1.0 - pi)), s1 = pi * l0 * l0 + (1.0 - pi) * l1 * l1;
-                double s3 = pi * pow(0.5 / pi - 1.0 + l0, 2.0) + (1.0 - pi) * pow(0.5 / (1.0 - pi) - 1.0 + l1, 2.0);
-                CHECK(fabs(k1 - kl) <= five * sqrt(s1 - kl * kl) + 5e-4 * fabs(k1));
-                CHECK(fabs(k3 - kl) <= five * sqrt(s3 - kl * kl) + 5e-4 * fabs(k3));
-            }
+            double log_ratio = log(1.0 - pi) + log(2.0);       // of the text's token, as in D3's lines
+            CHECK_NEAR(k1, from_policy ? kl : -log_ratio, 6e-4);
+            CHECK_NEAR(k3, from_policy ? kl : exp(log_ratio) - 1.0 - log_ratio, 6e-4);
+            double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1;     // E[k1^2] and E[k3^2] over the two tokens
+            double s3 = p * pow(exp(-l0) - 1.0 + l0, 2.0) + (1.0 - p) * pow(exp(-l1) - 1.0 + l1, 2.0);
+            CHECK_NEAR(dev1, sqrt(s1 - returned * returned), 1e-3 * (1.0 + dev1));
+            CHECK_NEAR(dev3, sqrt(s3 - returned * returned), 1e-3 * (1.0 + dev3));
         }
 }
 
@@ -79,8 +76,8 @@ static void groups_of_four(void) {
     text_free(&text);
 }
 
-// 50 and 100 characters are rewarded, 49 and 101 are not; a letter of three bytes is one character, the end of
-// the answer none.
+// 50 and 100 characters are rewarded, 49 and 101 are not; a letter of three bytes is one character, the end
+// of the answer none.
 static void length_rule(void) {
     static const struct { int letters; float reward; } cases[] = {{49, 0}, {50, 1}, {100, 1}, {101, 0}};
     for (int i = 0; i < 4; i++)
