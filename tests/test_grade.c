@@ -411,19 +411,19 @@ static void explanations(void) {
     SAYS(r->out,
          "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n");
     SAYS(r->out, "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
-    SAYS(r->out, "Compared  equal: two spellings, taken apart and evaluated\nReward    1\n");
+    SAYS(r->out, "Compared  equal\nReward    1\n");
     SAYS_NOT(r->out, "accuracy");
     r = COMMAND(command_grade, file, "--explain=8");
     SAYS(r->out, "Found     (x+1)^2\n");
     SAYS(r->out, " at evaluation point 0\n");
     r = COMMAND(command_grade, file, "--explain=1");
-    SAYS(r->out, "Compared  equal: the same text\nReward    1\n");
+    SAYS(r->out, "Compared  equal\nReward    1\n");
     r = COMMAND(command_grade, file, "--explain=2");
-    SAYS(r->out, "Compared  equal: the same decimal number\nReward    1\n");
+    SAYS(r->out, "Compared  equal\nReward    1\n");
     r = COMMAND(command_grade, file, "--explain=3");
     SAYS(r->out, "Found     (nothing where the reward looks)\n\nAnswer    83\n");
     // right, and 0: D2 section 4
-    SAYS(r->out, "Leniently 83\nCompared  equal: the same text\nReward    0\n");
+    SAYS(r->out, "Leniently 83\nCompared  equal\nReward    0\n");
     r = COMMAND(command_grade, file, "--explain=4");
     SAYS(r->out, "Compared  different\nReward    0\n");
     r = COMMAND(command_grade, file, "--explain=5");
@@ -432,12 +432,12 @@ static void explanations(void) {
     r = COMMAND(command_grade, file, "--explain=9", "--reward=gsm8k");
     SAYS(r->out, "Found     1000\n");
     SAYS(r->out, "Answer    1000.0\n");
-    SAYS(r->out, "Compared  equal: the same decimal number\nReward    1\n");
+    SAYS(r->out, "Compared  equal\nReward    1\n");
     r = COMMAND(command_grade,
                 put("one.jsonl", "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": "
                                  "\"(1,2)\"}"),
                 "--explain=1");
-    SAYS(r->out, "Compared  equal: the same normal form\nReward    1\n");
+    SAYS(r->out, "Compared  equal\nReward    1\n");
 }
 
 static void what_cannot_be_graded(void) {
