@@ -4319,13 +4319,9 @@ static void lesson_10(int more) {
  * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
  *
  * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
- * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
- * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
- * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
- * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
- * template with other numbers may be just what a test should ask.
+ * right in one. (2) Samples of one question are not independent evidence, questions are: the intervals count
+ * questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of 12,500
+ * problems apart for that reason, and whether they are apart is something to check (end of this chapter).
  * ======================================================================================================== */
 
 // pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
@@ -4333,9 +4329,8 @@ static void lesson_10(int more) {
 // counts as n; `correct` is held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
 double pass_at_k(int n, int correct, int k) {
     if (n < 1 || k < 1) return 0.0;
-    if (k > n) k = n;
-    if (correct < 0) correct = 0;
-    if (correct > n) correct = n;
+    k = min_int(k, n);
+    correct = max_int(0, min_int(correct, n));
     if (n - correct < k) return 1.0;
     double none = 1.0;
     for (int i = n - correct + 1; i <= n; i++) none *= 1.0 - (double)k / i;
@@ -4372,14 +4367,13 @@ typedef struct {
     long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
-enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
-
 static Evaluation evaluation_new(int samples) {
-    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
     Evaluation e = {.samples = samples};
-    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
-                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
-    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    double** rates[] = {&e.pass, &e.low, &e.high, &e.vote, &e.vote_low, &e.vote_high, &e.no_vote, &e.squares,
+                        &e.vote_squares};
+    size_t n = (size_t)samples, count = sizeof rates / sizeof *rates;
+    e.pass = allocate(count * n, sizeof(double));      // one piece of memory for all
+    for (size_t i = 1; i < count; i++) *rates[i] = e.pass + i * n;
     return e;
 }
 
@@ -4391,10 +4385,10 @@ static void evaluation_free(Evaluation* e) {
 // The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
 static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
-// question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
-// into a number of independent coin flips that would have the same error, and Wilson's interval is computed
-// for these, since p +- 1.96 standard errors is wrong near 0 and 1 (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. The standard
+// error sqrt(variance / n) is translated into a number of independent coin flips that would have the same
+// error, and Wilson's interval is computed for these, since p +- 1.96 standard errors is wrong near 0 and 1
+// (at 16 of 16 it would claim certainty).
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -4415,12 +4409,10 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
 }
 
 // The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
-// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second counts where the first abstains.
+// groups, and each group votes: so all n samples have a say in what two votes are worth, too. A vote is right
+// when the answer that won is: correct (n). *none (out): the share of groups in which nobody voted; these are
+// not right. With fewer answers than votes there is no group: both are 0. A tie goes to the answer that came
+// first, a fair draw: two votes are as good as one, except where the first abstains.
 static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
                             int votes) {
     int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
@@ -4429,8 +4421,8 @@ static double vote_accuracy(double* none, const char* const* answers, const int*
         if (winner < 0) nobody++;
         else right += correct[from + winner];
     }
-    *none = groups ? (double)nobody / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
+    *none = (double)nobody / max_int(groups, 1);
+    return (double)right / max_int(groups, 1);
 }
 
 // One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
@@ -4439,8 +4431,7 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
     double none;
     for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        // pass@1 without the rounding of the product
-        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);   // without the product's rounding
         e->pass[k - 1] += rate;
         e->squares[k - 1] += rate * rate;
     }
@@ -4458,34 +4449,34 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
 // be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
 // shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
+    int n = e->questions;
+    double answers = (double)n * e->samples;
     for (int i = 0; i < e->samples; i++) {
         int tries = i ? e->samples / (i + 1) : 0;
-        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
-        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
-                               e->questions, tries);
-        e->no_vote[i] /= e->questions;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], n, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i], n, tries);
+        e->no_vote[i] /= n;
     }
-    double answers = (double)e->questions * e->samples;
     e->tool_rate /= answers;
     e->format_rate /= answers;
     e->length /= answers;
     e->kl /= answers;
-    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
+    e->entropy /= fmax(1.0, (double)e->sampled);
 }
 
 // ---- a model on questions
 
-// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
-// far from the reference: chapter 8.)
+// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one
+// answer decide, far from the reference: chapter 8.) kl gets 0 from tokens that were not sampled.
 static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
-    int T1 = rollouts->T - 1, n = K * T1;
+    int n = K * (rollouts->T - 1);
     double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < B; i++) {
         const Rollout* r = rollouts + (size_t)i * K;
         float* logp_ref = allocate((size_t)n, sizeof(float));
         score_rollouts(logp_ref, worker(reference), r, K);
-        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
+        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];
         free(logp_ref);
     }
     for (int i = 0; i < B; i++) sum += kl[i];
@@ -4509,23 +4500,23 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
 // One more question, with its K rollouts. Each votes for its answer in the rewarded format.
 static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
                                     const RewardKind* kind) {
-    char** answers = allocate((size_t)K, sizeof(char*));
+    Grade* grade = allocate((size_t)K, sizeof(Grade));
+    const char** answers = allocate((size_t)K, sizeof(char*));
     int* correct = allocate((size_t)K, sizeof(int));
     for (int k = 0; k < K; k++) {
         Text text = rollout_text(&r[k]);
-        Grade grade = grade_answer(text.data, truth, kind);
-        correct[k] = grade.correct;
-        answers[k] = copy_text(grade.answer);
+        grade[k] = grade_answer(text.data, truth, kind);
+        answers[k] = grade[k].answer;
+        correct[k] = grade[k].correct;
         e->tool_rate += used_tool(&r[k]);
-        e->format_rate += grade.found;
+        e->format_rate += grade[k].found;
         e->length += r[k].length;
         e->sampled += count_masked(r[k].mask, r[k].T);
         for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
         text_free(&text);
     }
-    evaluation_add(e, (const char* const*)answers, correct, K);
-    for (int k = 0; k < K; k++) free(answers[k]);
-    free(answers), free(correct);
+    evaluation_add(e, answers, correct, K);
+    free(grade), free(answers), free(correct);
 }
 
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
@@ -4539,10 +4530,8 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
-        for (int i = 0; i < B; i++) {
-            const Rollout* r = rollouts + (size_t)i * samples;
-            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
-        }
+        for (int i = 0; i < B; i++)
+            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth, kind);
         rollouts_free(rollouts);
     }
     evaluation_finish(&e);
@@ -4563,25 +4552,25 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // it they have in common (Newcombe 1998, Zou and Donner 2008):
 //
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
-//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
 //
 // Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
 static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
                               int k) {
-    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    double x = before->pass[k - 1], y = after->pass[k - 1], xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
-        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x;
-        yy += y * y;
-        xy += x * y;
+        double dx = pass_at_k(before->samples, before->right[i], k) - x;
+        double dy = pass_at_k(after->samples, after->right[i], k) - y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
-    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
-    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
-    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
-    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
-    return mean[1] - mean[0];
+    double a = y - after->low[k - 1], b = before->high[k - 1] - x;
+    double c = after->high[k - 1] - y, d = x - before->low[k - 1];
+    *low = y - x - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = y - x + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return y - x;
 }
 
 // solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
@@ -4591,8 +4580,11 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 }
 
 // ---- keeping train and test apart
-
-// When are two questions the same? From strict to loose; each one includes those above it.
+//
+// Not by comparing bytes: a question leaks with another space, another name, other numbers, or a sentence
+// changed. So there are four kinds of "the same", from strict to loose. `./rl train` refuses the one that is
+// certain; `./rl overlap` counts all four and shows examples, because the loose ones are for a person to judge:
+// problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
@@ -4601,49 +4593,65 @@ enum {
     LIKENESSES
 };
 
-// + - * / and the like carry the meaning of a formula, so they count as words. The hyphen of "two-digit"
-// doesn't.
-static int is_sign(const char* text, const char* p) {
-    int hyphen = *p == '-' && p > text && is_letter(p[-1]) && is_letter(p[1]);
-    return *p && strchr("+-*/=<>^%", *p) && !hyphen;
+// The capital letters that UTF-8 writes in one or two bytes, and how far ahead their small ones are: in some
+// blocks all capitals come first, in others each is followed by its small one. Not seen: letters of three bytes
+// (Vietnamese, Georgian), accents that are characters of their own, SS for the German sharp s.
+static const struct { int from, to, step, ahead; } capitals[] = {
+    {'A', 'Z', 1, 32},      {0xC0, 0xD6, 1, 32},   {0xD8, 0xDE, 1, 32},     // Latin: ASCII, then with accents
+    {0x100, 0x136, 2, 1},   {0x139, 0x147, 2, 1},  {0x14A, 0x176, 2, 1},  {0x178, 0x178, 1, -121},
+    {0x179, 0x17D, 2, 1},   {0x1F8, 0x21E, 2, 1},  {0x386, 0x386, 1, 38}, {0x388, 0x38A, 1, 37},   // Greek
+    {0x38C, 0x38C, 1, 64},  {0x38E, 0x38F, 1, 63}, {0x391, 0x3A9, 1, 32}, {0x3C2, 0x3C2, 1, 1},    // final sigma
+    {0x400, 0x40F, 1, 80},  {0x410, 0x42F, 1, 32}, {0x460, 0x480, 2, 1},                           // Cyrillic
+    {0x48A, 0x4BE, 2, 1},   {0x4C1, 0x4CD, 2, 1},  {0x4D0, 0x52E, 2, 1},
+};
+
+// The character of n bytes at p, in small. 1 = it was a capital letter.
+static int small_letter(char out[4], const char* p, int n) {
+    int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0;
+    size_t i = 0, blocks = sizeof capitals / sizeof *capitals;
+    memcpy(out, p, (size_t)n);
+    while (i < blocks && (c < capitals[i].from || c > capitals[i].to || (c - capitals[i].from) % capitals[i].step))
+        i++;
+    if (i == blocks) return 0;
+    c += capitals[i].ahead;
+    out[0] = (char)(n == 2 ? 0xC0 | c >> 6 : c);
+    if (n == 2) out[1] = (char)(0x80 | (c & 0x3F));
+    return 1;
 }
 
-// The point of 3.5 and the comma of 1,000 belong to the number.
-static int is_within_number(const char* text, const char* p) {
-    if (p == text || !is_digit(p[-1]) || !is_digit(p[1])) return 0;
-    return *p == '.' || (*p == ',' && is_thousands_comma(text, p));
-}
+enum { GAP, SIGN, NUMBER, LETTER };
 
-// How many bytes at p stand between words: spaces and punctuation, also dashes and quotes. 0 = none.
-static int gap_length(const char* text, const char* p) {
-    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2)) return p[2] ? 3 : 2;
-    if (!strncmp(p, "\xC2\xA0", 2)) return 2;   // a space that does not break
-    return (unsigned char)*p < 0x80 && !is_letter(*p) && !is_digit(*p) && !is_sign(text, p) &&
-           !is_within_number(text, p);
-}
-
-// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
-static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
-    while (p < end) {
-        char c = (char)tolower((unsigned char)*p++);
-        int number = hide_numbers && is_digit(c);
-        if (c != ',') text_append(out, number ? "#" : &c, 1);
-        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
-    }
+// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a word;
+// the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number. Spaces and
+// punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
+static int character_kind(const char* text, const char* p, int n) {
+    int follows = p > text;
+    if (is_digit(*p)) return NUMBER;
+    if (follows && is_digit(p[-1]) && is_digit(p[1]) && (*p == '.' || (*p == ',' && is_thousands_comma(text, p))))
+        return NUMBER;
+    if (strchr("+-*/=<>^%", *p)) return *p == '-' && follows && is_letter(p[-1]) && is_letter(p[1]) ? GAP : SIGN;
+    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2) || !strncmp(p, "\xC2\xA0", 2)) return GAP;
+    return n == 1 && (unsigned char)*p < 0x80 && !is_letter(*p) ? GAP : LETTER;
 }
 
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
+    int before = GAP, hidden = 0, n;             // hidden: within a name
     text_append(out, "", 0);
-    for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p);
-        end = p + max_int(gap, 1);
-        if (gap) continue;
-        if (!is_sign(question, p))
-            while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
-        if (out->length) text_append(out, " ", 1);
-        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
-        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
+    for (const char *p = question, *end = p + strlen(p); p < end; p += n) {
+        char small[4];
+        n = max_int(1, utf8_length(p, end));
+        int kind = character_kind(question, p, n), capital = small_letter(small, p, n);
+        int begins = kind != GAP && (kind == SIGN || before == GAP || before == SIGN);
+        before = kind;
+        if (begins) {
+            if (out->length) text_append(out, " ", 1);
+            hidden = capital && likeness >= SAME_BUT_NAMES;
+            if (hidden) text_append(out, "@", 1);
+        }
+        if (kind == GAP || hidden) continue;
+        if (kind != NUMBER || likeness < SAME_BUT_NUMBERS) text_append(out, small, *p == ',' ? 0 : (size_t)n);
+        else if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
     }
 }
 
@@ -4651,53 +4659,42 @@ static void reduce_question(Text* out, const char* question, int likeness) {
 // changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
 // is a question of which half of all runs of 8 words stand in one and the same question of the other file.
 // What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
-// its only run.
-//
-// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
-// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
-// 1,319 against 7,473 are ten million pairs and take two seconds.
+// its only run: one way of comparing for all four. A run is kept as a hash of 64 bits. (That two different
+// ones share it is as good as impossible: 10^6 against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.)
 enum { GRAM_WORDS = 8 };
 static const double NEAR_SHARE = 0.5;
 
-typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
+typedef struct { uint64_t hash; int question; } Gram;    // a run, and the question that it stands in
 
-static int compare_hashes(const void* a, const void* b) {
-    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-    return (x > y) - (x < y);
+static int compare_grams(const void* a, const void* b) {
+    const Gram *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->question - y->question;
 }
 
-static Grams question_grams(const char* question, int likeness) {
-    Text t = {0};
-    Grams g = {0};
-    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
-    reduce_question(&t, question, near ? SAME_WORDS : likeness);
-    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
-    for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += near ? strcspn(p, " ") : t.length;
-        if (++words < GRAM_WORDS && near) continue;
-        uint64_t hash = 0;
-        for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        g.hash[g.count++] = mix_u64(hash);
-        from += strcspn(from, " ") + 1;
+// The runs of `count` questions, ascending, each once per question; to be freed. Returns how many there are.
+static int find_grams(Gram** grams, const Problem* list, int count, int likeness) {
+    int n = 0, kept = 0, near = likeness == NEARLY_SAME;
+    size_t room = 0;
+    for (int i = 0; i < count; i++) room += strlen(list[i].question);
+    Gram* g = *grams = allocate(room, sizeof(Gram));         // a word has a byte at least
+    for (int i = 0; i < count; i++) {
+        Text t = {0};
+        int words = 0;
+        reduce_question(&t, list[i].question, near ? SAME_WORDS : likeness);
+        for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
+            p += near ? strcspn(p, " ") : t.length;
+            if (++words < GRAM_WORDS && near) continue;
+            uint64_t hash = 0;
+            for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
+            g[n++] = (Gram){mix_u64(hash), i};
+            from += strcspn(from, " ") + 1;
+        }
+        text_free(&t);
     }
-    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
-    for (int i = 0; i < g.count; i++)
-        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
-    g.count = kept;
-    text_free(&t);
-    return g;
-}
-
-// How many runs two questions share: one walk along both lists.
-static int count_shared(const Grams* a, const Grams* b) {
-    int i = 0, j = 0, shared = 0;
-    while (i < a->count && j < b->count) {
-        uint64_t x = a->hash[i], y = b->hash[j];
-        shared += x == y;
-        i += x <= y;
-        j += y <= x;
-    }
-    return shared;
+    qsort(g, (size_t)n, sizeof *g, compare_grams);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || compare_grams(&g[i], &g[i - 1])) g[kept++] = g[i];
+    return kept;
 }
 
 // The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
@@ -4705,48 +4702,49 @@ typedef struct { int likeness, twin; double share; } Match;
 
 // Matches the questions of b that have no match yet: each with the question of a that has the most of its
 // runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
-// Returns how many were found.
-static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
-    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
-    int found = 0;
-    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
+static void find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
+    Gram *all, *own;
+    int total = find_grams(&all, a->list, a->count, likeness);
+    int* shared = allocate((size_t)a->count, sizeof(int));
     for (int i = 0; i < b->count; i++) {
         if (match[i].likeness < LIKENESSES) continue;
-        Grams own = question_grams(b->list[i].question, likeness);
-        int best = -1, most = 0;
-        for (int j = 0; j < a->count; j++) {
-            int shared = count_shared(&grams[j], &own);
-            if (shared <= most) continue;
-            best = j;
-            most = shared;
+        int count = find_grams(&own, &b->list[i], 1, likeness), twin = 0;
+        memset(shared, 0, (size_t)a->count * sizeof(int));
+        for (int k = 0; k < count; k++) {
+            int at = 0;
+            for (int end = total, middle; at < end;) {       // where this run stands in a, or would stand
+                middle = at + (end - at) / 2;
+                if (all[middle].hash < own[k].hash) at = middle + 1;
+                else end = middle;
+            }
+            for (; at < total && all[at].hash == own[k].hash; at++) shared[all[at].question]++;
         }
-        if (best >= 0 && most >= NEAR_SHARE * own.count) {
-            match[i] = (Match){likeness, best, (double)most / own.count};
-            found++;
-        }
-        free(own.hash);
+        for (int j = 1; j < a->count; j++)
+            if (shared[j] > shared[twin]) twin = j;
+        if (count && shared[twin] >= NEAR_SHARE * count)
+            match[i] = (Match){likeness, twin, (double)shared[twin] / count};
+        free(own);
     }
-    for (int i = 0; i < a->count; i++) free(grams[i].hash);
-    free(grams);
-    return found;
+    free(all), free(shared);
 }
 
-static Match* no_matches(int count) {
-    Match* match = allocate((size_t)count, sizeof(Match));
-    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
+// A match for each question of b, by the likenesses from `strictest` to `loosest`; to be freed.
+static Match* match_by(const Problems* a, const Problems* b, int strictest, int loosest) {
+    Match* match = allocate((size_t)b->count, sizeof(Match));
+    for (int i = 0; i < b->count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
+    for (int likeness = strictest; likeness <= loosest; likeness++) find_twins(match, a, b, likeness);
     return match;
 }
 
 static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = no_matches(b->count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
-    return match;
+    return match_by(a, b, SAME_WORDS, NEARLY_SAME);
 }
 
 // How many questions of b also stand in a.
 static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    Match* match = no_matches(b->count);
-    int found = find_twins(match, a, b, likeness);
+    int found = 0;
+    Match* match = match_by(a, b, likeness, likeness);
+    for (int i = 0; i < b->count; i++) found += match[i].likeness == likeness;
     free(match);
     return found;
 }
