@@ -4832,14 +4832,11 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
- * scripts of the commands that a reader would type.
- *
- * Their other stages are here, in the order in which they need each other: pairs of answers and the
- * annotators that make them; one trainer that turns pairs into a
- * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
- * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
- * it sees, and how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model. Their
+ * other stages are here: pairs of answers and the annotators that make them; one trainer that turns pairs into
+ * a reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs a score only. The losses
+ * are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens it sees, and
+ * how to find out whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
@@ -4885,65 +4882,55 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
 }
 
-// What user and assistant say in one field of a record; NULL = nothing.
-typedef struct { const char *user, *assistant; } Exchange;
+enum { USER, ASSISTANT };
 
-static void read_message(Exchange* e, const Json* message, const char* name, int line, const char* path) {
-    const Json *role = json_get(message, "role"), *content = json_get(message, "content");
-    if (!role || role->type != JSON_STRING || !content || content->type != JSON_STRING)
-        fail(2, "%s, line %d: a message in \"%s\" is not {\"role\": a text, \"content\": a text}", path, line,
-             name);
-    int user = !strcmp(role->string, "user");
-    const char** place = user ? &e->user : &e->assistant;
-    if (!user && strcmp(role->string, "assistant"))
-        fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be read",
-             path, line, name, role->string);
-    if (*place || (user && e->assistant))
-        fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two answers "
-                "(assistant), so keep the round that is judged", path, line, name);
-    if (!*content->string) fail(2, "%s, line %d: a message in \"%s\" is empty", path, line, name);
-    *place = content->string;
-}
-
-// A field that is a text or an array of messages. A side must have an answer, a prompt must have none.
-static Exchange read_exchange(const Json* record, const char* name, int is_side, const char* path) {
+// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
+static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
+                       const char* path) {
     const Json* field = json_get(record, name);
-    Exchange e = {NULL, NULL};
-    if (!field && !is_side) return e;
-    if (!field || field->type != JSON_ARRAY) {
-        const char* text = record_text(record, name, path);
-        return is_side ? (Exchange){NULL, text} : (Exchange){text, NULL};
+    int line = record->line, is_array = field && field->type == JSON_ARRAY;
+    if (!is_array) said[speaker] = record_text(record, name, path);
+    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
+        Json message = *m;                       // a small record, which stands in the same line
+        message.line = line;
+        const char* role = record_text(&message, "role", path);
+        int who = strcmp(role, "user") ? ASSISTANT : USER;
+        if (who == ASSISTANT && strcmp(role, "assistant"))
+            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
+                    "read", path, line, name, role);
+        if (said[who] || said[ASSISTANT])
+            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
+                    "answers (assistant), so keep the round that is judged", path, line, name);
+        said[who] = record_text(&message, "content", path);
     }
-    for (const Json* m = field->child; m; m = m->next) read_message(&e, m, name, record->line, path);
-    if (is_side && !e.assistant)
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, record->line, name);
-    if (!is_side && (e.assistant || !e.user))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, record->line, name);
-    return e;
+    if (speaker == ASSISTANT && !said[ASSISTANT])
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
+    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
 }
 
 // Adds the pair of one record, or ends the program with what is wrong with it.
 static void read_pair(Pairs* p, const Json* record, const char* path) {
     static const char* const names[] = {"chosen", "rejected"};
+    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
     const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    Exchange prompt = read_exchange(record, asked, 0, path), side[2];
-    for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
-    const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
+    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
+    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
+    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
     if (!question)
         fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
                 "the user in \"chosen\" and \"rejected\"", path, record->line);
     for (int i = CHOSEN; i <= REJECTED; i++) {
-        if (!side[i].user && !prompt.user)
-            fail(2, "%s, line %d: \"%s\" has no message of the user, the other side has one", path,
-                 record->line, names[i]);
-        if (side[i].user && strcmp(side[i].user, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks; both sides of a pair "
-                    "answer the same one", path, record->line, names[i], prompt.user ? "prompt" : "chosen");
+        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
+        if (!own || strcmp(own, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks, or has none; both sides "
+                    "of a pair answer the same one", path, record->line, names[i],
+                 prompt[USER] ? "prompt" : "chosen");
     }
-    if (!strcmp(side[CHOSEN].assistant, side[REJECTED].assistant))
+    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
         fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
              record->line);
-    pairs_add(p, question, side[CHOSEN].assistant, side[REJECTED].assistant);
+    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
 }
 
 static Pairs load_pairs(const char* path) {
@@ -4958,32 +4945,32 @@ static Pairs load_pairs(const char* path) {
 }
 
 static void pairs_to_json(Text* out, const Pairs* p) {
+    static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
     text_append(out, "", 0);
-    for (int i = 0; i < p->count; i++) {
-        const char* const field[] = {p->list[i].question, p->list[i].answer[CHOSEN],
-                                     p->list[i].answer[REJECTED]};
-        static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
-        for (int k = 0; k < 3; k++) text_printf(out, "%s", names[k]), json_append_string(out, field[k]);
-        text_printf(out, "}\n");
+    for (int i = 0; i < 3 * p->count; i++) {
+        const Pair* pair = &p->list[i / 3];
+        text_printf(out, "%s", names[i % 3]);
+        json_append_string(out, i % 3 ? pair->answer[i % 3 - 1] : pair->question);
+        if (i % 3 == 2) text_printf(out, "}\n");
     }
 }
 
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
 static void render_pairs(Pairs* p, int context, const char* path) {
-    int count = 0;
+    int kept = 0;
     for (int i = 0; i < p->count; i++) {
         Pair pair = p->list[i];
         for (int side = CHOSEN; side <= REJECTED; side++)
             render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
-        if (pair.tokens[CHOSEN].length <= context && pair.tokens[REJECTED].length <= context)
-            p->list[count++] = pair;
+        int longest = max_int(pair.tokens[CHOSEN].length, pair.tokens[REJECTED].length);
+        if (longest <= context) p->list[kept++] = pair;
         else pair_free(&pair);
     }
-    if (count < p->count)
+    if (kept < p->count)
         printf("%s: %d of %d pairs have a side longer than the context of %d tokens and are skipped\n", path,
-               p->count - count, p->count, context);
-    if (!count) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
-    p->count = count;
+               p->count - kept, p->count, context);
+    if (!kept) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
+    p->count = kept;
 }
 
 // ---- where pairs come from: rollouts and an annotator
@@ -4993,16 +4980,14 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 //     score = a reward + b length                                 length in tokens of the answer
 //
-// a = 1, b = 0 is the verifier of chapter 5. A judge that looks at the length, alone (a = 0, b = 1) or also
-// (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is trained
-// to please it. A demonstration, the answer that stands in the data file, may compete too. A judgement can be
-// turned around by chance (noise): people agree with each other in three of four cases (Ouyang et al. 2022:
-// 73%).
+// a = 1, b = 0 is the verifier of chapter 5. An annotator that looks at the length, alone (a = 0, b = 1) or
+// also (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is
+// trained to please it. The demonstration, the answer that stands in the data file, may compete. A judgement
+// can be turned around by chance (noise): people agree with each other in 73% (Ouyang et al. 2022).
 //
-// Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
-// missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
-// whether it is right. (3) Length. When right answers are longer on average, so are the chosen ones.
-
+// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair: easy and hopeless
+// questions are missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer
+// instead of whether it is right. (3) When right answers are longer on average, so are the chosen ones.
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
 typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
@@ -5028,37 +5013,24 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
     int end = r->prompt + r->length;
+    size_t size = (size_t)end * sizeof(int);
     text_append(&text, "", 0);
     for (int t = r->prompt; t < end; t++) {
-        char byte = (char)r->ids[t];
-        if (r->ids[t] < 256) text_append(&text, &byte, 1);
-        else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
-        else if (r->ids[t] == OUTPUT_START) text_append(&text, "=", 1);
-        else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
+        int id = r->ids[t];
+        char byte = (char)id;
+        if (id < 256) text_append(&text, &byte, 1);
+        else if (id == PYTHON_START) text_append(&text, "<<", 2);
+        else if (id == OUTPUT_START) text_append(&text, "=", 1);
+        else if (id == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    int same = r->finished && text.length && again.length == end &&
-               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
-               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    int same = r->finished && text.length && again.length == end && !memcmp(again.ids, r->ids, size) &&
+               !memcmp(again.mask, r->mask, size);
     for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
-        if (!utf8_length(p, stop)) same = 0;
+        same = utf8_length(p, stop) > 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
-}
-
-// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
-static Rollout* demonstration(const Question* q) {
-    Tokens t = {0};
-    render_conversation(&t, q->question, q->solution);
-    Rollout* r = rollouts_new(1, t.length + 1);
-    rollout_begin(r, &q->prompt);
-    r->length = t.length - r->prompt;
-    r->finished = 1;
-    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
-    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
-    tokens_free(&t);
-    return r;
 }
 
 // How pairs are made from the rollouts of a question.
@@ -5070,24 +5042,27 @@ typedef struct {
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
-// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
-static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
+// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
+// stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
+                     const PairRules* rules) {
     const Annotator* a = rules->annotator;
     int n = K + (a->demonstration != DEMO_NONE), count = 0;
-    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
-    char** answer = allocate((size_t)K + 1, sizeof(char*));
+    Tokens demo = {0};
+    char** answer = allocate((size_t)n, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
-    memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = *demo;
-    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
+    render_conversation(&demo, q->question, q->solution);
+    grade_rollouts(score, rollouts, K, q->truth, rules->kind);
+    score[K] = grade_answer(q->solution, q->truth, rules->kind).reward;
     for (int k = 0; k < n; k++) {
-        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
-        answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++) {
-            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+        int length = k < K ? rollouts[k].length : demo.length - q->prompt.length;
+        score[k] = a->reward * score[k] + a->length * (float)length;
+        answer[k] = k < K ? rollout_answer(&rollouts[k], q) : copy_text(q->solution);
+        for (int j = 0; j < k; j++) {
+            if (!answer[k] || !answer[j] || strcmp(answer[j], answer[k])) continue;
             free(answer[j]);
             answer[j] = NULL;
         }
@@ -5096,20 +5071,20 @@ static void annotate(Pairs* p, const Question* q, int index, const Rollout* roll
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
-    for (int i = 0; i < count && i < rules->per_question; i++) {
+    for (int i = 0; i < min_int(count, rules->per_question); i++) {
         int w = pair[order[i]] / n, l = pair[order[i]] % n, turned = random_uniform(&rng) < rules->noise;
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    rollouts_free(demo);
-    free(all), free(answer), free(score), free(pair), free(order);
+    tokens_free(&demo);
+    free(answer), free(score), free(pair), free(order);
 }
 
 // A random choice of `most` pairs (0: all of them), in the order of the file.
 static void limit_pairs(Pairs* p, int most, uint64_t seed) {
     if (!most || p->count <= most) return;
-    int *order = allocate((size_t)p->count, sizeof(int)), *stays = allocate((size_t)p->count, sizeof(int));
-    int n = 0;
+    int n = 0, *order = allocate((size_t)p->count, sizeof(int));
+    int* stays = allocate((size_t)p->count, sizeof(int));
     Rng rng = random_stream(seed, 0, 1);
     shuffle(order, p->count, &rng);
     for (int i = 0; i < most; i++) stays[order[i]] = 1;
@@ -5153,8 +5128,7 @@ enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
 
 typedef struct {
     const char *name, *what;
-    int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    int kind;
+    int scalar, kind;                // 1 = by the scalar head, 0 = by log-probabilities
 } PairLoss;
 
 static const PairLoss pair_losses[] = {
@@ -5166,37 +5140,39 @@ static const PairLoss pair_losses[] = {
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values. The outcome model's loss is the mean
+// binary cross-entropy of a right answer (1) and a wrong one (0) (Cobbe et al. 2021).
 static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
-    const float *v = r->value, *ref = pair->reference;
-    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
-    if (kind == PAIR_DPO)
-        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
-    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
-        double right, wrong;
-        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
-        dvalue[CHOSEN] = (float)(0.5 * right);
-        dvalue[REJECTED] = (float)(-0.5 * wrong);
+    float *dw = &dvalue[CHOSEN], *dl = &dvalue[REJECTED], w = r->value[CHOSEN], l = r->value[REJECTED];
+    float ref_w = pair->reference[CHOSEN], ref_l = pair->reference[REJECTED];
+    double right, wrong;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(dw, dl, w, l);
+    if (kind == PAIR_DPO) r->loss = loss_dpo(dw, dl, w, l, ref_w, ref_l, beta);
+    if (kind == PAIR_OUTCOME) {
+        r->loss = 0.5 * (bradley_terry(&right, w) + bradley_terry(&wrong, -l));
+        *dw = (float)(0.5 * right);
+        *dl = (float)(-0.5 * wrong);
     }
-    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
+    r->margin = (double)beta * (((double)w - ref_w) - ((double)l - ref_l));
 }
 
-// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
-// scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
-                          int learn) {
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to
+// grads. beta = 1 for a scalar model, whose score is asked for at the last token alone.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                          float beta, int learn) {
     const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
     for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
     Padded p = pad_conversations(row, 2 * count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {
         memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
         p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
     }
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
-        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float));
+        float dvalue[2];
         for (int i = turn; i < count; i += turns) {
             const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
             answers_forward(out, one, ids, mask, 2, T);
@@ -5245,7 +5221,8 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
-        s.loss += result[i].loss / count, s.margin += result[i].margin / count;
+        s.loss += result[i].loss / count;
+        s.margin += result[i].margin / count;
         s.accuracy += ranked_right(result[i].margin) / count;
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
@@ -5256,7 +5233,7 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     return s;
 }
 
-// ---- is a judge any good? Accuracy and calibration on pairs that it was not trained on
+// ---- is a reward model any good? Accuracy and calibration on pairs that it was not trained on
 //
 // Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
 // (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
@@ -5270,7 +5247,6 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
 // expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
 //
 //     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
-
 enum { CALIBRATION_BINS = 5 };
 typedef struct {
     int pairs, questions;
@@ -5282,17 +5258,20 @@ typedef struct {
 
 static void calibration_add(PairEvaluation* e, double p, double y) {
     int b = min_int(CALIBRATION_BINS - 1, (int)((p - e->from) / (1.0 - e->from) * CALIBRATION_BINS));
-    e->count[b]++, e->predicted[b] += p, e->observed[b] += y;
+    e->count[b]++;
+    e->predicted[b] += p;
+    e->observed[b] += y;
 }
 
 static void calibration_finish(PairEvaluation* e) {
     int n = 0;
-    for (int b = 0; b < CALIBRATION_BINS; b++) n += e->count[b];
     for (int b = 0; b < CALIBRATION_BINS; b++) {
-        if (!e->count[b]) continue;
-        e->predicted[b] /= e->count[b], e->observed[b] /= e->count[b];
-        e->error += (double)e->count[b] / n * fabs(e->predicted[b] - e->observed[b]);
+        n += e->count[b];
+        e->error += fabs(e->predicted[b] - e->observed[b]);      // n_b times the distance of the means
+        e->predicted[b] /= max_int(e->count[b], 1);
+        e->observed[b] /= max_int(e->count[b], 1);
     }
+    e->error /= n;
 }
 
 typedef struct { const char* question; double right; } RankedPair;
@@ -5303,11 +5282,12 @@ static int compare_ranked(const void* a, const void* b) {
     return order ? order : (x->right > y->right) - (x->right < y->right);
 }
 
-// accuracy, low, high and questions of e. ranked (n) is put in order.
+// accuracy, low, high, pairs and questions of e. ranked (n) is put in order.
 static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
     double sum = 0.0, square = 0.0;
     for (int i = 0; i < n; i++) sum += ranked[i].right;
-    e->pairs = n, e->accuracy = sum / n;
+    e->pairs = n;
+    e->accuracy = sum / n;
     qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
     for (int i = 0, j = 0; i < n; i = j) {
         double off = 0.0;
@@ -5341,7 +5321,7 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // ---- best of n
 //
 // Rejection sampling (chapter 9): sample N answers, keep the best, and imitate them. Supervised training on a
-// data set that the model wrote and a judge filtered. DeepSeek R1's third stage is this, on 600k answers.
+// data set that the model wrote and a verifier or a reward model filtered: DeepSeek R1's third stage.
 //
 //     prompt     the best answer of each question; a question on which all fail gives none     M answers
 //     overall    the M best of all answers, whatever question they belong to
@@ -5354,7 +5334,6 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // Trap: without the control you do not know what the selection did. Training a model on its own unselected
 // answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
 // only what goes beyond that is due to the reward.
-
 enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
 static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
@@ -5368,28 +5347,28 @@ static int compare_answers(const void* a, const void* b) {
 
 // Which answers are kept: kept (count), their indices in rising order; returns how many, M.
 //   score (count,K)   NaN = not to be kept at all
-//   above             the best of a question must have a score above this: 0 for a verifier, -inf for a judge
+//   above             the best of a question must have a score above this: 0 for a verifier, else -inf
 // All three rules keep the same number M, the one of KEEP_PROMPT.
 static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
                         uint64_t seed) {
-    int n = count * K, usable = 0, M = 0, *order = allocate((size_t)n, sizeof(int));
+    int n = count * K, usable = 0, M = 0, *place = allocate((size_t)n, sizeof(int));
     RankedAnswer* ranked = allocate((size_t)n, sizeof(RankedAnswer));
     Rng rng = random_stream(seed, 0, 0);
+    shuffle(place, n, &rng);
+    for (int i = 0; i < n; i++)
+        if (!isnan(score[i]))
+            ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], place[i], i};
+    qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
+    memset(place, 0, (size_t)n * sizeof(int));               // from here on: 1 = kept
     for (int i = 0; i < count; i++) {
         int best = best_of_n(score + (size_t)i * K, K);
-        if (best >= 0 && score[i * K + best] > above) kept[M++] = i * K + best;
+        if (best < 0 || !(score[i * K + best] > above)) continue;
+        place[rule == KEEP_PROMPT ? i * K + best : ranked[M].index] = 1;
+        M++;
     }
-    if (rule != KEEP_PROMPT) {
-        shuffle(order, n, &rng);
-        for (int i = 0; i < n; i++)
-            if (!isnan(score[i]))
-                ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], order[i], i};
-        qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
-        memset(order, 0, (size_t)n * sizeof(int));           // from here on: 1 = kept
-        for (int i = 0; i < M; i++) order[ranked[i].index] = 1;
-        for (int i = 0, k = 0; i < n; i++) if (order[i]) kept[k++] = i;
-    }
-    free(order), free(ranked);
+    for (int i = 0, k = 0; i < n; i++)
+        if (place[i]) kept[k++] = i;
+    free(place), free(ranked);
     return M;
 }
 
