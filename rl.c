@@ -4305,9 +4305,8 @@ static void lesson_10(int more) {
  *
  * pass@k: sample k answers; a question counts as passed when at least one of them is right.
  *
- * The direct way samples exactly k answers and looks. That is unbiased, but noisy. If n >= k answers were
- * sampled and c of them are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one,
- * so
+ * To sample exactly k answers and look is unbiased, but noisy. If n >= k answers were sampled and c of them
+ * are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one, so
  *
  *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
  *
@@ -4385,10 +4384,9 @@ static void evaluation_free(Evaluation* e) {
 // The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
 static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. The standard
-// error sqrt(variance / n) is translated into a number of independent coin flips that would have the same
-// error, and Wilson's interval is computed for these, since p +- 1.96 standard errors is wrong near 0 and 1
-// (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`: Wilson's, for
+// as many independent coin flips as have the same standard error, sqrt(variance / n). (p +- 1.96 standard
+// errors is wrong near 0 and 1: at 16 of 16 it would claim certainty.)
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -4398,9 +4396,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
-// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
-// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
-// tries = 0 the variance is taken as it was found.
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: few
+// rates may happen to differ by less, which is no certainty. tries = 0: the variance is taken as found.
 static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
     double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
     if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
@@ -4408,11 +4405,10 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. A vote is right
-// when the answer that won is: correct (n). *none (out): the share of groups in which nobody voted; these are
-// not right. With fewer answers than votes there is no group: both are 0. A tie goes to the answer that came
-// first, a fair draw: two votes are as good as one, except where the first abstains.
+// The share of right votes of one question: its n answers ("" = none was found) make n / votes disjoint
+// groups, each group votes, and it is right when the answer that won is: correct (n). *none (out): the share
+// of groups in which nobody voted; these are not right. No group: both are 0. A tie goes to the answer that
+// came first, a fair draw: two votes are as good as one, except where the first abstains.
 static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
                             int votes) {
     int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
@@ -4425,7 +4421,7 @@ static double vote_accuracy(double* none, const char* const* answers, const int*
     return (double)right / max_int(groups, 1);
 }
 
-// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+// One more question, with n >= samples answers: what each votes for ("" = nothing); correct (n).
 static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
     int right = 0;
     double none;
@@ -4445,9 +4441,8 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
     e->right[e->questions++] = right;
 }
 
-// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
-// shares show their own variance.
+// Turns all sums into means, and finds the intervals. pass@k and the vote of k are worth samples / k
+// independent tries, the disjoint groups of k. For k = 1 they are many: the shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
     int n = e->questions;
     double answers = (double)n * e->samples;
@@ -4466,21 +4461,17 @@ static void evaluation_finish(Evaluation* e) {
 
 // ---- a model on questions
 
-// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one
-// answer decide, far from the reference: chapter 8.) kl gets 0 from tokens that were not sampled.
+// KL(model || reference) by k1, summed over K answers to each of B questions; tokens that were not sampled
+// give 0. (k3's exponential would let one answer decide, far from the reference: chapter 8.)
 static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
-    int n = K * (rollouts->T - 1);
-    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    size_t n = (size_t)K * (size_t)(rollouts->T - 1);
+    float* logp_ref = allocate((size_t)B * n, sizeof(float));
+    double sum = 0.0;
     #pragma omp parallel for schedule(dynamic)
-    for (int i = 0; i < B; i++) {
-        const Rollout* r = rollouts + (size_t)i * K;
-        float* logp_ref = allocate((size_t)n, sizeof(float));
-        score_rollouts(logp_ref, worker(reference), r, K);
-        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];
-        free(logp_ref);
-    }
-    for (int i = 0; i < B; i++) sum += kl[i];
-    free(kl);
+    for (int i = 0; i < B; i++)
+        score_rollouts(logp_ref + (size_t)i * n, worker(reference), rollouts + (size_t)i * K, K);
+    for (size_t i = 0; i < (size_t)B * n; i++) sum += (double)rollouts->logp[i] - logp_ref[i];
+    free(logp_ref);
     return sum;
 }
 
@@ -4531,7 +4522,8 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
         for (int i = 0; i < B; i++)
-            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth, kind);
+            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth,
+                                    kind);
         rollouts_free(rollouts);
     }
     evaluation_finish(&e);
@@ -4547,9 +4539,8 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
 // number only; "not in 256 answers" is not "never".
 
-// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
-// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
-// it they have in common (Newcombe 1998, Zou and Donner 2008):
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval from
+// the two rates' own ones and the correlation r over the questions (Newcombe 1998, Zou and Donner 2008):
 //
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
 //     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
@@ -4582,8 +4573,8 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 // ---- keeping train and test apart
 //
 // Not by comparing bytes: a question leaks with another space, another name, other numbers, or a sentence
-// changed. So there are four kinds of "the same", from strict to loose. `./rl train` refuses the one that is
-// certain; `./rl overlap` counts all four and shows examples, because the loose ones are for a person to judge:
+// changed. So there are four kinds of "the same", from strict to loose. `./rl train` refuses the certain one;
+// `./rl overlap` counts all four and shows examples, because the loose ones are for a person to judge:
 // problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
@@ -4593,43 +4584,33 @@ enum {
     LIKENESSES
 };
 
-// The capital letters that UTF-8 writes in one or two bytes, and how far ahead their small ones are: in some
-// blocks all capitals come first, in others each is followed by its small one. Not seen: letters of three bytes
-// (Vietnamese, Georgian), accents that are characters of their own, SS for the German sharp s.
-static const struct { int from, to, step, ahead; } capitals[] = {
-    {'A', 'Z', 1, 32},      {0xC0, 0xD6, 1, 32},   {0xD8, 0xDE, 1, 32},     // Latin: ASCII, then with accents
-    {0x100, 0x136, 2, 1},   {0x139, 0x147, 2, 1},  {0x14A, 0x176, 2, 1},  {0x178, 0x178, 1, -121},
-    {0x179, 0x17D, 2, 1},   {0x1F8, 0x21E, 2, 1},  {0x386, 0x386, 1, 38}, {0x388, 0x38A, 1, 37},   // Greek
-    {0x38C, 0x38C, 1, 64},  {0x38E, 0x38F, 1, 63}, {0x391, 0x3A9, 1, 32}, {0x3C2, 0x3C2, 1, 1},    // final sigma
-    {0x400, 0x40F, 1, 80},  {0x410, 0x42F, 1, 32}, {0x460, 0x480, 2, 1},                           // Cyrillic
-    {0x48A, 0x4BE, 2, 1},   {0x4C1, 0x4CD, 2, 1},  {0x4D0, 0x52E, 2, 1},
-};
-
-// The character of n bytes at p, in small. 1 = it was a capital letter.
-static int small_letter(char out[4], const char* p, int n) {
-    int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0;
-    size_t i = 0, blocks = sizeof capitals / sizeof *capitals;
-    memcpy(out, p, (size_t)n);
-    while (i < blocks && (c < capitals[i].from || c > capitals[i].to || (c - capitals[i].from) % capitals[i].step))
-        i++;
-    if (i == blocks) return 0;
-    c += capitals[i].ahead;
-    out[0] = (char)(n == 2 ? 0xC0 | c >> 6 : c);
-    if (n == 2) out[1] = (char)(0x80 | (c & 0x3F));
-    return 1;
+// The small letter of a capital one, in the alphabets that UTF-8 writes in one or two bytes. Not seen:
+// letters of three bytes (Vietnamese), accents that are characters of their own, SS for the German sharp s.
+static int small_letter(int c) {
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;           // Latin
+    if ((c >= 0x391 && c <= 0x3AB) || (c >= 0x410 && c <= 0x42F)) return c + 32;   // Greek, Cyrillic
+    if (c >= 0x400 && c <= 0x40F) return c + 80;
+    if (c == 0x386 || c == 0x38C) return c == 0x386 ? 0x3AC : 0x3CC;              // Greek with an accent
+    if (c >= 0x388 && c <= 0x38F) return c + (c <= 0x38A ? 37 : 63);
+    // capital and small letter side by side: the capital has the odd number, or the even one
+    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E) || (c >= 0x4C1 && c <= 0x4CE))
+        return c + c % 2;
+    if ((c >= 0x100 && c <= 0x177) || (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) return c | 1;
+    return c == 0x3C2 ? 0x3C3 : c;                                                 // final sigma
 }
 
 enum { GAP, SIGN, NUMBER, LETTER };
 
-// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a word;
-// the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number. Spaces and
-// punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
+// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a
+// word; the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number.
+// Spaces and punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
 static int character_kind(const char* text, const char* p, int n) {
-    int follows = p > text;
-    if (is_digit(*p)) return NUMBER;
-    if (follows && is_digit(p[-1]) && is_digit(p[1]) && (*p == '.' || (*p == ',' && is_thousands_comma(text, p))))
-        return NUMBER;
-    if (strchr("+-*/=<>^%", *p)) return *p == '-' && follows && is_letter(p[-1]) && is_letter(p[1]) ? GAP : SIGN;
+    char before = p > text ? p[-1] : 0;
+    int within_number = is_digit(before) && is_digit(p[1]);
+    if (is_digit(*p) || (within_number && *p == '.')) return NUMBER;
+    if (within_number && *p == ',' && is_thousands_comma(text, p)) return NUMBER;
+    if (*p == '-' && is_letter(before) && is_letter(p[1])) return GAP;
+    if (strchr("+-*/=<>^%", *p)) return SIGN;
     if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2) || !strncmp(p, "\xC2\xA0", 2)) return GAP;
     return n == 1 && (unsigned char)*p < 0x80 && !is_letter(*p) ? GAP : LETTER;
 }
@@ -4639,28 +4620,29 @@ static void reduce_question(Text* out, const char* question, int likeness) {
     int before = GAP, hidden = 0, n;             // hidden: within a name
     text_append(out, "", 0);
     for (const char *p = question, *end = p + strlen(p); p < end; p += n) {
-        char small[4];
         n = max_int(1, utf8_length(p, end));
-        int kind = character_kind(question, p, n), capital = small_letter(small, p, n);
-        int begins = kind != GAP && (kind == SIGN || before == GAP || before == SIGN);
-        before = kind;
-        if (begins) {
+        int kind = character_kind(question, p, n);
+        int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0, small = small_letter(c);
+        char letter[2] = {(char)(n == 2 ? 0xC0 | small >> 6 : small), (char)(0x80 | (small & 0x3F))};
+        if (kind != GAP && (kind == SIGN || before == GAP || before == SIGN)) {
             if (out->length) text_append(out, " ", 1);
-            hidden = capital && likeness >= SAME_BUT_NAMES;
+            hidden = small != c && likeness >= SAME_BUT_NAMES;
             if (hidden) text_append(out, "@", 1);
         }
-        if (kind == GAP || hidden) continue;
-        if (kind != NUMBER || likeness < SAME_BUT_NUMBERS) text_append(out, small, *p == ',' ? 0 : (size_t)n);
-        else if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
+        before = kind;
+        if (kind == GAP || hidden || *p == ',') continue;
+        if (kind == NUMBER && likeness >= SAME_BUT_NUMBERS) {
+            if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
+        } else text_append(out, small != c ? letter : p, (size_t)n);
     }
 }
 
 // Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
 // changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
 // is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
-// its only run: one way of comparing for all four. A run is kept as a hash of 64 bits. (That two different
-// ones share it is as good as impossible: 10^6 against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.)
+// What has fewer than 8 words is compared as a whole only, and so are the strict kinds: the whole reduced
+// question is their only run. A run is kept as a hash of 64 bits. (Two different ones share it with a chance
+// of 10^11 pairs / 2^64 = 5e-9, at 10^6 against 10^5 runs.)
 enum { GRAM_WORDS = 8 };
 static const double NEAR_SHARE = 0.5;
 
@@ -4685,8 +4667,8 @@ static int find_grams(Gram** grams, const Problem* list, int count, int likeness
             p += near ? strcspn(p, " ") : t.length;
             if (++words < GRAM_WORDS && near) continue;
             uint64_t hash = 0;
-            for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-            g[n++] = (Gram){mix_u64(hash), i};
+            for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;
+            g[n++] = (Gram){mix_u64(hash), i};                                                // FNV-1a, mixed
             from += strcspn(from, " ") + 1;
         }
         text_free(&t);
@@ -4832,11 +4814,11 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model. Their
- * other stages are here: pairs of answers and the annotators that make them; one trainer that turns pairs into
- * a reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs a score only. The losses
- * are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens it sees, and
- * how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model.
+ * Their other stages are here: pairs of answers and the annotators that make them; one trainer that turns
+ * pairs into a reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs a score
+ * only. The losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which
+ * tokens it sees, and how to find out whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
@@ -4850,8 +4832,8 @@ static void lesson_11(int more) {
 //
 // In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
 // must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
-// different x the difference means nothing. A conversation is one question and one answer. Of several rounds
-// it would have to be said which of the assistant's messages are judged, so they are refused.
+// different x the difference means nothing. Of several rounds it would have to be said which of the
+// assistant's messages are judged, so they are refused.
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -5111,9 +5093,8 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 // beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
 // when its margin is positive.
 //
-// A reward model begins with the trunk of the supervised model and a head of zeros: at the start it says 0 to
-// all, the loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin
-// 0, loss log 2. The reference's log-probabilities do not change, so they are computed once.
+// A reward model begins with the trunk of the supervised model and a head of zeros: it says 0 to all, the
+// loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin 0, log 2.
 //
 // Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
 // The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
@@ -5277,9 +5258,7 @@ static void calibration_finish(PairEvaluation* e) {
 typedef struct { const char* question; double right; } RankedPair;
 
 static int compare_ranked(const void* a, const void* b) {
-    const RankedPair *x = a, *y = b;
-    int order = strcmp(x->question, y->question);
-    return order ? order : (x->right > y->right) - (x->right < y->right);
+    return strcmp(((const RankedPair*)a)->question, ((const RankedPair*)b)->question);
 }
 
 // accuracy, low, high, pairs and questions of e. ranked (n) is put in order.
@@ -5290,10 +5269,9 @@ static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
     e->accuracy = sum / n;
     qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
     for (int i = 0, j = 0; i < n; i = j) {
-        double off = 0.0;
-        for (; j < n && !strcmp(ranked[j].question, ranked[i].question); j++)
-            off += ranked[j].right - e->accuracy;
-        square += off * off;
+        double right = 0.0;
+        for (; j < n && !compare_ranked(&ranked[i], &ranked[j]); j++) right += ranked[j].right;
+        square += pow(right - e->accuracy * (j - i), 2);
         e->questions++;
     }
     double q = e->questions, variance = q > 1 ? q / (q - 1) * square / ((double)n * n) : 0.0;
@@ -5328,12 +5306,12 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 //     random     M answers at random: the control
 //
 // What "overall" buys with a higher score it pays for with questions: easy ones give many answers, hard ones
-// none. Equal scores are settled by the seed. In the order of the file, a 0/1 reward would fill the M places
+// none. Equal scores are settled by the seed: in the order of the file, a 0/1 reward would fill the M places
 // from the first questions alone.
 //
 // Trap: without the control you do not know what the selection did. Training a model on its own unselected
-// answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
-// only what goes beyond that is due to the reward.
+// answers changes something too (another learning rate, other questions); only what goes beyond that is due
+// to the reward.
 enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
 static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
