@@ -4319,9 +4319,8 @@ static void lesson_10(int more) {
  *
  * pass@k: sample k answers; a question counts as passed when at least one of them is right.
  *
- * The direct way samples exactly k answers and looks. That is unbiased, but noisy. If n >= k answers were
- * sampled and c of them are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one,
- * so
+ * To sample exactly k answers and look is unbiased, but noisy. If n >= k answers were sampled and c of them
+ * are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one, so
  *
  *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
  *
@@ -4333,13 +4332,9 @@ static void lesson_10(int more) {
  * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
  *
  * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
- * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
- * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
- * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
- * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
- * template with other numbers may be just what a test should ask.
+ * right in one. (2) Samples of one question are not independent evidence, questions are: the intervals count
+ * questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of 12,500
+ * problems apart for that reason, and whether they are apart is something to check (end of this chapter).
  * ======================================================================================================== */
 
 // pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
@@ -4347,9 +4342,8 @@ static void lesson_10(int more) {
 // counts as n; `correct` is held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
 double pass_at_k(int n, int correct, int k) {
     if (n < 1 || k < 1) return 0.0;
-    if (k > n) k = n;
-    if (correct < 0) correct = 0;
-    if (correct > n) correct = n;
+    k = min_int(k, n);
+    correct = max_int(0, min_int(correct, n));
     if (n - correct < k) return 1.0;
     double none = 1.0;
     for (int i = n - correct + 1; i <= n; i++) none *= 1.0 - (double)k / i;
@@ -4386,14 +4380,13 @@ typedef struct {
     long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
-enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
-
 static Evaluation evaluation_new(int samples) {
-    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
     Evaluation e = {.samples = samples};
-    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
-                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
-    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    double** rates[] = {&e.pass, &e.low, &e.high, &e.vote, &e.vote_low, &e.vote_high, &e.no_vote, &e.squares,
+                        &e.vote_squares};
+    size_t n = (size_t)samples, count = sizeof rates / sizeof *rates;
+    e.pass = allocate(count * n, sizeof(double));      // one piece of memory for all
+    for (size_t i = 1; i < count; i++) *rates[i] = e.pass + i * n;
     return e;
 }
 
@@ -4405,10 +4398,9 @@ static void evaluation_free(Evaluation* e) {
 // The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
 static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
-// question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
-// into a number of independent coin flips that would have the same error, and Wilson's interval is computed
-// for these, since p +- 1.96 standard errors is wrong near 0 and 1 (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`: Wilson's, for
+// as many independent coin flips as have the same standard error, sqrt(variance / n). (p +- 1.96 standard
+// errors is wrong near 0 and 1: at 16 of 16 it would claim certainty.)
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -4418,9 +4410,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
-// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
-// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
-// tries = 0 the variance is taken as it was found.
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: few
+// rates may happen to differ by less, which is no certainty. tries = 0: the variance is taken as found.
 static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
     double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
     if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
@@ -4428,13 +4419,10 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
-// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second counts where the first abstains.
+// The share of right votes of one question: its n answers ("" = none was found) make n / votes disjoint
+// groups, each group votes, and it is right when the answer that won is: correct (n). *none (out): the share
+// of groups in which nobody voted; these are not right. No group: both are 0. A tie goes to the answer that
+// came first, a fair draw: two votes are as good as one, except where the first abstains.
 static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
                             int votes) {
     int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
@@ -4443,18 +4431,17 @@ static double vote_accuracy(double* none, const char* const* answers, const int*
         if (winner < 0) nobody++;
         else right += correct[from + winner];
     }
-    *none = groups ? (double)nobody / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
+    *none = (double)nobody / max_int(groups, 1);
+    return (double)right / max_int(groups, 1);
 }
 
-// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+// One more question, with n >= samples answers: what each votes for ("" = nothing); correct (n).
 static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
     int right = 0;
     double none;
     for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        // pass@1 without the rounding of the product
-        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);   // without the product's rounding
         e->pass[k - 1] += rate;
         e->squares[k - 1] += rate * rate;
     }
@@ -4468,42 +4455,37 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
     e->right[e->questions++] = right;
 }
 
-// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
-// shares show their own variance.
+// Turns all sums into means, and finds the intervals. pass@k and the vote of k are worth samples / k
+// independent tries, the disjoint groups of k. For k = 1 they are many: the shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
+    int n = e->questions;
+    double answers = (double)n * e->samples;
     for (int i = 0; i < e->samples; i++) {
         int tries = i ? e->samples / (i + 1) : 0;
-        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
-        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
-                               e->questions, tries);
-        e->no_vote[i] /= e->questions;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], n, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i], n, tries);
+        e->no_vote[i] /= n;
     }
-    double answers = (double)e->questions * e->samples;
     e->tool_rate /= answers;
     e->format_rate /= answers;
     e->length /= answers;
     e->kl /= answers;
-    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
+    e->entropy /= fmax(1.0, (double)e->sampled);
 }
 
 // ---- a model on questions
 
-// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
-// far from the reference: chapter 8.)
+// KL(model || reference) by k1, summed over K answers to each of B questions; tokens that were not sampled
+// give 0. (k3's exponential would let one answer decide, far from the reference: chapter 8.)
 static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
-    int T1 = rollouts->T - 1, n = K * T1;
-    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    size_t n = (size_t)K * (size_t)(rollouts->T - 1);
+    float* logp_ref = allocate((size_t)B * n, sizeof(float));
+    double sum = 0.0;
     #pragma omp parallel for schedule(dynamic)
-    for (int i = 0; i < B; i++) {
-        const Rollout* r = rollouts + (size_t)i * K;
-        float* logp_ref = allocate((size_t)n, sizeof(float));
-        score_rollouts(logp_ref, worker(reference), r, K);
-        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
-        free(logp_ref);
-    }
-    for (int i = 0; i < B; i++) sum += kl[i];
-    free(kl);
+    for (int i = 0; i < B; i++)
+        score_rollouts(logp_ref + (size_t)i * n, worker(reference), rollouts + (size_t)i * K, K);
+    for (size_t i = 0; i < (size_t)B * n; i++) sum += (double)rollouts->logp[i] - logp_ref[i];
+    free(logp_ref);
     return sum;
 }
 
@@ -4523,23 +4505,23 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
 // One more question, with its K rollouts. Each votes for its answer in the rewarded format.
 static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
                                     const RewardKind* kind) {
-    char** answers = allocate((size_t)K, sizeof(char*));
+    Grade* grade = allocate((size_t)K, sizeof(Grade));
+    const char** answers = allocate((size_t)K, sizeof(char*));
     int* correct = allocate((size_t)K, sizeof(int));
     for (int k = 0; k < K; k++) {
         Text text = rollout_text(&r[k]);
-        Grade grade = grade_answer(text.data, truth, kind);
-        correct[k] = grade.correct;
-        answers[k] = copy_text(grade.answer);
+        grade[k] = grade_answer(text.data, truth, kind);
+        answers[k] = grade[k].answer;
+        correct[k] = grade[k].correct;
         e->tool_rate += used_tool(&r[k]);
-        e->format_rate += grade.found;
+        e->format_rate += grade[k].found;
         e->length += r[k].length;
         e->sampled += count_masked(r[k].mask, r[k].T);
         for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
         text_free(&text);
     }
-    evaluation_add(e, (const char* const*)answers, correct, K);
-    for (int k = 0; k < K; k++) free(answers[k]);
-    free(answers), free(correct);
+    evaluation_add(e, answers, correct, K);
+    free(grade), free(answers), free(correct);
 }
 
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
@@ -4553,10 +4535,9 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
-        for (int i = 0; i < B; i++) {
-            const Rollout* r = rollouts + (size_t)i * samples;
-            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
-        }
+        for (int i = 0; i < B; i++)
+            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth,
+                                    kind);
         rollouts_free(rollouts);
     }
     evaluation_finish(&e);
@@ -4572,30 +4553,29 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
 // number only; "not in 256 answers" is not "never".
 
-// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
-// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
-// it they have in common (Newcombe 1998, Zou and Donner 2008):
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval from
+// the two rates' own ones and the correlation r over the questions (Newcombe 1998, Zou and Donner 2008):
 //
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
-//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
 //
 // Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
 static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
                               int k) {
-    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    double x = before->pass[k - 1], y = after->pass[k - 1], xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
-        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x;
-        yy += y * y;
-        xy += x * y;
+        double dx = pass_at_k(before->samples, before->right[i], k) - x;
+        double dy = pass_at_k(after->samples, after->right[i], k) - y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
-    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
-    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
-    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
-    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
-    return mean[1] - mean[0];
+    double a = y - after->low[k - 1], b = before->high[k - 1] - x;
+    double c = after->high[k - 1] - y, d = x - before->low[k - 1];
+    *low = y - x - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = y - x + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return y - x;
 }
 
 // solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
@@ -4605,8 +4585,11 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 }
 
 // ---- keeping train and test apart
-
-// When are two questions the same? From strict to loose; each one includes those above it.
+//
+// Not by comparing bytes: a question leaks with another space, another name, other numbers, or a sentence
+// changed. So there are four kinds of "the same", from strict to loose. `./rl train` refuses the certain one;
+// `./rl overlap` counts all four and shows examples, because the loose ones are for a person to judge:
+// problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
@@ -4615,103 +4598,99 @@ enum {
     LIKENESSES
 };
 
-// + - * / and the like carry the meaning of a formula, so they count as words. The hyphen of "two-digit"
-// doesn't.
-static int is_sign(const char* text, const char* p) {
-    int hyphen = *p == '-' && p > text && is_letter(p[-1]) && is_letter(p[1]);
-    return *p && strchr("+-*/=<>^%", *p) && !hyphen;
+// The small letter of a capital one, in the alphabets that UTF-8 writes in one or two bytes. Not seen:
+// letters of three bytes (Vietnamese), accents that are characters of their own, SS for the German sharp s.
+static int small_letter(int c) {
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;           // Latin
+    if ((c >= 0x391 && c <= 0x3AB) || (c >= 0x410 && c <= 0x42F)) return c + 32;   // Greek, Cyrillic
+    if (c >= 0x400 && c <= 0x40F) return c + 80;
+    if (c == 0x386 || c == 0x38C) return c == 0x386 ? 0x3AC : 0x3CC;              // Greek with an accent
+    if (c >= 0x388 && c <= 0x38F) return c + (c <= 0x38A ? 37 : 63);
+    // capital and small letter side by side: the capital has the odd number, or the even one
+    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E) || (c >= 0x4C1 && c <= 0x4CE))
+        return c + c % 2;
+    if ((c >= 0x100 && c <= 0x177) || (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) return c | 1;
+    return c == 0x3C2 ? 0x3C3 : c;                                                 // final sigma
 }
 
-// The point of 3.5 and the comma of 1,000 belong to the number.
-static int is_within_number(const char* text, const char* p) {
-    if (p == text || !is_digit(p[-1]) || !is_digit(p[1])) return 0;
-    return *p == '.' || (*p == ',' && is_thousands_comma(text, p));
-}
+enum { GAP, SIGN, NUMBER, LETTER };
 
-// How many bytes at p stand between words: spaces and punctuation, also dashes and quotes. 0 = none.
-static int gap_length(const char* text, const char* p) {
-    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2)) return p[2] ? 3 : 2;
-    if (!strncmp(p, "\xC2\xA0", 2)) return 2;   // a space that does not break
-    return (unsigned char)*p < 0x80 && !is_letter(*p) && !is_digit(*p) && !is_sign(text, p) &&
-           !is_within_number(text, p);
-}
-
-// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
-static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
-    while (p < end) {
-        char c = (char)tolower((unsigned char)*p++);
-        int number = hide_numbers && is_digit(c);
-        if (c != ',') text_append(out, number ? "#" : &c, 1);
-        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
-    }
+// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a
+// word; the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number.
+// Spaces and punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
+static int character_kind(const char* text, const char* p, int n) {
+    char before = p > text ? p[-1] : 0;
+    int within_number = is_digit(before) && is_digit(p[1]);
+    if (is_digit(*p) || (within_number && *p == '.')) return NUMBER;
+    if (within_number && *p == ',' && is_thousands_comma(text, p)) return NUMBER;
+    if (*p == '-' && is_letter(before) && is_letter(p[1])) return GAP;
+    if (strchr("+-*/=<>^%", *p)) return SIGN;
+    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2) || !strncmp(p, "\xC2\xA0", 2)) return GAP;
+    return n == 1 && (unsigned char)*p < 0x80 && !is_letter(*p) ? GAP : LETTER;
 }
 
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
+    int before = GAP, hidden = 0, n;             // hidden: within a name
     text_append(out, "", 0);
-    for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p);
-        end = p + max_int(gap, 1);
-        if (gap) continue;
-        if (!is_sign(question, p))
-            while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
-        if (out->length) text_append(out, " ", 1);
-        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
-        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
+    for (const char *p = question, *end = p + strlen(p); p < end; p += n) {
+        n = max_int(1, utf8_length(p, end));
+        int kind = character_kind(question, p, n);
+        int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0, small = small_letter(c);
+        char letter[2] = {(char)(n == 2 ? 0xC0 | small >> 6 : small), (char)(0x80 | (small & 0x3F))};
+        if (kind != GAP && (kind == SIGN || before == GAP || before == SIGN)) {
+            if (out->length) text_append(out, " ", 1);
+            hidden = small != c && likeness >= SAME_BUT_NAMES;
+            if (hidden) text_append(out, "@", 1);
+        }
+        before = kind;
+        if (kind == GAP || hidden || *p == ',') continue;
+        if (kind == NUMBER && likeness >= SAME_BUT_NUMBERS) {
+            if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
+        } else text_append(out, small != c ? letter : p, (size_t)n);
     }
 }
 
 // Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
 // changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
 // is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
-// its only run.
-//
-// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
-// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
-// 1,319 against 7,473 are ten million pairs and take two seconds.
+// What has fewer than 8 words is compared as a whole only, and so are the strict kinds: the whole reduced
+// question is their only run. A run is kept as a hash of 64 bits. (Two different ones share it with a chance
+// of 10^11 pairs / 2^64 = 5e-9, at 10^6 against 10^5 runs.)
 enum { GRAM_WORDS = 8 };
 static const double NEAR_SHARE = 0.5;
 
-typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
+typedef struct { uint64_t hash; int question; } Gram;    // a run, and the question that it stands in
 
-static int compare_hashes(const void* a, const void* b) {
-    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-    return (x > y) - (x < y);
+static int compare_grams(const void* a, const void* b) {
+    const Gram *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->question - y->question;
 }
 
-static Grams question_grams(const char* question, int likeness) {
-    Text t = {0};
-    Grams g = {0};
-    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
-    reduce_question(&t, question, near ? SAME_WORDS : likeness);
-    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
-    for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += near ? strcspn(p, " ") : t.length;
-        if (++words < GRAM_WORDS && near) continue;
-        uint64_t hash = 0;
-        for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        g.hash[g.count++] = mix_u64(hash);
-        from += strcspn(from, " ") + 1;
+// The runs of `count` questions, ascending, each once per question; to be freed. Returns how many there are.
+static int find_grams(Gram** grams, const Problem* list, int count, int likeness) {
+    int n = 0, kept = 0, near = likeness == NEARLY_SAME;
+    size_t room = 0;
+    for (int i = 0; i < count; i++) room += strlen(list[i].question);
+    Gram* g = *grams = allocate(room, sizeof(Gram));         // a word has a byte at least
+    for (int i = 0; i < count; i++) {
+        Text t = {0};
+        int words = 0;
+        reduce_question(&t, list[i].question, near ? SAME_WORDS : likeness);
+        for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
+            p += near ? strcspn(p, " ") : t.length;
+            if (++words < GRAM_WORDS && near) continue;
+            uint64_t hash = 0;
+            for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;
+            g[n++] = (Gram){mix_u64(hash), i};                                                // FNV-1a, mixed
+            from += strcspn(from, " ") + 1;
+        }
+        text_free(&t);
     }
-    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
-    for (int i = 0; i < g.count; i++)
-        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
-    g.count = kept;
-    text_free(&t);
-    return g;
-}
-
-// How many runs two questions share: one walk along both lists.
-static int count_shared(const Grams* a, const Grams* b) {
-    int i = 0, j = 0, shared = 0;
-    while (i < a->count && j < b->count) {
-        uint64_t x = a->hash[i], y = b->hash[j];
-        shared += x == y;
-        i += x <= y;
-        j += y <= x;
-    }
-    return shared;
+    qsort(g, (size_t)n, sizeof *g, compare_grams);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || compare_grams(&g[i], &g[i - 1])) g[kept++] = g[i];
+    return kept;
 }
 
 // The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
@@ -4719,48 +4698,49 @@ typedef struct { int likeness, twin; double share; } Match;
 
 // Matches the questions of b that have no match yet: each with the question of a that has the most of its
 // runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
-// Returns how many were found.
-static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
-    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
-    int found = 0;
-    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
+static void find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
+    Gram *all, *own;
+    int total = find_grams(&all, a->list, a->count, likeness);
+    int* shared = allocate((size_t)a->count, sizeof(int));
     for (int i = 0; i < b->count; i++) {
         if (match[i].likeness < LIKENESSES) continue;
-        Grams own = question_grams(b->list[i].question, likeness);
-        int best = -1, most = 0;
-        for (int j = 0; j < a->count; j++) {
-            int shared = count_shared(&grams[j], &own);
-            if (shared <= most) continue;
-            best = j;
-            most = shared;
+        int count = find_grams(&own, &b->list[i], 1, likeness), twin = 0;
+        memset(shared, 0, (size_t)a->count * sizeof(int));
+        for (int k = 0; k < count; k++) {
+            int at = 0;
+            for (int end = total, middle; at < end;) {       // where this run stands in a, or would stand
+                middle = at + (end - at) / 2;
+                if (all[middle].hash < own[k].hash) at = middle + 1;
+                else end = middle;
+            }
+            for (; at < total && all[at].hash == own[k].hash; at++) shared[all[at].question]++;
         }
-        if (best >= 0 && most >= NEAR_SHARE * own.count) {
-            match[i] = (Match){likeness, best, (double)most / own.count};
-            found++;
-        }
-        free(own.hash);
+        for (int j = 1; j < a->count; j++)
+            if (shared[j] > shared[twin]) twin = j;
+        if (count && shared[twin] >= NEAR_SHARE * count)
+            match[i] = (Match){likeness, twin, (double)shared[twin] / count};
+        free(own);
     }
-    for (int i = 0; i < a->count; i++) free(grams[i].hash);
-    free(grams);
-    return found;
+    free(all), free(shared);
 }
 
-static Match* no_matches(int count) {
-    Match* match = allocate((size_t)count, sizeof(Match));
-    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
+// A match for each question of b, by the likenesses from `strictest` to `loosest`; to be freed.
+static Match* match_by(const Problems* a, const Problems* b, int strictest, int loosest) {
+    Match* match = allocate((size_t)b->count, sizeof(Match));
+    for (int i = 0; i < b->count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
+    for (int likeness = strictest; likeness <= loosest; likeness++) find_twins(match, a, b, likeness);
     return match;
 }
 
 static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = no_matches(b->count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
-    return match;
+    return match_by(a, b, SAME_WORDS, NEARLY_SAME);
 }
 
 // How many questions of b also stand in a.
 static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    Match* match = no_matches(b->count);
-    int found = find_twins(match, a, b, likeness);
+    int found = 0;
+    Match* match = match_by(a, b, likeness, likeness);
+    for (int i = 0; i < b->count; i++) found += match[i].likeness == likeness;
     free(match);
     return found;
 }
@@ -4848,14 +4828,11 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
- * scripts of the commands that a reader would type.
- *
- * Their other stages are here, in the order in which they need each other: pairs of answers and the
- * annotators that make them; one trainer that turns pairs into a
- * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
- * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
- * it sees, and how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model.
+ * Their other stages are here: pairs of answers and the annotators that make them; one trainer that turns
+ * pairs into a reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs a score
+ * only. The losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which
+ * tokens it sees, and how to find out whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
@@ -4869,8 +4846,8 @@ static void lesson_11(int more) {
 //
 // In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
 // must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
-// different x the difference means nothing. A conversation is one question and one answer. Of several rounds
-// it would have to be said which of the assistant's messages are judged, so they are refused.
+// different x the difference means nothing. Of several rounds it would have to be said which of the
+// assistant's messages are judged, so they are refused.
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4901,65 +4878,55 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
 }
 
-// What user and assistant say in one field of a record; NULL = nothing.
-typedef struct { const char *user, *assistant; } Exchange;
+enum { USER, ASSISTANT };
 
-static void read_message(Exchange* e, const Json* message, const char* name, int line, const char* path) {
-    const Json *role = json_get(message, "role"), *content = json_get(message, "content");
-    if (!role || role->type != JSON_STRING || !content || content->type != JSON_STRING)
-        fail(2, "%s, line %d: a message in \"%s\" is not {\"role\": a text, \"content\": a text}", path, line,
-             name);
-    int user = !strcmp(role->string, "user");
-    const char** place = user ? &e->user : &e->assistant;
-    if (!user && strcmp(role->string, "assistant"))
-        fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be read",
-             path, line, name, role->string);
-    if (*place || (user && e->assistant))
-        fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two answers "
-                "(assistant), so keep the round that is judged", path, line, name);
-    if (!*content->string) fail(2, "%s, line %d: a message in \"%s\" is empty", path, line, name);
-    *place = content->string;
-}
-
-// A field that is a text or an array of messages. A side must have an answer, a prompt must have none.
-static Exchange read_exchange(const Json* record, const char* name, int is_side, const char* path) {
+// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
+static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
+                       const char* path) {
     const Json* field = json_get(record, name);
-    Exchange e = {NULL, NULL};
-    if (!field && !is_side) return e;
-    if (!field || field->type != JSON_ARRAY) {
-        const char* text = record_text(record, name, path);
-        return is_side ? (Exchange){NULL, text} : (Exchange){text, NULL};
+    int line = record->line, is_array = field && field->type == JSON_ARRAY;
+    if (!is_array) said[speaker] = record_text(record, name, path);
+    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
+        Json message = *m;                       // a small record, which stands in the same line
+        message.line = line;
+        const char* role = record_text(&message, "role", path);
+        int who = strcmp(role, "user") ? ASSISTANT : USER;
+        if (who == ASSISTANT && strcmp(role, "assistant"))
+            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
+                    "read", path, line, name, role);
+        if (said[who] || said[ASSISTANT])
+            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
+                    "answers (assistant), so keep the round that is judged", path, line, name);
+        said[who] = record_text(&message, "content", path);
     }
-    for (const Json* m = field->child; m; m = m->next) read_message(&e, m, name, record->line, path);
-    if (is_side && !e.assistant)
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, record->line, name);
-    if (!is_side && (e.assistant || !e.user))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, record->line, name);
-    return e;
+    if (speaker == ASSISTANT && !said[ASSISTANT])
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
+    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
 }
 
 // Adds the pair of one record, or ends the program with what is wrong with it.
 static void read_pair(Pairs* p, const Json* record, const char* path) {
     static const char* const names[] = {"chosen", "rejected"};
+    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
     const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    Exchange prompt = read_exchange(record, asked, 0, path), side[2];
-    for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
-    const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
+    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
+    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
+    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
     if (!question)
         fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
                 "the user in \"chosen\" and \"rejected\"", path, record->line);
     for (int i = CHOSEN; i <= REJECTED; i++) {
-        if (!side[i].user && !prompt.user)
-            fail(2, "%s, line %d: \"%s\" has no message of the user, the other side has one", path,
-                 record->line, names[i]);
-        if (side[i].user && strcmp(side[i].user, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks; both sides of a pair "
-                    "answer the same one", path, record->line, names[i], prompt.user ? "prompt" : "chosen");
+        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
+        if (!own || strcmp(own, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks, or has none; both sides "
+                    "of a pair answer the same one", path, record->line, names[i],
+                 prompt[USER] ? "prompt" : "chosen");
     }
-    if (!strcmp(side[CHOSEN].assistant, side[REJECTED].assistant))
+    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
         fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
              record->line);
-    pairs_add(p, question, side[CHOSEN].assistant, side[REJECTED].assistant);
+    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
 }
 
 static Pairs load_pairs(const char* path) {
@@ -4974,32 +4941,32 @@ static Pairs load_pairs(const char* path) {
 }
 
 static void pairs_to_json(Text* out, const Pairs* p) {
+    static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
     text_append(out, "", 0);
-    for (int i = 0; i < p->count; i++) {
-        const char* const field[] = {p->list[i].question, p->list[i].answer[CHOSEN],
-                                     p->list[i].answer[REJECTED]};
-        static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
-        for (int k = 0; k < 3; k++) text_printf(out, "%s", names[k]), json_append_string(out, field[k]);
-        text_printf(out, "}\n");
+    for (int i = 0; i < 3 * p->count; i++) {
+        const Pair* pair = &p->list[i / 3];
+        text_printf(out, "%s", names[i % 3]);
+        json_append_string(out, i % 3 ? pair->answer[i % 3 - 1] : pair->question);
+        if (i % 3 == 2) text_printf(out, "}\n");
     }
 }
 
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
 static void render_pairs(Pairs* p, int context, const char* path) {
-    int count = 0;
+    int kept = 0;
     for (int i = 0; i < p->count; i++) {
         Pair pair = p->list[i];
         for (int side = CHOSEN; side <= REJECTED; side++)
             render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
-        if (pair.tokens[CHOSEN].length <= context && pair.tokens[REJECTED].length <= context)
-            p->list[count++] = pair;
+        int longest = max_int(pair.tokens[CHOSEN].length, pair.tokens[REJECTED].length);
+        if (longest <= context) p->list[kept++] = pair;
         else pair_free(&pair);
     }
-    if (count < p->count)
+    if (kept < p->count)
         printf("%s: %d of %d pairs have a side longer than the context of %d tokens and are skipped\n", path,
-               p->count - count, p->count, context);
-    if (!count) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
-    p->count = count;
+               p->count - kept, p->count, context);
+    if (!kept) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
+    p->count = kept;
 }
 
 // ---- where pairs come from: rollouts and an annotator
@@ -5009,16 +4976,14 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 //     score = a reward + b length                                 length in tokens of the answer
 //
-// a = 1, b = 0 is the verifier of chapter 5. A judge that looks at the length, alone (a = 0, b = 1) or also
-// (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is trained
-// to please it. A demonstration, the answer that stands in the data file, may compete too. A judgement can be
-// turned around by chance (noise): people agree with each other in three of four cases (Ouyang et al. 2022:
-// 73%).
+// a = 1, b = 0 is the verifier of chapter 5. An annotator that looks at the length, alone (a = 0, b = 1) or
+// also (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is
+// trained to please it. The demonstration, the answer that stands in the data file, may compete. A judgement
+// can be turned around by chance (noise): people agree with each other in 73% (Ouyang et al. 2022).
 //
-// Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
-// missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
-// whether it is right. (3) Length. When right answers are longer on average, so are the chosen ones.
-
+// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair: easy and hopeless
+// questions are missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer
+// instead of whether it is right. (3) When right answers are longer on average, so are the chosen ones.
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
 typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
@@ -5044,37 +5009,24 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
     int end = r->prompt + r->length;
+    size_t size = (size_t)end * sizeof(int);
     text_append(&text, "", 0);
     for (int t = r->prompt; t < end; t++) {
-        char byte = (char)r->ids[t];
-        if (r->ids[t] < 256) text_append(&text, &byte, 1);
-        else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
-        else if (r->ids[t] == OUTPUT_START) text_append(&text, "=", 1);
-        else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
+        int id = r->ids[t];
+        char byte = (char)id;
+        if (id < 256) text_append(&text, &byte, 1);
+        else if (id == PYTHON_START) text_append(&text, "<<", 2);
+        else if (id == OUTPUT_START) text_append(&text, "=", 1);
+        else if (id == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    int same = r->finished && text.length && again.length == end &&
-               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
-               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    int same = r->finished && text.length && again.length == end && !memcmp(again.ids, r->ids, size) &&
+               !memcmp(again.mask, r->mask, size);
     for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
-        if (!utf8_length(p, stop)) same = 0;
+        same = utf8_length(p, stop) > 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
-}
-
-// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
-static Rollout* demonstration(const Question* q) {
-    Tokens t = {0};
-    render_conversation(&t, q->question, q->solution);
-    Rollout* r = rollouts_new(1, t.length + 1);
-    rollout_begin(r, &q->prompt);
-    r->length = t.length - r->prompt;
-    r->finished = 1;
-    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
-    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
-    tokens_free(&t);
-    return r;
 }
 
 // How pairs are made from the rollouts of a question.
@@ -5086,24 +5038,27 @@ typedef struct {
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
-// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
-static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
+// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
+// stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
+                     const PairRules* rules) {
     const Annotator* a = rules->annotator;
     int n = K + (a->demonstration != DEMO_NONE), count = 0;
-    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
-    char** answer = allocate((size_t)K + 1, sizeof(char*));
+    Tokens demo = {0};
+    char** answer = allocate((size_t)n, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
-    memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = *demo;
-    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
+    render_conversation(&demo, q->question, q->solution);
+    grade_rollouts(score, rollouts, K, q->truth, rules->kind);
+    score[K] = grade_answer(q->solution, q->truth, rules->kind).reward;
     for (int k = 0; k < n; k++) {
-        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
-        answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++) {
-            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+        int length = k < K ? rollouts[k].length : demo.length - q->prompt.length;
+        score[k] = a->reward * score[k] + a->length * (float)length;
+        answer[k] = k < K ? rollout_answer(&rollouts[k], q) : copy_text(q->solution);
+        for (int j = 0; j < k; j++) {
+            if (!answer[k] || !answer[j] || strcmp(answer[j], answer[k])) continue;
             free(answer[j]);
             answer[j] = NULL;
         }
@@ -5112,20 +5067,20 @@ static void annotate(Pairs* p, const Question* q, int index, const Rollout* roll
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
-    for (int i = 0; i < count && i < rules->per_question; i++) {
+    for (int i = 0; i < min_int(count, rules->per_question); i++) {
         int w = pair[order[i]] / n, l = pair[order[i]] % n, turned = random_uniform(&rng) < rules->noise;
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    rollouts_free(demo);
-    free(all), free(answer), free(score), free(pair), free(order);
+    tokens_free(&demo);
+    free(answer), free(score), free(pair), free(order);
 }
 
 // A random choice of `most` pairs (0: all of them), in the order of the file.
 static void limit_pairs(Pairs* p, int most, uint64_t seed) {
     if (!most || p->count <= most) return;
-    int *order = allocate((size_t)p->count, sizeof(int)), *stays = allocate((size_t)p->count, sizeof(int));
-    int n = 0;
+    int n = 0, *order = allocate((size_t)p->count, sizeof(int));
+    int* stays = allocate((size_t)p->count, sizeof(int));
     Rng rng = random_stream(seed, 0, 1);
     shuffle(order, p->count, &rng);
     for (int i = 0; i < most; i++) stays[order[i]] = 1;
@@ -5152,9 +5107,8 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 // beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
 // when its margin is positive.
 //
-// A reward model begins with the trunk of the supervised model and a head of zeros: at the start it says 0 to
-// all, the loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin
-// 0, loss log 2. The reference's log-probabilities do not change, so they are computed once.
+// A reward model begins with the trunk of the supervised model and a head of zeros: it says 0 to all, the
+// loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin 0, log 2.
 //
 // Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
 // The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
@@ -5169,8 +5123,7 @@ enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
 
 typedef struct {
     const char *name, *what;
-    int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    int kind;
+    int scalar, kind;                // 1 = by the scalar head, 0 = by log-probabilities
 } PairLoss;
 
 static const PairLoss pair_losses[] = {
@@ -5182,37 +5135,39 @@ static const PairLoss pair_losses[] = {
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values. The outcome model's loss is the mean
+// binary cross-entropy of a right answer (1) and a wrong one (0) (Cobbe et al. 2021).
 static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
-    const float *v = r->value, *ref = pair->reference;
-    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
-    if (kind == PAIR_DPO)
-        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
-    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
-        double right, wrong;
-        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
-        dvalue[CHOSEN] = (float)(0.5 * right);
-        dvalue[REJECTED] = (float)(-0.5 * wrong);
+    float *dw = &dvalue[CHOSEN], *dl = &dvalue[REJECTED], w = r->value[CHOSEN], l = r->value[REJECTED];
+    float ref_w = pair->reference[CHOSEN], ref_l = pair->reference[REJECTED];
+    double right, wrong;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(dw, dl, w, l);
+    if (kind == PAIR_DPO) r->loss = loss_dpo(dw, dl, w, l, ref_w, ref_l, beta);
+    if (kind == PAIR_OUTCOME) {
+        r->loss = 0.5 * (bradley_terry(&right, w) + bradley_terry(&wrong, -l));
+        *dw = (float)(0.5 * right);
+        *dl = (float)(-0.5 * wrong);
     }
-    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
+    r->margin = (double)beta * (((double)w - ref_w) - ((double)l - ref_l));
 }
 
-// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
-// scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
-                          int learn) {
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to
+// grads. beta = 1 for a scalar model, whose score is asked for at the last token alone.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                          float beta, int learn) {
     const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
     for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
     Padded p = pad_conversations(row, 2 * count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {
         memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
         p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
     }
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
-        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float));
+        float dvalue[2];
         for (int i = turn; i < count; i += turns) {
             const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
             answers_forward(out, one, ids, mask, 2, T);
@@ -5261,7 +5216,8 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
-        s.loss += result[i].loss / count, s.margin += result[i].margin / count;
+        s.loss += result[i].loss / count;
+        s.margin += result[i].margin / count;
         s.accuracy += ranked_right(result[i].margin) / count;
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
@@ -5272,7 +5228,7 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     return s;
 }
 
-// ---- is a judge any good? Accuracy and calibration on pairs that it was not trained on
+// ---- is a reward model any good? Accuracy and calibration on pairs that it was not trained on
 //
 // Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
 // (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
@@ -5286,7 +5242,6 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
 // expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
 //
 //     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
-
 enum { CALIBRATION_BINS = 5 };
 typedef struct {
     int pairs, questions;
@@ -5298,38 +5253,39 @@ typedef struct {
 
 static void calibration_add(PairEvaluation* e, double p, double y) {
     int b = min_int(CALIBRATION_BINS - 1, (int)((p - e->from) / (1.0 - e->from) * CALIBRATION_BINS));
-    e->count[b]++, e->predicted[b] += p, e->observed[b] += y;
+    e->count[b]++;
+    e->predicted[b] += p;
+    e->observed[b] += y;
 }
 
 static void calibration_finish(PairEvaluation* e) {
     int n = 0;
-    for (int b = 0; b < CALIBRATION_BINS; b++) n += e->count[b];
     for (int b = 0; b < CALIBRATION_BINS; b++) {
-        if (!e->count[b]) continue;
-        e->predicted[b] /= e->count[b], e->observed[b] /= e->count[b];
-        e->error += (double)e->count[b] / n * fabs(e->predicted[b] - e->observed[b]);
+        n += e->count[b];
+        e->error += fabs(e->predicted[b] - e->observed[b]);      // n_b times the distance of the means
+        e->predicted[b] /= max_int(e->count[b], 1);
+        e->observed[b] /= max_int(e->count[b], 1);
     }
+    e->error /= n;
 }
 
 typedef struct { const char* question; double right; } RankedPair;
 
 static int compare_ranked(const void* a, const void* b) {
-    const RankedPair *x = a, *y = b;
-    int order = strcmp(x->question, y->question);
-    return order ? order : (x->right > y->right) - (x->right < y->right);
+    return strcmp(((const RankedPair*)a)->question, ((const RankedPair*)b)->question);
 }
 
-// accuracy, low, high and questions of e. ranked (n) is put in order.
+// accuracy, low, high, pairs and questions of e. ranked (n) is put in order.
 static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
     double sum = 0.0, square = 0.0;
     for (int i = 0; i < n; i++) sum += ranked[i].right;
-    e->pairs = n, e->accuracy = sum / n;
+    e->pairs = n;
+    e->accuracy = sum / n;
     qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
     for (int i = 0, j = 0; i < n; i = j) {
-        double off = 0.0;
-        for (; j < n && !strcmp(ranked[j].question, ranked[i].question); j++)
-            off += ranked[j].right - e->accuracy;
-        square += off * off;
+        double right = 0.0;
+        for (; j < n && !compare_ranked(&ranked[i], &ranked[j]); j++) right += ranked[j].right;
+        square += pow(right - e->accuracy * (j - i), 2);
         e->questions++;
     }
     double q = e->questions, variance = q > 1 ? q / (q - 1) * square / ((double)n * n) : 0.0;
@@ -5357,20 +5313,19 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // ---- best of n
 //
 // Rejection sampling (chapter 9): sample N answers, keep the best, and imitate them. Supervised training on a
-// data set that the model wrote and a judge filtered. DeepSeek R1's third stage is this, on 600k answers.
+// data set that the model wrote and a verifier or a reward model filtered: DeepSeek R1's third stage.
 //
 //     prompt     the best answer of each question; a question on which all fail gives none     M answers
 //     overall    the M best of all answers, whatever question they belong to
 //     random     M answers at random: the control
 //
 // What "overall" buys with a higher score it pays for with questions: easy ones give many answers, hard ones
-// none. Equal scores are settled by the seed. In the order of the file, a 0/1 reward would fill the M places
+// none. Equal scores are settled by the seed: in the order of the file, a 0/1 reward would fill the M places
 // from the first questions alone.
 //
 // Trap: without the control you do not know what the selection did. Training a model on its own unselected
-// answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
-// only what goes beyond that is due to the reward.
-
+// answers changes something too (another learning rate, other questions); only what goes beyond that is due
+// to the reward.
 enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
 static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
@@ -5384,28 +5339,28 @@ static int compare_answers(const void* a, const void* b) {
 
 // Which answers are kept: kept (count), their indices in rising order; returns how many, M.
 //   score (count,K)   NaN = not to be kept at all
-//   above             the best of a question must have a score above this: 0 for a verifier, -inf for a judge
+//   above             the best of a question must have a score above this: 0 for a verifier, else -inf
 // All three rules keep the same number M, the one of KEEP_PROMPT.
 static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
                         uint64_t seed) {
-    int n = count * K, usable = 0, M = 0, *order = allocate((size_t)n, sizeof(int));
+    int n = count * K, usable = 0, M = 0, *place = allocate((size_t)n, sizeof(int));
     RankedAnswer* ranked = allocate((size_t)n, sizeof(RankedAnswer));
     Rng rng = random_stream(seed, 0, 0);
+    shuffle(place, n, &rng);
+    for (int i = 0; i < n; i++)
+        if (!isnan(score[i]))
+            ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], place[i], i};
+    qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
+    memset(place, 0, (size_t)n * sizeof(int));               // from here on: 1 = kept
     for (int i = 0; i < count; i++) {
         int best = best_of_n(score + (size_t)i * K, K);
-        if (best >= 0 && score[i * K + best] > above) kept[M++] = i * K + best;
+        if (best < 0 || !(score[i * K + best] > above)) continue;
+        place[rule == KEEP_PROMPT ? i * K + best : ranked[M].index] = 1;
+        M++;
     }
-    if (rule != KEEP_PROMPT) {
-        shuffle(order, n, &rng);
-        for (int i = 0; i < n; i++)
-            if (!isnan(score[i]))
-                ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], order[i], i};
-        qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
-        memset(order, 0, (size_t)n * sizeof(int));           // from here on: 1 = kept
-        for (int i = 0; i < M; i++) order[ranked[i].index] = 1;
-        for (int i = 0, k = 0; i < n; i++) if (order[i]) kept[k++] = i;
-    }
-    free(order), free(ranked);
+    for (int i = 0, k = 0; i < n; i++)
+        if (place[i]) kept[k++] = i;
+    free(place), free(ranked);
     return M;
 }
 

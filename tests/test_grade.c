@@ -105,6 +105,15 @@ static void likenesses(void) {
          "3\xE2\x80\x94or 4",
          "he has 3 or 4", SAME_WORDS},                               // Unicode's spaces and dashes
         {"caf\xC3\xA9 of 5", "caf\xC3\xA8 of 5", LIKENESSES},        // its letters are letters
+        // capital letters beyond ASCII: Über, Łódź, Ждёт, Έχει Ήλιος; in the middle they are no name
+        {"\xC3\x9C" "ber 5", "\xC3\xBC" "ber 5", SAME_WORDS},
+        {"\xC5\x81\xC3\xB3" "d\xC5\xBA", "\xC5\x82\xC3\x93" "D\xC5\xB9", SAME_WORDS},
+        {"\xD0\x96\xD0\xB4\xD1\x91\xD1\x82", "\xD0\xB6\xD0\x94\xD0\x81\xD1\x82", SAME_WORDS},
+        {"\xCE\x88\xCF\x87\xCE\xB5\xCE\xB9", "\xCE\xAD\xCE\xA7\xCE\x95\xCE\x99", SAME_WORDS},
+        {"\xCE\x97\xCE\xA3", "\xCE\xB7\xCF\x82", SAME_WORDS},                   // the final sigma
+        {"\xC3\x96zil has 3", "\xC3\x84nne has 3", SAME_BUT_NAMES},
+        {"\xC3\xB6zil has 3", "\xC3\xA4nne has 3", LIKENESSES},
+        {"3\xC3\x97" "4", "3\xC3\xB7" "4", LIKENESSES},          // times and divided by are no letters
         {"he has 1,000 pens", "he has 1000 pens", SAME_WORDS},       // the comma of thousands
         {"the points 1,2 and 3", "the points 12 and 3", LIKENESSES}, // and of a list
         {"3.5 m", "35 m", SAME_BUT_NUMBERS},                         // the point within a number
