@@ -7337,18 +7337,13 @@ static const char* asked_algo(int argc, char** argv) {
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    take_options(options, &o, FOR_TRAIN);
     set_method(&o, asked_algo(argc, argv));
-    if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
-                       "./rl train [--algo NAME] [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    begin_command(&o, options, NULL, 0, FOR_TRAIN, argc, argv, "train - reinforcement learning from a reward",
+                  " [--algo NAME]");
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
     long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
-    check_sampling(&o);
     check_method(&o, options);
-    set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
     check_data(&o.data_hash, o.data);
@@ -7444,19 +7439,12 @@ static void write_pairs(const char* path, const Pairs* p) {
 
 static int command_pairs(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
     o.out = NULL;
-    take_options(options, &o, FOR_PAIRS);
-    if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
-                       "./rl pairs --out FILE [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    begin_command(&o, NULL, NULL, 0, FOR_PAIRS, argc, argv,
+                  "pairs - samples answers, annotates them, writes who beats whom", " --out FILE");
     if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o);
     find_annotator(o.annotator);
-    find_reward(o.reward);
-    set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     out_file(folder, o.out);
     Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
@@ -7569,14 +7557,15 @@ static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const O
     refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
 }
 
-static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
+static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
+    RlOptions own = pair_defaults(c), *o = &own;
+    Option options[RL_OPTIONS] = {{0}};
+    begin_command(o, options, NULL, 0, c->options, argc, argv, c->what, " [--data FILE]");
     long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
-    check_sampling(o);
     find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o, c);
     refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
-    set_threads(o->threads);
     int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
     Model m, start = {0}, other = {0};
     if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
@@ -7601,17 +7590,6 @@ static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
     if (!status) printf("saved %s\n", o->out);
     pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
     return status;
-}
-
-static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    RlOptions o = pair_defaults(c);
-    Option options[RL_OPTIONS] = {{0}};
-    char usage[80];
-    take_options(options, &o, c->options);
-    snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
-    if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    return run_on_pairs(&o, c, options);
 }
 
 static int command_reward_model(int argc, char** argv) {
@@ -7679,21 +7657,16 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
 static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
-    Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
+    Option sft_options[TRAIN_OPTIONS] = {{0}};
     char model[PATH_SIZE], kept[PATH_SIZE];
     o.out = "out/best";
     o.num_steps = 150;
     o.batch_size = t.batch_size;
     o.lr = 5e-4f;
     o.log_every = t.log_every;
-    take_options(options, &o, FOR_BEST_OF_N);
-    if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
-                       "./rl best-of-n [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
+    begin_command(&o, NULL, NULL, 0, FOR_BEST_OF_N, argc, argv,
+                  "best-of-n - samples answers, keeps the best, trains on them", "");
     int rule = choose(o.keep, keep_names, "keep");
-    set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
@@ -8130,18 +8103,13 @@ static int command_run(int argc, char** argv) {
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
     o.model = NULL;
     o.out = "out/run";
-    take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
+    begin_command(&o, options, NULL, 0, FOR_RUN, argc, argv,
+                  "run - supervised training, then reinforcement learning, then before and after", "");
     train_options(sft_options, &t);
-    if (asked_for_help(argc, argv, "run - supervised training, then reinforcement learning, then before and after",
-                       "./rl run [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
     check_method(&o, options);
     check_apart(o.data, o.eval_data, o.allow_overlap);
     if (!o.model) check_apart(t.data, o.eval_data, o.allow_overlap);
-    set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
     const char* folder = o.out;
     join_path(sft_folder, folder, "sft");
