@@ -30,4 +30,3 @@
 #endif
 #define RL_NO_MAIN
 #include "../rl.c"
-#include "experience.h"
