@@ -4,6 +4,7 @@
 #include "parts.h"
 #include "reference.h"
 #include "proofs.h"
+#include "worksheet.c"
 #include "chapter_01.c"
 #include "chapter_02.c"
 #include "chapter_03.c"
@@ -13,6 +14,7 @@
 #include "chapter_09.c"
 
 static const Part parts[] = {
+    {"worksheet", test_worksheet},
     {"chapter_01", test_chapter_01},
     {"chapter_02", test_chapter_02},
     {"chapter_03", test_chapter_03},
