@@ -3851,7 +3851,11 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
     answers_forward(score, m, rollouts->ids, last, K, T);
     for (int k = 0; k < K; k++) {
         float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
-        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        if (!isfinite(own)) {
+            Text question = {0};
+            decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1, question.data);
+        }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
