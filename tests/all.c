@@ -18,6 +18,7 @@
 #include "chapter_09.c"
 #include "chapter_10.c"
 #include "chapter_11.c"
+#include "methods.c"
 
 static const Part parts[] = {
     {"worksheet", test_worksheet},
@@ -32,6 +33,7 @@ static const Part parts[] = {
     {"chapter_09", test_chapter_09},
     {"chapter_10", test_chapter_10},
     {"chapter_11", test_chapter_11},
+    {"methods", test_methods},
 };
 
 int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }
