@@ -19,6 +19,7 @@
 #include "chapter_10.c"
 #include "chapter_11.c"
 #include "methods.c"
+#include "model.c"
 
 static const Part parts[] = {
     {"worksheet", test_worksheet},
@@ -34,6 +35,7 @@ static const Part parts[] = {
     {"chapter_10", test_chapter_10},
     {"chapter_11", test_chapter_11},
     {"methods", test_methods},
+    {"model", test_model},
 };
 
 int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }

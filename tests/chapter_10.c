@@ -442,6 +442,60 @@ static void chapter_10_gradient_is_the_formula(void) {
     finish(&w);
 }
 
+static void chapter_10_a_group_with_the_tool_is_the_whole_text(void) {
+    // Two questions with two rollouts each, one of which called the tool. The same loss and gradient must come out when every rollout
+    // is written out as a sequence of its own, with its prompt, and the masks are applied by hand: per question -(sum of advantage *
+    // logp) / sampled tokens, and the mean over the questions.
+    enum { B = 2, K = 2 };
+    static const float advantage[B * K] = {0.5f, -0.5f, 0.25f, -0.25f};
+    Model m = tiny_model(6), plain = tiny_model(6);
+    double loss = 0.0, expected = 0.0;
+    model_zero_grads(&m);
+    model_zero_grads(&plain);
+    for (int q = 0; q < B; q++) {
+        Tokens prompt = {0}, script[K] = {{0}};
+        render_prompt(&prompt, q ? "1+1?" : "20+30, please?");
+        tokens_add(&script[0], PYTHON_START, 1);
+        tokens_add_text(&script[0], q ? "1+1" : "20+30", q ? 3 : 5, 1);
+        tokens_add(&script[0], PYTHON_END, 1);
+        tokens_add_text(&script[0], "so", 2, 1);
+        tokens_add_text(&script[1], "no idea", 7, 1);
+        for (int k = 0; k < K; k++) tokens_add(&script[k], ASSISTANT_END, 1);
+        Rollout* r = c10_play(&prompt, script, K);
+        CHECK(used_tool(&r[0]) && !used_tool(&r[1]));
+        int T = r->T, T1 = T - 1, n = K * T1, sampled = count_masked(r->mask, K * T), *mask = allocate((size_t)n, sizeof(int));
+        float *logp = allocate((size_t)n, sizeof(float)), *adv = allocate((size_t)n, sizeof(float)),
+              *w = allocate((size_t)n, sizeof(float)), *d = allocate((size_t)n, sizeof(float));
+        shift_mask(mask, r->mask, K, T);
+        broadcast_advantages(adv, advantage + q * K, mask, K, T1);
+        token_weights(w, mask, K, T1, NORM_TOKEN_MEAN, 0);
+        for (int i = 0; i < n; i++) w[i] /= B;
+        answers_forward(logp, &m, r->ids, mask, K, T);
+        loss += loss_policy_gradient(d, logp, adv, w, n);
+        answers_backward(&m, d, r->ids, mask, K, T);
+        for (int k = 0; k < K; k++) {
+            int length = r[k].prompt + r[k].length, targets[64];
+            float dlogp[64];
+            Batch b = {0};
+            for (int t = 0; t + 1 < length; t++) targets[t] = r[k].mask[t + 1] ? r[k].ids[t + 1] : -1;
+            batch_add(&b, r[k].ids, targets, length - 1, -1);
+            model_forward(&plain, &b);
+            for (int t = 0; t < b.M; t++) {
+                dlogp[t] = -advantage[q * K + k] / (float)sampled / B;
+                expected += (double)dlogp[t] * plain.acts.logp[t];
+            }
+            model_backward(&plain, &b, dlogp);
+            batch_free(&b);
+        }
+        for (int k = 0; k < K; k++) tokens_free(&script[k]);
+        free(mask), free(logp), free(adv), free(w), free(d), rollouts_free(r), tokens_free(&prompt);
+    }
+    CHECK_NEAR(loss, expected, 1e-6);
+    CHECK(sqrt(square_of(plain.grads.memory, plain.grads.count)) > 1e-3);
+    CHECK(off_by(plain.grads.memory, m.grads.memory, 1.0, m.grads.count) < 1e-5);
+    model_free(&m), model_free(&plain);
+}
+
 // d(loss)/d(logp) of one token by the formula of a method, from the log-ratio of the token (or of its answer)
 static double c10_slope_by_hand(const Learner* l, double adv, double w, double log_ratio, double log_ratio_ref) {
     const RlOptions* o = l->o;
@@ -928,6 +982,7 @@ static void test_chapter_10(void) {
     RUN(chapter_10_value_model_has_its_rate_and_its_clip);
     RUN(chapter_10_value_model_begins_at_zero);
     RUN(chapter_10_gradient_is_the_formula);
+    RUN(chapter_10_a_group_with_the_tool_is_the_whole_text);
     RUN(chapter_10_every_row_by_its_formula);
     RUN(chapter_10_equal_rewards_contribute_nothing);
     RUN(chapter_10_a_minibatch_is_a_batch_of_its_own);
