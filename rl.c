@@ -4082,7 +4082,7 @@ static void print_ending(const char* text, int width) {
 // One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
 // the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
 static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
-    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+    int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
     if (other) printf(" %7s %7s", names[1], names[2]);
@@ -8430,14 +8430,15 @@ static int command_trace(int argc, char** argv) {
         print_mean_change(g, K, other, compare ? "From A to B" : "By this update");
     }
     printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
-           o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
+           o.answer ? ",\ndlogp = d loss / d log pi in thousandths" : "");
     size_t at = (size_t)chosen * (size_t)(T - 1);
     int learned = o.answer && g->trained;
     print_tokens(&g->rollouts[chosen], g->logp_old + at, shown ? shown + at : NULL, names, learned ? g->dlogp + at : NULL);
     if (learned) print_decisions(&g->rollouts[chosen], g->logp_old + at, g->dlogp + at);
     printf("\nTake away: %s\n",
-           o.answer ? "within an answer every sampled token has the same advantage, every forced\n"
-                      "one dlogp 0. A token that was certain has nothing to learn; the open decisions do."
+           o.answer ? "within an answer every sampled token has the same advantage, and\n"
+                      "every forced one dlogp 0. A token that was certain has nothing to learn; the\n"
+                      "open decisions do."
                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
                       "With --answer N come reward, advantage and one update.");
     groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
