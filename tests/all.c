@@ -18,7 +18,9 @@
 #include "chapter_09.c"
 #include "chapter_10.c"
 #include "chapter_11.c"
+#include "chapter_12.c"
 #include "methods.c"
+#include "trace.c"
 #include "model.c"
 
 static const Part parts[] = {
@@ -34,7 +36,9 @@ static const Part parts[] = {
     {"chapter_09", test_chapter_09},
     {"chapter_10", test_chapter_10},
     {"chapter_11", test_chapter_11},
+    {"chapter_12", test_chapter_12},
     {"methods", test_methods},
+    {"trace", test_trace},
     {"model", test_model},
 };
 

@@ -1,21 +1,12 @@
-/* test_pairs.c - preference pairs (chapter 12): files of pairs, rollouts as text, judges, the losses of a pair, runs that
- * are stopped and resumed, what best-of-n keeps. Whole losses against central differences are in gradients_pairs.c.
- */
-#include "commands.h"
-
-// a model small enough for a test; its vocabulary is the real one
-static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, seed);
-    return m;
-}
+// chapter_12.c - recipes: files of pairs, rollouts as text, annotators, the losses of a pair, runs that are stopped and resumed, what
+// best-of-n keeps. Whole losses against central differences are in gradients.c.
 
 // ---- files
 
 #define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
 #define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 
-static void all_forms_are_read(void) {
+static void chapter_12_all_forms_are_read(void) {
     // the same pair in every form, one a line; then two of them as an array
     static const char* const forms[] = {
         "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
@@ -51,7 +42,7 @@ static int load_and_stop(int argc, char** argv) {
     return 0;
 }
 
-static void what_is_no_pair(void) {
+static void chapter_12_what_is_no_pair(void) {
     // The good line comes first, so that the bad one is line 2.
     static const struct { const char *line, *words; } bad[] = {
         {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
@@ -102,7 +93,7 @@ static void what_is_no_pair(void) {
     REFUSED(COMMAND(load_and_stop, "x"), "has no pairs in it");
 }
 
-static void long_pairs_are_skipped(void) {
+static void chapter_12_long_pairs_are_skipped(void) {
     // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40 tokens
 #define TEN "0123456789"
     pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
@@ -125,14 +116,15 @@ static Question some_question(const char* question, const char* truth, const cha
 
 static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
 
-// a rollout that says this; [17+26] is a call, which the tool answers
-static Rollout* says(const char* text) {
-    Tokens t = {0};
+// a rollout to this question that says this; [17+26] is a call, which the tool answers
+static Rollout* says(const char* question, const char* text) {
+    Tokens t = {0}, prompt = {0};
+    render_prompt(&prompt, question);
     for (const char* p = text; *p; p++)
         tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
     tokens_add(&t, ASSISTANT_END, 1);
-    Rollout* r = play_script(t.ids, t.length);
-    tokens_free(&t);
+    Rollout* r = play_script(&prompt, t.ids, t.length);
+    tokens_free(&t), tokens_free(&prompt);
     return r;
 }
 
@@ -143,61 +135,65 @@ static void check_answer(int line, Rollout* r, const char* expected) {
         check_broken++;
         printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)", expected ? expected : "(none)");
     }
-    free(text), question_free(&q), rollouts_free(r, 1);
+    free(text), question_free(&q), rollouts_free(r);
 }
 #define ANSWER(rollout, expected) check_answer(__LINE__, rollout, expected)
 
-static void a_rollout_becomes_a_text(void) {
-    ANSWER(says("He has [17+26]43.\n#### 43"), "He has <<17+26=43>>43.\n#### 43");
-    ANSWER(says("[1+1][2+2]"), "<<1+1=2>><<2+2=4>>");
-    ANSWER(says("a < b > c = d \xC3\xA9"), "a < b > c = d \xC3\xA9");
-    ANSWER(says("[1,000/8]125"), "<<1,000/8=125>>125");
+static void chapter_12_a_rollout_becomes_a_text(void) {
+    ANSWER(says("How many?", "He has [17+26]43.\n#### 43"), "He has <<17+26=43>>43.\n#### 43");
+    ANSWER(says("How many?", "[1+1][2+2]"), "<<1+1=2>><<2+2=4>>");
+    ANSWER(says("How many?", "a < b > c = d \xC3\xA9"), "a < b > c = d \xC3\xA9");
+    ANSWER(says("How many?", "[1,000/8]125"), "<<1,000/8=125>>125");
     // what would be read back as something else
-    ANSWER(says(""), NULL);                                    // no answer at all
-    ANSWER(says("[seven]7"), NULL);                            // the tool was silent: <<seven>> is read with an output
-    ANSWER(says("it is <<1+1=2>>2"), NULL);                    // typed, not called
-    ANSWER(says("half \xC3"), NULL);                           // cut inside a character
-    ANSWER(says("]"), NULL);
-    Rollout* r = says("so [1+1]2");
+    ANSWER(says("How many?", ""), NULL);                                    // no answer at all
+    ANSWER(says("How many?", "[seven]7"), NULL);                            // the tool was silent: <<seven>> is read with an output
+    ANSWER(says("How many?", "it is <<1+1=2>>2"), NULL);                    // typed, not called
+    ANSWER(says("How many?", "half \xC3"), NULL);                           // cut inside a character
+    ANSWER(says("How many?", "]"), NULL);
+    Rollout* r = says("How many?", "so [1+1]2");
     r->finished = 0;                                           // cut off
     ANSWER(r, NULL);
-    r = says("so [1+1]2");
-    for (int t = 0; t < r->length; t++) r->mask[t] = 1;        // the model wrote the output itself
+    r = says("How many?", "so [1+1]2");
+    for (int t = 0; t < r->length; t++) r->mask[r->prompt + t] = 1;        // the model wrote the output itself
     ANSWER(r, NULL);
-    r = says("ab");
-    r->ids[1] = 0;                                             // a byte 0
+    r = says("How many?", "ab");
+    r->ids[r->prompt + 1] = 0;                                 // a byte 0
     ANSWER(r, NULL);
 }
 
-// ---- judges
+// ---- annotators
 
-// The rollouts that the judges see: right, wrong, right in other words, the first one again, wrong and longest, cut off.
+// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and longest, cut off.
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
 static Rollout* shown_rollouts(void) {
-    Rollout* r = allocate(SHOWN, sizeof(Rollout));
+    Rollout* all = rollouts_new(SHOWN, 64);
     for (int k = 0; k < SHOWN; k++) {
-        Rollout* one = says(shown[k]);
-        r[k] = *one;
-        free(one);
+        Rollout* one = says("2+2?", shown[k]);
+        size_t n = (size_t)(one->prompt + one->length);
+        all[k].prompt = one->prompt;
+        all[k].length = one->length;
+        all[k].finished = one->finished && k != SHOWN - 1;
+        memcpy(all[k].ids, one->ids, n * sizeof(int));
+        memcpy(all[k].mask, one->mask, n * sizeof(int));
+        rollouts_free(one);
     }
-    r[SHOWN - 1].finished = 0;
-    return r;
+    return all;
 }
 
 static const char* demo = "The demo.\n#### 4";
 static int place;                    // of the question in its file
 
-// what a judge makes of them, and of the demonstration
-static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
+// what an annotator makes of them, and of the demonstration
+static Pairs judged(const char* annotator, int most, float noise, uint64_t seed) {
     Question q = some_question("2+2?", "4", demo);
     Rollout* r = shown_rollouts();
-    PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
+    PairRules rules = {find_annotator(annotator), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
-    judge_pairs(&p, &q, place, r, SHOWN, &rules);
+    annotate(&p, &q, place, r, SHOWN, &rules);
     for (int i = 0; i < p.count; i++) CHECK_TEXT(p.list[i].question, "2+2?");
-    rollouts_free(r, SHOWN), question_free(&q);
+    rollouts_free(r), question_free(&q);
     return p;
 }
 
@@ -208,7 +204,7 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
     return found;
 }
 
-static void judges_judge(void) {
+static void chapter_12_annotators_annotate(void) {
     const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
     // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
     Pairs p = judged("verifier", 100, 0.0f, 1);
@@ -239,7 +235,7 @@ static void judges_judge(void) {
     pairs_free(&p);
 }
 
-static void pairs_are_different_and_few(void) {
+static void chapter_12_pairs_are_different_and_few(void) {
     // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the same one twice
     int other = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1);
@@ -273,7 +269,7 @@ static void pairs_are_different_and_few(void) {
     CHECK(abs(turned - 500) < 100);
 }
 
-static void a_limit_keeps_the_order(void) {
+static void chapter_12_a_limit_keeps_the_order(void) {
     Pairs p = {0};
     char name[8];
     for (int i = 0; i < 30; i++) snprintf(name, sizeof name, "%02d", i), pairs_add(&p, name, "a", "b");
@@ -294,23 +290,32 @@ static const PairLoss* loss_named(const char* name) {
     return NULL;
 }
 
-static void losses_of_a_pair(void) {
+// the loss of one pair from its two values and those of the reference
+static double loss_of_values(float* dvalue, const float* value, const float* reference, const char* name, float beta) {
+    Pair pair = {.reference = {reference[CHOSEN], reference[REJECTED]}};
+    PairResult r = {.value = {value[CHOSEN], value[REJECTED]}};
+    pair_loss(dvalue, &r, &pair, loss_named(name)->kind, beta);
+    CHECK_NEAR(r.margin, beta * (value[CHOSEN] - reference[CHOSEN] - value[REJECTED] + reference[REJECTED]), 1e-6);
+    return r.loss;
+}
+
+static void chapter_12_losses_of_a_pair(void) {
     float slope[2], none[2] = {0}, value[2] = {(float)log(3.0), 0.0f}, reference[2] = {-1.0f, -2.0f};
     // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4
-    CHECK_NEAR(loss_named("bradley-terry")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "bradley-terry", 1.0f), 0.287682, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.25, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
     // outcome: the chosen one is right with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2:
     // (ln 4/3 + ln 2) / 2 = (0.287682 + 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2
-    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.490415, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "outcome", 1.0f), 0.490415, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
     value[REJECTED] = -value[CHOSEN];                     // wrong with 3/4: ln 4/3, slopes -1/8 and 1/8
-    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "outcome", 1.0f), 0.287682, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
     // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
     value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0)), value[REJECTED] = -2.0f;
-    CHECK_NEAR(loss_named("dpo")->loss(slope, value, reference, 0.5f), 0.287682, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, reference, "dpo", 0.5f), 0.287682, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
     CHECK(ranked_right(0.1) == 1.0 && ranked_right(-0.1) == 0.0 && ranked_right(0.0) == 0.5);
@@ -325,7 +330,7 @@ static Pairs two_pairs(void) {
     return p;
 }
 
-static void the_first_step_of_a_reward_model(void) {
+static void chapter_12_the_first_step_of_a_reward_model(void) {
     // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h the body's
     // output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
     Model policy = tiny_model(3), m = scalar_model_on(&policy);
@@ -335,33 +340,36 @@ static void the_first_step_of_a_reward_model(void) {
     double expected[16] = {0};
     for (int i = 0; i < 4; i++) {
         const Tokens* t = &p.list[i / 2].tokens[i % 2];
+        int targets[96];
         Batch b = {0};
-        batch_add_judged(&b, t->ids, t->length, -1);
-        CHECK(b.M == 1 && b.scored[0] == t->length - 1 && b.ids[b.scored[0]] == ASSISTANT_END);
+        for (int j = 0; j < t->length; j++) targets[j] = j == t->length - 1 ? 0 : -1;
+        batch_add(&b, t->ids, targets, t->length, -1);
+        CHECK(b.M == 1 && b.ids[b.scored[0]] == ASSISTANT_END);
         model_hidden_forward(&policy, &b);
         for (int c = 0; c < C; c++) expected[c] += (i % 2 ? 0.25 : -0.25) * policy.acts.hidden[c];
         batch_free(&b);
     }
     Optimizer o = optimizer_new(&m.config);
     PairMetrics s = pairs_step(&m, &o, list, 2, loss_named("bradley-terry"), 1.0f, 0.01f, 0.0f,
-                               (AdamOptions){0.9f, 0.95f, 1e-12f, 0.0f});
+                               (AdamOptions){0.0f, 0.95f, 1e-12f, 0.0f});
     CHECK_NEAR(s.loss, log(2.0), 1e-7);
     CHECK(s.margin == 0.0 && s.accuracy == 0.5 && s.chosen == 0.0 && s.rejected == 0.0);
     double square = 0.0;
+    const float* gradient = o.first.memory;                    // with beta1 = 0
+    size_t body = m.weights.count - (size_t)C;
     for (int c = 0; c < C; c++) {
-        CHECK_NEAR(m.grads.score[c], expected[c], 1e-6);
+        CHECK_NEAR(gradient[body + (size_t)c], expected[c], 1e-6);
         square += expected[c] * expected[c];
         // AdamW's first step has the length of the learning rate: g / sqrt(g^2) = +-1
         CHECK_NEAR(m.weights.score[c], expected[c] > 0 ? -0.01 : 0.01, 1e-6);
     }
     CHECK_NEAR(s.grad_norm, sqrt(square), 1e-6);
-    size_t body = m.weights.count - (size_t)C;
     for (size_t i = 0; i < body; i++)
-        if (m.grads.memory[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) { CHECK(!"the body moved"); break; }
+        if (gradient[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) { CHECK(!"the body moved"); break; }
     pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
 }
 
-static void dpo_begins_at_its_reference(void) {
+static void chapter_12_dpo_begins_at_its_reference(void) {
     // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up for the chosen
     // answers, down for the rejected ones, mean over the pairs.
     enum { N = 2 };
@@ -383,17 +391,22 @@ static void dpo_begins_at_its_reference(void) {
         CHECK_NEAR(result[i].loss, log(2.0), 1e-7);
         chosen[i] = &p.list[i].tokens[CHOSEN], rejected[i] = &p.list[i].tokens[REJECTED];
     }
-    model_zero_grads(&m);
-    conversations_loss(&m, chosen, N, -beta / 2 / N), conversations_loss(&m, rejected, N, beta / 2 / N);
-    double most = 0.0, off = 0.0;
-    for (size_t i = 0; i < m.grads.count; i++) {
-        most = fmax(most, fabs(m.grads.memory[i])), off = fmax(off, fabs(grad[i] - m.grads.memory[i]));
+    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their log-probabilities
+    float* by_hand = allocate(m.grads.count, sizeof(float));
+    for (int side = CHOSEN; side <= REJECTED; side++) {
+        int scored = 0;
+        for (int i = 0; i < N; i++) scored += count_masked(p.list[i].tokens[side].mask, p.list[i].tokens[side].length);
+        model_zero_grads(&m);
+        sft_loss(&m, side == CHOSEN ? chosen : rejected, N, 1);
+        for (size_t i = 0; i < m.grads.count; i++)
+            by_hand[i] += (side == CHOSEN ? 1.0f : -1.0f) * beta / 2 / N * (float)scored * m.grads.memory[i];
     }
-    CHECK(most > 1e-3 && off < 1e-5 * most);
-    free(grad), pairs_free(&p), model_free(&m);
+    CHECK(sqrt(square_of(by_hand, m.grads.count)) > 1e-3);
+    CHECK(off_by(by_hand, grad, 1.0, m.grads.count) < 1e-5);
+    free(by_hand), free(grad), pairs_free(&p), model_free(&m);
 }
 
-static void the_tool_is_not_in_the_sum(void) {
+static void chapter_12_the_tool_is_not_in_the_sum(void) {
     // log pi(y|x) is the sum over the sampled tokens alone. Both answers by hand, from all log-probabilities.
     Model m = tiny_model(5);
     Pairs p = two_pairs();
@@ -420,7 +433,7 @@ static void the_tool_is_not_in_the_sum(void) {
     pairs_free(&p), model_free(&m);
 }
 
-static void one_step_moves_apart(void) {
+static void chapter_12_one_step_moves_apart(void) {
     // after a small step along the gradient the margin has grown, for all three losses
     static const char* const names[] = {"bradley-terry", "outcome", "dpo"};
     for (int i = 0; i < 3; i++) {
@@ -442,7 +455,7 @@ static void one_step_moves_apart(void) {
 
 // ---- accuracy and calibration by hand
 
-static void accuracy_counts_questions(void) {
+static void chapter_12_accuracy_counts_questions(void) {
     // Question a: 2 of 2 pairs right; b: 0 of 2; c: 1 of 1. p = 3/5. Off: a 2 - 2 3/5 = 0.8, b -1.2, c 0.4.
     // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic does the rest.
     RankedPair ranked[] = {{"a", 1}, {"b", 0}, {"a", 1}, {"c", 1}, {"b", 0}};
@@ -457,7 +470,7 @@ static void accuracy_counts_questions(void) {
     CHECK(low > 0.0 && high < 1.0 && low < 0.3 && high > 0.8);
 }
 
-static void calibration_in_bins(void) {
+static void chapter_12_calibration_in_bins(void) {
     // Bins of width 0.1 from 0.5. Two pairs at 0.55 of which one won; 1.0 goes to the last bin.
     // ECE = 2/5 |0.55 - 0.5| + 1/5 |0.72 - 0| + 1/5 |0.82 - 1| + 1/5 |1 - 1| = 0.02 + 0.144 + 0.036 = 0.2
     PairEvaluation e = {.from = 0.5};
@@ -480,7 +493,7 @@ static void calibration_in_bins(void) {
 
 // ---- best of n
 
-static void what_is_kept(void) {
+static void chapter_12_what_is_kept(void) {
     // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11).
     const float out = (float)NAN;
     const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
@@ -515,10 +528,10 @@ static void what_is_kept(void) {
 
 // ---- threads, commands
 
-static void threads_change_nothing(void) {
+static void chapter_12_threads_change_nothing(void) {
     for (int scalar = 0; scalar < 2; scalar++) {
         float* first = NULL;
-        for (int threads = 1; threads <= 3; threads++) {
+        for (int threads = 1; threads <= 4; threads++) {
             set_threads(threads);
             Model policy = tiny_model(8), m = scalar ? scalar_model_on(&policy) : tiny_model(8);
             const PairLoss* loss = loss_named(scalar ? "bradley-terry" : "dpo");
@@ -580,9 +593,14 @@ static void put_taught_model(const char* name) {
     Optimizer o = optimizer_new(&m.config);
     Tokens t[CROWD] = {{0}};
     const Tokens* list[CROWD];
-    double norm;
-    for (int i = 0; i < CROWD; i++) render_conversation(&t[i], crowd[i][0], crowd[i][1]), list[i] = &t[i];
-    for (int i = 0; i < 150; i++) train_step(&m, &o, list, CROWD, 1e-2f, 1.0f, rl_defaults().adam, &norm);
+    for (int i = 0; i < CROWD; i++) {
+        render_conversation(&t[i], crowd[i][0], crowd[i][1]);
+        list[i] = &t[i];
+    }
+    for (int i = 0; i < 150; i++) {
+        sft_loss(&m, list, CROWD, 1);
+        clip_and_step(&m, &o, 1e-2, 1.0, rl_defaults().adam);
+    }
     save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
     for (int i = 0; i < CROWD; i++) tokens_free(&t[i]);
     optimizer_free(&o), model_free(&m);
@@ -594,20 +612,20 @@ static void put_tiny_model(const char* name, int scalar) {
     model_free(&m), model_free(&policy);
 }
 
-#define QUESTIONS                                                                                                        \
+#define TWO_QUESTIONS                                                                                                        \
     "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
 #define MORE "--threads=1", "--num-samples=8", "--max-new-tokens=30"
 
-static void a_resumed_run_is_the_same_run(void) {
+static void chapter_12_a_resumed_run_is_the_same_run(void) {
     static const struct { int (*command)(int, char**); const char* kind; } runs[] = {{command_reward_model, "reward-model"},
                                                                                       {command_dpo, "dpo"}};
     put_taught_model("taught");
-    put("questions.jsonl", QUESTIONS);
+    put("questions.jsonl", TWO_QUESTIONS);
     put("exam.jsonl", "{\"question\": \"2+2 =?\", \"answer\": \"#### 4\"}\n");
     for (int i = 0; i < 2; i++) {
         const char* exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl");
         const char *tag = option("model-tag", "taught"), *from = option("questions", "questions.jsonl");
-#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--judge=mixed", "--num-steps=6", "--batch-size=3", __VA_ARGS__)
+#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3", __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
@@ -635,9 +653,9 @@ static void a_resumed_run_is_the_same_run(void) {
     }
 }
 
-static void pairs_are_made_once_and_the_same(void) {
+static void chapter_12_pairs_are_made_once_and_the_same(void) {
     // with the same seed the same file, with another one another
-    put("questions.jsonl", QUESTIONS);
+    put("questions.jsonl", TWO_QUESTIONS);
     put_taught_model("taught"), put_tiny_model("policy", 0);
     const char *tag = option("model-tag", "taught"), *data = option("data", "questions.jsonl");
     CHECK(COMMAND(command_pairs, tag, data, MORE, option("out", "a.jsonl"))->status == 0);
@@ -646,14 +664,14 @@ static void pairs_are_made_once_and_the_same(void) {
     CHECK(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl"))->status == 0);
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
     REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no --judge 'mother'");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--annotator=mother", option("out", "d.jsonl")), "no --annotator 'mother'");
     REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
     REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
     CHECK(!file_exists(in_folder("d.jsonl")));
 }
 
-static void models_of_the_wrong_kind(void) {
+static void chapter_12_models_of_the_wrong_kind(void) {
     put_tiny_model("policy", 0), put_tiny_model("judge", 1);
     const char* pairs = put("two.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n");
     char data[PATH_SIZE + 16], exam[PATH_SIZE + 16];
@@ -689,7 +707,7 @@ static void models_of_the_wrong_kind(void) {
     REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");
 }
 
-static void best_of_n_learns_what_it_keeps(void) {
+static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     put_taught_model("taught");
     put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
     const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"),
@@ -720,31 +738,27 @@ static void best_of_n_learns_what_it_keeps(void) {
     CHECK(!file_exists(in_folder("nothing")));
 }
 
-int main(void) {
-    if (!mkdtemp(folder)) return printf("FAIL test_pairs: cannot make a directory for its files\n"), 1;
-    set_threads(1);   // a process that has used more threads cannot fork commands that do
-    RUN(all_forms_are_read);
-    RUN(what_is_no_pair);
-    RUN(long_pairs_are_skipped);
-    RUN(a_rollout_becomes_a_text);
-    RUN(judges_judge);
-    RUN(pairs_are_different_and_few);
-    RUN(a_limit_keeps_the_order);
-    RUN(pairs_are_made_once_and_the_same);
-    RUN(losses_of_a_pair);
-    RUN(the_first_step_of_a_reward_model);
-    RUN(dpo_begins_at_its_reference);
-    RUN(the_tool_is_not_in_the_sum);
-    RUN(one_step_moves_apart);
-    RUN(accuracy_counts_questions);
-    RUN(calibration_in_bins);
-    RUN(what_is_kept);
-    RUN(a_resumed_run_is_the_same_run);
-    RUN(models_of_the_wrong_kind);
-    RUN(best_of_n_learns_what_it_keeps);
-    RUN(threads_change_nothing);
-    char command[PATH_SIZE];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command)) printf("  could not remove %s\n", folder);
-    return check_failed != 0;
+static void test_chapter_12(void) {
+    open_folder();
+    RUN(chapter_12_all_forms_are_read);
+    RUN(chapter_12_what_is_no_pair);
+    RUN(chapter_12_long_pairs_are_skipped);
+    RUN(chapter_12_a_rollout_becomes_a_text);
+    RUN(chapter_12_annotators_annotate);
+    RUN(chapter_12_pairs_are_different_and_few);
+    RUN(chapter_12_a_limit_keeps_the_order);
+    RUN(chapter_12_pairs_are_made_once_and_the_same);
+    RUN(chapter_12_losses_of_a_pair);
+    RUN(chapter_12_the_first_step_of_a_reward_model);
+    RUN(chapter_12_dpo_begins_at_its_reference);
+    RUN(chapter_12_the_tool_is_not_in_the_sum);
+    RUN(chapter_12_one_step_moves_apart);
+    RUN(chapter_12_accuracy_counts_questions);
+    RUN(chapter_12_calibration_in_bins);
+    RUN(chapter_12_what_is_kept);
+    RUN(chapter_12_a_resumed_run_is_the_same_run);
+    RUN(chapter_12_models_of_the_wrong_kind);
+    RUN(chapter_12_best_of_n_learns_what_it_keeps);
+    RUN(chapter_12_threads_change_nothing);
+    remove_folder();
 }
