@@ -27,6 +27,7 @@ static int end_part(const Part* part, Running* r) {
     int status = 0;
     char block[4096];
     waitpid(r->child, &status, 0);
+    printf("# %s\n", part->name);
     rewind(r->page);
     for (size_t n; (n = fread(block, 1, sizeof block, r->page)) > 0;) fwrite(block, 1, n, stdout);
     fclose(r->page);
