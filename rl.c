@@ -4353,7 +4353,7 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 
 // Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody
 // votes.
-static int majority_vote(const char* const* answers, int n) {
+int majority_vote(const char* const* answers, int n) {
     int best = -1, best_votes = 0;
     for (int i = 0; i < n; i++) {
         int votes = 0;
