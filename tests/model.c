@@ -49,7 +49,7 @@ static int exit_status(void (*action)(void)) {
 
 // Thread counts to be compared: the first is the reference. Without OpenMP there is only one.
 #ifdef _OPENMP
-static const int thread_counts[] = {1, 2, 4};
+static const int thread_counts[] = {1, 2, 3, 4};
 #else
 static const int thread_counts[] = {1};
 #endif
