@@ -939,10 +939,10 @@ static inline double log_sum_exp(const float* z, int V) {
 
 // The entropy -sum p log p of the row, in nats; lse is its log_sum_exp. p = 0 adds 0, as its limit does.
 static inline float row_entropy(const float* z, double lse, int V) {
-    float s[SUMS] = {0};
+    float s[SUMS] = {0}, high = (float)lse, low = (float)(lse - high);      // z - lse in float, without losing its digits
     for (int i = 0; i < V; i += SUMS)
         for (int j = 0; j < SUMS && i + j < V; j++) {
-            float l = (float)(z[i + j] - lse), p = fast_exp(l);
+            float l = z[i + j] - high - low, p = fast_exp(l);
             s[j] += p == 0.0f ? 0.0f : -p * l;
         }
     return add_up(s);
@@ -954,7 +954,8 @@ static void logprob_forward(float* logp, float* probs, const float* logits, cons
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
         double lse = log_sum_exp(row, V);
-        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp((float)(row[i] - lse));
+        float high = (float)lse, low = (float)(lse - high);
+        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - high - low);
         logp[m] = (float)(row[targets[scored[m]]] - lse);
     }
 }
