@@ -1,5 +1,5 @@
-// all.c - the tests in single precision: one program, which compiles rl.c once. A part is a file of its own, with one entry
-// test_NAME(); to add one, write two lines here.
+// all.c - the tests in single precision: one program, which compiles rl.c once. A part is a file of its own,
+// with one entry test_NAME(); to add one, write two lines here.
 #include "commands.h"
 #include "parts.h"
 #include "guessing.h"

@@ -1,4 +1,5 @@
-// chapter_01.c - the language of RL: return, values, trajectories. The working by hand stands above each expectation.
+// chapter_01.c - the language of RL: return, values, trajectories. The working by hand stands above each
+// expectation.
 
 static void chapter_01_discounted_return(void) {
     const double r[3] = {1.0, 2.0, 3.0};
@@ -58,8 +59,8 @@ static void chapter_01_trajectory_probability(void) {
 }
 
 // Every trajectory of at most `horizon` steps, by recursion. Adds p, p G and p G score.
-static void c01_enumerate(double* p_sum, double* J, double* gradient, Trajectory* tau, const ChainPolicy* pi, double slip,
-                      int horizon) {
+static void c01_enumerate(double* p_sum, double* J, double* gradient, Trajectory* tau, const ChainPolicy* pi,
+                          double slip, int horizon) {
     int s = tau->state[tau->T];
     if (chain_is_final(s) || tau->T == horizon) {
         double a, b, score[5], p = exp(trajectory_logprob(&a, &b, tau, pi, slip));
@@ -129,7 +130,7 @@ static void chapter_01_no_dynamics_in_the_score(void) {
     }
 }
 
-static void chapter_01_sampled_values(void) {                        // the sampler obeys pi and P: mean return = V
+static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mean return = V
     ChainPolicy pi = {{.75, .75, .75, .75, .75}};
     Rng rng = {11};
     double mean = 0, slipped = 0, moves = 0;

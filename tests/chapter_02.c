@@ -77,11 +77,13 @@ static void chapter_02_gae_lambda_one_is_return_minus_value(void) {
     fill(v, 20, 2, 1.0, 0.0);
     for (int t = 0; t < 20; t++) rd[t] = r[t];
     advantages_gae(adv, r, v, 20, 0.9f, 1.0f);
-    for (int t = 0; t < 20; t++) CHECK_NEAR(adv[t], discounted_return(rd + t, 20 - t, (double)0.9f) - v[t], 2e-6);
+    for (int t = 0; t < 20; t++)
+        CHECK_NEAR(adv[t], discounted_return(rd + t, 20 - t, (double)0.9f) - v[t], 2e-6);
 }
 
-// A value function that is right everywhere leaves nothing to be surprised by. V = 100 = 1 + 0.99 * 100 is right for
-// a pole that never falls: every advantage of a cut-off episode is 0. If it falls, the last step is 1 - 100 = -99.
+// A value function that is right everywhere leaves nothing to be surprised by. V = 100 = 1 + 0.99 * 100 is
+// right for a pole that never falls: every advantage of a cut-off episode is 0. If it falls, the last step is
+// 1 - 100 = -99.
 static void chapter_02_cut_off_is_not_falling(void) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     CartPoleOptions options = cartpole_defaults;
@@ -148,8 +150,10 @@ static void chapter_02_cartpole_gradients(void) {
     cartpole_gradient(gradient, group, w);
     for (int j = 0; j < POLICY_SIZE; j++) {
         double up, down, keep = w[j];
-        w[j] = keep + h, up = c02_surrogate(group, w);
-        w[j] = keep - h, down = c02_surrogate(group, w);
+        w[j] = keep + h;
+        up = c02_surrogate(group, w);
+        w[j] = keep - h;
+        down = c02_surrogate(group, w);
         w[j] = keep;
         CHECK_GRADIENT(gradient[j], (up - down) / (2 * h));
     }

@@ -1,4 +1,5 @@
-// chapter_03.c - token log-probabilities, the off-by-one shift, the mask. "Reference": the independent PyTorch program.
+// chapter_03.c - token log-probabilities, the off-by-one shift, the mask. "Reference": the independent
+// PyTorch program.
 
 enum { RB = 3, RT = 6, RV = 7 };
 static const int ref_ids[RB * RT] = {1, 2, 3, 4, 5, 6, 6, 0, 6, 0, 6, 0, 3, 3, 1, 5, 2, 0};
@@ -108,7 +109,8 @@ static void chapter_03_logprob_limits(void) {
     CHECK(!isnan(logp[0]) && isnan(logp[1]));
 }
 
-static void chapter_03_softmax_is_a_distribution(void) {             // sum over v of exp(logp) = 1; a constant changes nothing
+static void
+chapter_03_softmax_is_a_distribution(void) { // sum over v of exp(logp) = 1; a constant changes nothing
     float z[14], shifted[14], logp, again;
     fill(z, 14, 3, 5.0, 0.0);
     double sum = 0;
@@ -147,8 +149,8 @@ static void chapter_03_mask_limits(void) {
 }
 
 #ifdef IN_DOUBLE
-// d(sum over masked tokens of logp)/d z[b,t,v] = mask[b,t+1] (1[v = ids[b,t+1]] - pi(v)): the shift again. The
-// derivative is 0 for the last row, and for rows whose next token is masked.
+// d(sum over masked tokens of logp)/d z[b,t,v] = mask[b,t+1] (1[v = ids[b,t+1]] - pi(v)): the shift again.
+// The derivative is 0 for the last row, and for rows whose next token is masked.
 static void chapter_03_logprob_gradient(void) {
     double logits[RB * RT * RV], logp[RB * (RT - 1)], out[RB], h = 1e-4;
     int shifted[RB * (RT - 1)];

@@ -1,8 +1,8 @@
 // chapter_04.c - why it is a bandit: the model of 27 answers by hand and, in double, its exact sums.
 
 static void chapter_04_numbering(void) {
-    // "021": entry 0 (state "", token 0); its next state is 1; entry 3*1 + 2 = 5 -> state 6; entry 3*6 + 1 = 19.
-    // answer = 19 - 12 = 7 = 0*9 + 2*3 + 1
+    // "021": entry 0 (state "", token 0); its next state is 1; entry 3*1 + 2 = 5 -> state 6; entry 3*6 + 1 =
+    // 19. answer = 19 - 12 = 7 = 0*9 + 2*3 + 1
     int path[TOY_T];
     char text[4];
     toy_path(path, 7);
@@ -32,11 +32,13 @@ static void chapter_04_uniform_by_hand(void) {
     CHECK_NEAR(grad[1], 2.0 / 81.0, 1e-14);
     // state 6 = "02": only token 1 passes: visit 1/9, pi 1/3, Q - V = 1 - 1/3: 1/27 * 2/3
     CHECK_NEAR(grad[19], 2.0 / 81.0, 1e-14);
-    // Variance of one rollout's gradient. Each token's score is (2/3, -1/3, -1/3), squared length 2/3; three tokens
-    // in three states: 2. So E|sample|^2 = 7/27 * 2 = 14/27. |mean|^2: state "" (-1,2,-1)/81 gives 6/6561, "0" and
-    // "2" give (1/9 (-2/9, 1/9, 1/9))^2 = 6/6561 each, "1" gives 0 (every token leaves chance 1/3), and each of the
-    // seven two-token prefixes with one way to pass 1/27 (2/3, -1/3, -1/3): 6/6561. Together 10 * 6/6561.
-    CHECK_NEAR(toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO), 14.0 / 27.0 - 60.0 / 6561.0, 1e-14);
+    // Variance of one rollout's gradient. Each token's score is (2/3, -1/3, -1/3), squared length 2/3; three
+    // tokens in three states: 2. So E|sample|^2 = 7/27 * 2 = 14/27. |mean|^2: state "" (-1,2,-1)/81 gives
+    // 6/6561, "0" and "2" give (1/9 (-2/9, 1/9, 1/9))^2 = 6/6561 each, "1" gives 0 (every token leaves chance
+    // 1/3), and each of the seven two-token prefixes with one way to pass 1/27 (2/3, -1/3, -1/3): 6/6561.
+    // Together 10 * 6/6561.
+    CHECK_NEAR(toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO), 14.0 / 27.0 - 60.0 / 6561.0,
+               1e-14);
 }
 
 #ifdef IN_DOUBLE
@@ -49,8 +51,10 @@ static void chapter_04_exact_gradients_are_derivatives(void) {
         for (int e = 0; e < TOY_PARAMS; e++) {
             double at[TOY_PARAMS];
             memcpy(at, p_theta, sizeof at);
-            at[e] = p_theta[e] + h; double up = p_objective(at, beta);
-            at[e] = p_theta[e] - h; double down = p_objective(at, beta);
+            at[e] = p_theta[e] + h;
+            double up = p_objective(at, beta);
+            at[e] = p_theta[e] - h;
+            double down = p_objective(at, beta);
             CHECK(fabs(grad[e] - (up - down) / (2 * h)) <= 1e-6 * fabs(grad[e]) + 1e-10);
         }
     }

@@ -38,12 +38,17 @@ static void chapter_06_tool_gives_no_output(void) {
     }
     // a second start begins the expression anew, as in nanochat; a special token inside is no arithmetic
     Tokens t = {0};
-    tokens_add(&t, PYTHON_START, 1), c06_add_text(&t, "1+");
-    tokens_add(&t, PYTHON_START, 1), c06_add_text(&t, "2+2"), tokens_add(&t, PYTHON_END, 1);
+    tokens_add(&t, PYTHON_START, 1);
+    c06_add_text(&t, "1+");
+    tokens_add(&t, PYTHON_START, 1);
+    c06_add_text(&t, "2+2");
+    tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 3 && forced[1] == '4');
     t.length = 0;
-    tokens_add(&t, PYTHON_START, 1), c06_add_text(&t, "2+2"), tokens_add(&t, OUTPUT_START, 1),
-        tokens_add(&t, PYTHON_END, 1);
+    tokens_add(&t, PYTHON_START, 1);
+    c06_add_text(&t, "2+2");
+    tokens_add(&t, OUTPUT_START, 1);
+    tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     // longer than EXPRESSION_SIZE
     t.length = 0;
@@ -58,8 +63,11 @@ static void chapter_06_script_with_tool(void) {
     // sampled: a <start> 1 + 1 <end>; forced: <out> 2 </out>; sampled: b <assistant_end>
     Tokens s = {0}, prompt = {0};
     render_prompt(&prompt, "1+1?");
-    c06_add_text(&s, "a"), tokens_add(&s, PYTHON_START, 1), c06_add_text(&s, "1+1"), tokens_add(&s, PYTHON_END, 1),
-        c06_add_text(&s, "b");
+    c06_add_text(&s, "a");
+    tokens_add(&s, PYTHON_START, 1);
+    c06_add_text(&s, "1+1");
+    tokens_add(&s, PYTHON_END, 1);
+    c06_add_text(&s, "b");
     tokens_add(&s, ASSISTANT_END, 1);
     Rollout* r = play_script(&prompt, s.ids, s.length);
     static const int mask[11] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1};
@@ -69,12 +77,14 @@ static void chapter_06_script_with_tool(void) {
     CHECK(!memcmp(r->mask + P, mask, sizeof mask));
     CHECK(r->ids[P + 6] == OUTPUT_START && r->ids[P + 7] == '2' && r->ids[P + 8] == OUTPUT_END);
     CHECK(count_masked(r->mask, r->T) == 8);
-    // the states of the tool behind each token: reading from <start> on, called at <end>, its answer, then idle
-    static const char* const states[11] = {"idle", "reading", "reading", "reading", "reading", "called", "answers", "answers",
-                                           "answers", "idle", "idle"};
+    // the states of the tool behind each token: reading from <start> on, called at <end>, its answer, then
+    // idle
+    static const char* const states[11] = {"idle",    "reading", "reading", "reading", "reading", "called",
+                                           "answers", "answers", "answers", "idle",    "idle"};
     for (int t = 0; t < 11; t++) CHECK_TEXT(tool_state_name(r, P + t), states[t]);
     Text text = rollout_text(r);
-    CHECK_TEXT(text.data, "a<|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>b<|assistant_end|>");
+    CHECK_TEXT(text.data,
+               "a<|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>b<|assistant_end|>");
     text_free(&text);
     // an <|output_start|> that the model wrote itself is no use of the tool
     r->mask[P + 6] = 1;
@@ -100,23 +110,29 @@ static void chapter_06_rollouts_are_arrays(void) {
         CHECK(r[k].logp == r->logp + 4 * k && r[k].entropy == r->entropy + 4 * k);
     }
     Tokens prompt = {0};
-    tokens_add(&prompt, 7, 1), tokens_add(&prompt, 8, 1);
+    tokens_add(&prompt, 7, 1);
+    tokens_add(&prompt, 8, 1);
     for (int i = 0; i < 5; i++) r[1].ids[i] = r[1].mask[i] = 9;
     for (int i = 0; i < 4; i++) r[1].logp[i] = r[1].entropy[i] = 9;
     rollout_begin(&r[1], &prompt);
     static const int ids[5] = {7, 8, 0, 0, 0}, none[5] = {0};
     static const float zero[4] = {0};
     CHECK(r[1].prompt == 2 && r[1].length == 0 && !r[1].finished && !memcmp(r[1].ids, ids, sizeof ids));
-    CHECK(!memcmp(r[1].mask, none, sizeof none) && !memcmp(r[1].logp, zero, sizeof zero) && !memcmp(r[1].entropy, zero, sizeof zero));
+    CHECK(!memcmp(r[1].mask, none, sizeof none) && !memcmp(r[1].logp, zero, sizeof zero) &&
+          !memcmp(r[1].entropy, zero, sizeof zero));
     rollouts_free(r), tokens_free(&prompt);
     rollouts_free(NULL);
 }
 
-// D1's mask through the update: a call, the tool's output, the rest. Shifted, the forced tokens have weight 0.
+// D1's mask through the update: a call, the tool's output, the rest. Shifted, the forced tokens have weight
+// 0.
 static void chapter_06_the_tools_words_weigh_nothing(void) {
     Tokens s = {0}, prompt = {0};
     render_prompt(&prompt, "2+2?");
-    tokens_add(&s, PYTHON_START, 1), c06_add_text(&s, "2+2"), tokens_add(&s, PYTHON_END, 1), c06_add_text(&s, "4");
+    tokens_add(&s, PYTHON_START, 1);
+    c06_add_text(&s, "2+2");
+    tokens_add(&s, PYTHON_END, 1);
+    c06_add_text(&s, "4");
     Rollout* r = play_script(&prompt, s.ids, s.length);
     int T1 = r->T - 1, *mask = allocate((size_t)T1, sizeof(int));
     float* w = allocate((size_t)T1, sizeof(float));

@@ -1,7 +1,8 @@
-// chapter_07.c - advantages. The values of check_rules() come from the independent PyTorch program, the others are worked by hand.
+// chapter_07.c - advantages. The values of check_rules() come from the independent PyTorch program, the
+// others are worked by hand.
 
-static void c07_check_rules(const float* r, int K, const double* centered, const double* grpo, const double* grpo4,
-                        const double* population, const double* rloo) {
+static void c07_check_rules(const float* r, int K, const double* centered, const double* grpo,
+                            const double* grpo4, const double* population, const double* rloo) {
     float adv[16];
     advantages_centered(adv, r, K);
     for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], centered[k], 1e-6);
@@ -15,7 +16,8 @@ static void c07_check_rules(const float* r, int K, const double* centered, const
     for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], rloo[k], 1e-6);
 }
 
-static void chapter_07_four_rollouts(void) {      // mean 1/2, squares sum to 1: std sqrt(1/3) sample, 1/2 population
+static void
+chapter_07_four_rollouts(void) { // mean 1/2, squares sum to 1: std sqrt(1/3) sample, 1/2 population
     const float r[4] = {1, 1, 0, 0};
     c07_check_rules(r, 4, (double[]){0.5, 0.5, -0.5, -0.5},
                 (double[]){0.866025388784, 0.866025388784, -0.866025388784, -0.866025388784},
@@ -60,7 +62,8 @@ static void chapter_07_equal_rewards_give_exactly_zero(void) {
             float r[16], adv[16];
             for (int k = 0; k < K; k++) r[k] = (float)(values[i]);
 #ifdef IN_DOUBLE
-            for (int k = 0; k < K; k++) r[k] = (double)(int)(values[i] > 0);   // 53 bits leave no room to be exact
+            for (int k = 0; k < K; k++)
+                r[k] = (double)(int)(values[i] > 0); // 53 bits leave no room to be exact
 #endif
             for (int rule = 0; rule < RULES; rule++) {
                 advantages_by_rule(adv, r, K, rule);
@@ -95,14 +98,16 @@ static void chapter_07_small_groups(void) {
     CHECK_NEAR(in_place[3], -sqrt(0.75), EXACT);
 }
 
-// The claim of the chapter's comment, over all 2^K groups: RLOO is the true gradient p(1-p), centered (K-1)/K of it.
+// The claim of the chapter's comment, over all 2^K groups: RLOO is the true gradient p(1-p), centered (K-1)/K
+// of it.
 static void chapter_07_expected_gradient_over_all_groups(void) {
     for (int K = 2; K <= 8; K += 2)
         for (double p = 0.1; p < 0.95; p += 0.2) {
             double truth = p * (1 - p);
             CHECK_NEAR(expected_gradient(p, K, RULE_RLOO) / truth, 1.0, 2e-6);
             CHECK_NEAR(expected_gradient(p, K, RULE_CENTERED) / truth, (K - 1.0) / K, 2e-6);
-            // by hand: E[GRPO] = sum over c of binomial(c) * sqrt(c (K-c) (K-1) / K) / K, as sum of A_i r_i = c A_right
+            // by hand: E[GRPO] = sum over c of binomial(c) * sqrt(c (K-c) (K-1) / K) / K, as sum of A_i r_i =
+            // c A_right
             double e = 0, pmf = pow(1 - p, K);
             for (int c = 0; c <= K; c++) {
                 e += pmf * sqrt((double)c * (K - c) * (K - 1) / K) / K;
@@ -119,7 +124,7 @@ static void chapter_07_no_signal_odds(void) {
     CHECK_NEAR(no_signal_odds(1.0, 16), 1.0, 0.0);
     CHECK_NEAR(no_signal_odds(0.3, 1), 1.0, 1e-15);             // one rollout never has a signal
     CHECK_NEAR(no_signal_odds(0.1875, 16), pow(0.8125, 16) + pow(0.1875, 16), 1e-15);
-    CHECK(fabs(no_signal_sampled(0.1, 8, 20000, &rng) - no_signal_odds(0.1, 8)) < 0.015);      // 4 s.e. of 0.0035
+    CHECK(fabs(no_signal_sampled(0.1, 8, 20000, &rng) - no_signal_odds(0.1, 8)) < 0.015); // 4 s.e. of 0.0035
     CHECK(no_signal_sampled(1.0, 8, 10, &rng) == 1.0);
 }
 
@@ -129,7 +134,7 @@ static void chapter_07_gae_with_constant_value_is_centered(void) {   // lambda =
     CHECK_NEAR(first, 0.8125, EXACT);
     CHECK_NEAR(last, 0.8125, EXACT);
     gae_of_answer(&first, &last, 1.0f, 0.5f, 10, 0.95f);
-    CHECK_NEAR(first, 0.5 * pow(0.95, 9), 1e-6);                // only the last delta is not 0, it fades by 0.95 a step
+    CHECK_NEAR(first, 0.5 * pow(0.95, 9), 1e-6); // only the last delta is not 0, it fades by 0.95 a step
     CHECK_NEAR(last, 0.5, EXACT);
 }
 

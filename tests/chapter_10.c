@@ -1,5 +1,6 @@
-// chapter_10.c - one update, step by step: rewards, advantages, KL, values, minibatches, dynamic sampling, the log. rl_step() runs as
-// it trains, and the test reads the arrays that it left. Each expectation has its reason above it.
+// chapter_10.c - one update, step by step: rewards, advantages, KL, values, minibatches, dynamic sampling,
+// the log. rl_step() runs as it trains, and the test reads the arrays that it left. Each expectation has its
+// reason above it.
 
 static int T1_of(const World* w) { return w->group->rollouts->T - 1; }
 static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
@@ -29,13 +30,15 @@ static Rollout* c10_play(const Tokens* prompt, const Tokens* script, int K) {
 
 static void chapter_10_four_rollouts_are_graded(void) {
     // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
-    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83", "We get \\boxed{38}"};
+    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                        "The final answer is 83", "We get \\boxed{38}"};
     Tokens script[4] = {{0}}, prompt = {0};
     float reward[4], advantage[4];
     render_prompt(&prompt, "42+41?");
     for (int k = 0; k < 4; k++) tokens_add_text(&script[k], text[k], strlen(text[k]), 1);
     Rollout* r = c10_play(&prompt, script, 4);
-    for (int k = 0; k < 4; k++) for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 0.5f : 0.0f;
+    for (int k = 0; k < 4; k++)
+        for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));
     compute_advantages(advantage, reward, 4, ADVANTAGE_CENTERED);
     CHECK(reward[0] == 1 && reward[1] == 1 && reward[2] == 0 && reward[3] == 0);
@@ -52,7 +55,8 @@ static void chapter_10_four_rollouts_are_graded(void) {
 }
 
 static void chapter_10_overlong_answers_pay(void) {
-    // Limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit. No window, no penalty.
+    // Limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit. No window, no
+    // penalty.
     static const int length[6] = {0, 80, 81, 95, 100, 1};
     static const double penalty[6] = {0, 0, -0.05, -0.75, -1, 0};
     Rollout* r = rollouts_new(6, 2);
@@ -78,7 +82,8 @@ static void chapter_10_overlong_answers_pay(void) {
             int over = one->length - (NEW_TOKENS - 8);
             float paid = over > 0 ? -(float)over / 8.0f : 0.0f;
             Text text = rollout_text(one);
-            CHECK_NEAR(w.group[i].reward[k] - paid, reward_gsm8k(text.data, w.group[i].question->truth), 1e-6);
+            CHECK_NEAR(w.group[i].reward[k] - paid, reward_gsm8k(text.data, w.group[i].question->truth),
+                       1e-6);
             punished += paid < 0.0f;
             sum += w.group[i].reward[k];
             text_free(&text);
@@ -145,8 +150,8 @@ static void chapter_10_rloo_is_a_multiple_of_centered(void) {
 }
 
 static void chapter_10_ppo_without_a_value_is_reinforce(void) {
-    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to come, which is the
-    // answer's reward.
+    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to
+    // come, which is the answer's reward.
     static World w;
     START(&w, "--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0");
     CHECK(w.setup.learner.value && !w.setup.learner.reference);
@@ -165,7 +170,8 @@ static void chapter_10_ppo_without_a_value_is_reinforce(void) {
     finish(&w);
 }
 
-// The reference's log-probabilities are those of every answer as a sequence of its own, one plain unpacked forward pass.
+// The reference's log-probabilities are those of every answer as a sequence of its own, one plain unpacked
+// forward pass.
 static void c10_plain_logprobs(float* logp, Model* m, const Rollout* r) {
     int n = r->prompt + r->length, targets[256], at = 0;
     Batch b = {0};
@@ -181,13 +187,15 @@ static void c10_check_reference(World* w) {
     for (int i = 0; i < QUESTIONS; i++)
         for (int k = 0; k < SAMPLES; k++) {
             c10_plain_logprobs(logp, w->setup.learner.reference, &w->group[i].rollouts[k]);
-            for (int t = 0; t < T1_of(w); t++) CHECK_NEAR(w->group[i].logp_ref[k * T1_of(w) + t], logp[t], 1e-5);
+            for (int t = 0; t < T1_of(w); t++)
+                CHECK_NEAR(w->group[i].logp_ref[k * T1_of(w) + t], logp[t], 1e-5);
         }
 }
 
 static void chapter_10_kl_in_the_reward_is_a_sum(void) {
-    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so the sum over the
-    // answer is reward - beta sum k1. --kl-per token divides the charge by the answer's tokens. beta 0.5.
+    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so
+    // the sum over the answer is reward - beta sum k1. --kl-per token divides the charge by the answer's
+    // tokens. beta 0.5.
     for (int per_token = 0; per_token < 2; per_token++) {
         static World w;
         START(&w, "--algo=grpo", "--advantage=centered", "--beta=0.5", "--kl-in=reward", "--kl-estimator=k1",
@@ -215,13 +223,15 @@ static void chapter_10_kl_in_the_reward_is_a_sum(void) {
                     k1 += one;
                     kl += one;
                     size += fabs(one);
-                    CHECK_NEAR(g->token_reward[j], -0.5 * one / (per_token ? n : 1) + (last ? g->reward[k] : 0.0), 1e-6);
+                    CHECK_NEAR(g->token_reward[j],
+                               -0.5 * one / (per_token ? n : 1) + (last ? g->reward[k] : 0.0), 1e-6);
                 }
                 total[k] = g->reward[k] - 0.5 * k1 / (per_token ? n : 1);
                 CHECK_NEAR(sum, total[k], 1e-5);
                 mean += total[k] / SAMPLES;
             }
-            // the advantage is that of the charged rewards; the loss does not look at the reference again: ratio 1, - A w
+            // the advantage is that of the charged rewards; the loss does not look at the reference again:
+            // ratio 1, - A w
             for (int j = 0; j < N_of(&w); j++) {
                 if (!g->mask[j]) continue;
                 CHECK_NEAR(g->adv[j], total[j / T1] - mean, 1e-5);
@@ -229,7 +239,8 @@ static void chapter_10_kl_in_the_reward_is_a_sum(void) {
             }
         }
         CHECK(size > 0.1);
-        CHECK_NEAR(s.kl_ref, kl / (QUESTIONS * SAMPLES), 1e-5); // logged: k1, nats per answer, mean over the answers
+        CHECK_NEAR(s.kl_ref, kl / (QUESTIONS * SAMPLES),
+                   1e-5); // logged: k1, nats per answer, mean over the answers
         finish(&w);
     }
 }
@@ -238,20 +249,22 @@ static void chapter_10_other_estimators_in_the_reward(void) {
     // k2 = x^2/2 and k3 = exp(-x) - 1 + x of x = logp - logp_ref, at the first sampled token
     for (int k = 2; k <= 3; k++) {
         static World w;
-        START(&w, "--algo=rloo", "--beta=0.5", "--kl-in=reward", k == 2 ? "--kl-estimator=k2" : "--kl-estimator=k3");
+        START(&w, "--algo=rloo", "--beta=0.5", "--kl-in=reward",
+              k == 2 ? "--kl-estimator=k2" : "--kl-estimator=k3");
         disturb(&w.setup.reference, 0.05);
         look(&w, 0);
         const Group* g = w.group;
         int first = g->rollouts->prompt - 1;
         double x = (double)g->logp_old[first] - g->logp_ref[first];
-        CHECK(g->rollouts->length > 1 && g->mask[first]);        // so the first token has no reward of the answer
+        CHECK(g->rollouts->length > 1 && g->mask[first]); // so the first token has no reward of the answer
         CHECK_NEAR(g->token_reward[first], -0.5 * (k == 2 ? x * x / 2 : exp(-x) - 1 + x), 1e-6);
         finish(&w);
     }
 }
 
 static void chapter_10_gae_keeps_the_penalty_at_its_token(void) {
-    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the answer's reward too.
+    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the
+    // answer's reward too.
     static World w;
     START(&w, "--algo=ppo", "--lambda=0", "--beta=0.5");
     disturb(&w.setup.reference, 0.05);
@@ -262,28 +275,34 @@ static void chapter_10_gae_keeps_the_penalty_at_its_token(void) {
             const Group* g = &w.group[i];
             const Rollout* r = &g->rollouts[j / T1];
             double penalty = g->mask[j] ? -0.5 * ((double)g->logp_old[j] - g->logp_ref[j]) : 0.0;
-            CHECK_NEAR(g->adv[j], penalty + (j % T1 == r->prompt + r->length - 2 ? g->reward[j / T1] : 0.0), 1e-6);
+            CHECK_NEAR(g->adv[j], penalty + (j % T1 == r->prompt + r->length - 2 ? g->reward[j / T1] : 0.0),
+                       1e-6);
         }
     finish(&w);
 }
 
 static void chapter_10_forced_tokens_are_no_steps(void) {
-    // Tokens 1 and 2 are the tool's. Rewards 0.1 at token 0, 1 at token 3; V = 0.5 and 0.25; gamma 0.5, lambda 0.5:
-    //   last:  1 - 0.25 = 0.75       first: 0.1 + 0.5 * 0.25 - 0.5 + 0.5 * 0.5 * 0.75 = -0.275 + 0.1875 = -0.0875
+    // Tokens 1 and 2 are the tool's. Rewards 0.1 at token 0, 1 at token 3; V = 0.5 and 0.25; gamma 0.5,
+    // lambda 0.5:
+    //   last:  1 - 0.25 = 0.75
+    //   first: 0.1 + 0.5 * 0.25 - 0.5 + 0.5 * 0.5 * 0.75 = -0.275 + 0.1875 = -0.0875
     // A second answer with one token, reward 2, V = 1.5: 0.5.
-    const float reward[8] = {0.1f, 7, 7, 1, NAN, 2, NAN, NAN}, value[8] = {0.5f, 9, 9, 0.25f, NAN, 1.5f, NAN, NAN};
+    const float reward[8] = {0.1f, 7, 7, 1, NAN, 2, NAN, NAN},
+                value[8] = {0.5f, 9, 9, 0.25f, NAN, 1.5f, NAN, NAN};
     const int mask[8] = {1, 0, 0, 1, 0, 1, 0, 0};
     float advantage[8] = {5, 5, 5, 5, 5, 5, 5, 5};
     group_gae(advantage, reward, value, mask, 2, 4, 0.5f, 0.5f);
     CHECK_NEAR(advantage[0], -0.0875, 1e-6);
     CHECK_NEAR(advantage[3], 0.75, 1e-6);
     CHECK_NEAR(advantage[5], 0.5, 1e-6);
-    CHECK(advantage[1] == 0.0f && advantage[2] == 0.0f && advantage[4] == 0.0f && advantage[6] == 0.0f && advantage[7] == 0.0f);
+    CHECK(advantage[1] == 0.0f && advantage[2] == 0.0f && advantage[4] == 0.0f && advantage[6] == 0.0f &&
+          advantage[7] == 0.0f);
 }
 
 static void chapter_10_value_model_learns_what_came_after(void) {
-    // The target is V + A, so before the first step the error of each token is A, and the loss of a question is the mean of A^2 / 2
-    // over its tokens, divided by the questions. Moving along the gradient by h changes the sum by h |g|^2.
+    // The target is V + A, so before the first step the error of each token is A, and the loss of a question
+    // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
+    // changes the sum by h |g|^2.
     static World w;
     Metrics s;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--minibatch=0");
@@ -292,7 +311,8 @@ static void chapter_10_value_model_learns_what_came_after(void) {
     for (int c = 0; c < 16; c++) value->weights.score[c] = 0.1f * (float)sin(1.0 + c);
     gradient_of(&w, 0, &s);
     const Weights* gradient = &w.setup.value_optimizer.first;
-    double before = 0.0, after = 0.0, size = 0.0, h = 1e-4, square = square_of(gradient->memory, gradient->count);
+    double before = 0.0, after = 0.0, size = 0.0, h = 1e-4,
+           square = square_of(gradient->memory, gradient->count);
     int K = SAMPLES, T = w.group->rollouts->T, T1 = T - 1, n = K * T1;
     for (int i = 0; i < QUESTIONS; i++) {
         const Group* g = &w.group[i];
@@ -309,7 +329,7 @@ static void chapter_10_value_model_learns_what_came_after(void) {
         }
         CHECK_NEAR(g->value_loss, sum / tokens / QUESTIONS, 1e-6);
         before += g->value_loss;
-        for (int k = 0; k < K; k++) {                          // the last token of an answer has nothing behind it: A = r - V
+        for (int k = 0; k < K; k++) { // the last token of an answer has nothing behind it: A = r - V
             int last = k * T1 + g->rollouts[k].prompt + g->rollouts[k].length - 2;
             CHECK_NEAR(g->adv[last], g->reward[k] - g->value_old[last], 1e-6);
         }
@@ -327,8 +347,9 @@ static void chapter_10_value_model_learns_what_came_after(void) {
 }
 
 static void chapter_10_values_come_before_the_first_step(void) {
-    // PPO: with two minibatches and two passes the value model moves between them. All old values are still those of the model as it
-    // was before the first step, to the bit, so the targets of the second half do not depend on the first half.
+    // PPO: with two minibatches and two passes the value model moves between them. All old values are still
+    // those of the model as it was before the first step, to the bit, so the targets of the second half do
+    // not depend on the first half.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--epochs-per-batch=2");
     Model* value = &w.setup.value;
@@ -351,8 +372,8 @@ static void chapter_10_values_come_before_the_first_step(void) {
 }
 
 static void chapter_10_value_model_has_its_rate_and_its_clip(void) {
-    // The schedule's factor goes for both models: at 0 neither moves, at 1 both do. Two passes: value_clip holds the second one near
-    // the values of the first, so it matters then, and only then.
+    // The schedule's factor goes for both models: at 0 neither moves, at 1 both do. Two passes: value_clip
+    // holds the second one near the values of the first, so it matters then, and only then.
     static World w, v;
     START(&w, "--algo=ppo", "--beta=0", "--minibatch=0");
     Model begun = scalar_model_on(&w.setup.policy);
@@ -398,7 +419,8 @@ static void chapter_10_value_model_begins_at_zero(void) {
     policy = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 0, 10000.0f, 1e-6f, 0});
     model_init(&policy, 4);
     value = scalar_model_on(&policy);
-    CHECK(!memcmp(value.weights.memory, policy.weights.memory, (policy.weights.count - (size_t)VOCAB_SIZE * 16) * sizeof(float)));
+    CHECK(!memcmp(value.weights.memory, policy.weights.memory,
+                  (policy.weights.count - (size_t)VOCAB_SIZE * 16) * sizeof(float)));
     CHECK(value.weights.score[0] == 0.0f && value.weights.score[15] == 0.0f);
     model_free(&policy), model_free(&value), batch_free(&b);
 }
@@ -406,8 +428,8 @@ static void chapter_10_value_model_begins_at_zero(void) {
 // ---- steps 5 and 6: loss, KL, backward, minibatches
 
 static void chapter_10_gradient_is_the_formula(void) {
-    // nanochat: loss = -(sum of advantage * logp) / sampled tokens of the question, mean over the questions. Moving along the
-    // gradient by h changes it by h |g|^2.
+    // nanochat: loss = -(sum of advantage * logp) / sampled tokens of the question, mean over the questions.
+    // Moving along the gradient by h changes it by h |g|^2.
     static World w;
     Metrics s;
     START(&w, "--algo=nanochat");
@@ -443,9 +465,10 @@ static void chapter_10_gradient_is_the_formula(void) {
 }
 
 static void chapter_10_a_group_with_the_tool_is_the_whole_text(void) {
-    // Two questions with two rollouts each, one of which called the tool. The same loss and gradient must come out when every rollout
-    // is written out as a sequence of its own, with its prompt, and the masks are applied by hand: per question -(sum of advantage *
-    // logp) / sampled tokens, and the mean over the questions.
+    // Two questions with two rollouts each, one of which called the tool. The same loss and gradient must
+    // come out when every rollout is written out as a sequence of its own, with its prompt, and the masks are
+    // applied by hand: per question -(sum of advantage * logp) / sampled tokens, and the mean over the
+    // questions.
     enum { B = 2, K = 2 };
     static const float advantage[B * K] = {0.5f, -0.5f, 0.25f, -0.25f};
     Model m = tiny_model(6), plain = tiny_model(6);
@@ -463,7 +486,8 @@ static void chapter_10_a_group_with_the_tool_is_the_whole_text(void) {
         for (int k = 0; k < K; k++) tokens_add(&script[k], ASSISTANT_END, 1);
         Rollout* r = c10_play(&prompt, script, K);
         CHECK(used_tool(&r[0]) && !used_tool(&r[1]));
-        int T = r->T, T1 = T - 1, n = K * T1, sampled = count_masked(r->mask, K * T), *mask = allocate((size_t)n, sizeof(int));
+        int T = r->T, T1 = T - 1, n = K * T1, sampled = count_masked(r->mask, K * T),
+            *mask = allocate((size_t)n, sizeof(int));
         float *logp = allocate((size_t)n, sizeof(float)), *adv = allocate((size_t)n, sizeof(float)),
               *w = allocate((size_t)n, sizeof(float)), *d = allocate((size_t)n, sizeof(float));
         shift_mask(mask, r->mask, K, T);
@@ -497,7 +521,8 @@ static void chapter_10_a_group_with_the_tool_is_the_whole_text(void) {
 }
 
 // d(loss)/d(logp) of one token by the formula of a method, from the log-ratio of the token (or of its answer)
-static double c10_slope_by_hand(const Learner* l, double adv, double w, double log_ratio, double log_ratio_ref) {
+static double c10_slope_by_hand(const Learner* l, double adv, double w, double log_ratio,
+                                double log_ratio_ref) {
     const RlOptions* o = l->o;
     double ratio = exp(log_ratio), low = 1.0 - o->clip_low, high = 1.0 + o->clip_high, kl = 0.0;
     int stopped = adv > 0.0 ? ratio > high : ratio < low;
@@ -508,8 +533,9 @@ static double c10_slope_by_hand(const Learner* l, double adv, double w, double l
 }
 
 static void chapter_10_every_row_by_its_formula(void) {
-    // Two passes over the same rollouts, so that in the second one the ratios have left 1: what rl_step() left in its arrays is, token
-    // by token, what the row of the table of methods says. Over all rows some tokens are clipped and some are not.
+    // Two passes over the same rollouts, so that in the second one the ratios have left 1: what rl_step()
+    // left in its arrays is, token by token, what the row of the table of methods says. Over all rows some
+    // tokens are clipped and some are not.
     int moved = 0, stopped = 0;
     for (int i = 0; i < METHODS; i++) {
         static World w;
@@ -527,17 +553,21 @@ static void chapter_10_every_row_by_its_formula(void) {
                 const int* mask = g->mask + k * T1;
                 double mean = 0.0;
                 int n = count_masked(mask, T1);
-                for (int j = k * T1; j < (k + 1) * T1; j++) if (g->mask[j]) mean += ((double)g->logp[j] - g->logp_old[j]) / n;
+                for (int j = k * T1; j < (k + 1) * T1; j++)
+                    if (g->mask[j]) mean += ((double)g->logp[j] - g->logp_old[j]) / n;
                 double count[4] = {in_group, (double)K * n, K, (double)K * NEW_TOKENS};
                 for (int j = k * T1; j < (k + 1) * T1; j++) {
                     if (!g->mask[j]) {
                         CHECK(g->dlogp[j] == 0.0f && g->weight[j] == 0.0f);
                         continue;
                     }
-                    double own = (double)g->logp[j] - g->logp_old[j], w_by_hand = 1.0 / count[l->norm] / QUESTIONS;
+                    double own = (double)g->logp[j] - g->logp_old[j],
+                           w_by_hand = 1.0 / count[l->norm] / QUESTIONS;
                     CHECK_NEAR(g->weight[j], w_by_hand, 1e-7);
                     double ratio = l->ratio == RATIO_SEQUENCE ? mean : own;
-                    double slope = c10_slope_by_hand(l, g->adv[j], w_by_hand, ratio, l->reference ? (double)g->logp[j] - g->logp_ref[j] : 0.0);
+                    double slope =
+                        c10_slope_by_hand(l, g->adv[j], w_by_hand, ratio,
+                                          l->reference ? (double)g->logp[j] - g->logp_ref[j] : 0.0);
                     CHECK(fabs(g->dlogp[j] - slope) <= 1e-5 * fabs(slope) + 1e-8);
                     moved += g->dlogp[j] != 0.0f && !none && fabs(own) > 1e-3;
                     stopped += g->dlogp[j] == 0.0f && g->adv[j] != 0.0f;
@@ -550,7 +580,8 @@ static void chapter_10_every_row_by_its_formula(void) {
 }
 
 static void chapter_10_equal_rewards_contribute_nothing(void) {
-    // The model never writes a box, so all rewards are 0: the gradient is exactly 0, and so without weight decay no weight moves.
+    // The model never writes a box, so all rewards are 0: the gradient is exactly 0, and so without weight
+    // decay no weight moves.
     static World w;
     Metrics s;
     START(&w, "--algo=nanochat", "--reward=boxed");
@@ -564,9 +595,10 @@ static void chapter_10_equal_rewards_contribute_nothing(void) {
 }
 
 static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
-    // Questions 2 and 3 of four, as a minibatch and as all there is: the same loss and gradient, bit for bit. (Two questions in update
-    // 1 draw from the streams 2 and 3, as the third and fourth of update 0. Questions 0 and 1 have a truth that nobody finds, so that their
-    // minibatch has no gradient and AdamW's first moment is that of the second one alone.)
+    // Questions 2 and 3 of four, as a minibatch and as all there is: the same loss and gradient, bit for bit.
+    // (Two questions in update 1 draw from the streams 2 and 3, as the third and fourth of update 0.
+    // Questions 0 and 1 have a truth that nobody finds, so that their minibatch has no gradient and AdamW's
+    // first moment is that of the second one alone.)
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=drgrpo", "--norm=token", "--advantage=none", "--minibatch=2");
@@ -589,8 +621,8 @@ static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
 }
 
 static void chapter_10_kl_in_the_loss_adds_its_gradient(void) {
-    // A group with advantage 0 and a KL term in the loss: its loss is beta x loss_kl, averaged as the norm says, and the gradient is
-    // that of loss_kl, sent back by hand. At a price of 0 there is nothing.
+    // A group with advantage 0 and a KL term in the loss: its loss is beta x loss_kl, averaged as the norm
+    // says, and the gradient is that of loss_kl, sent back by hand. At a price of 0 there is nothing.
     static const char* const norm[] = {"--norm=token", "--norm=sequence", "--norm=sum", "--norm=constant"};
     for (int i = 0; i < 4; i++) {
         static World w;
@@ -601,7 +633,8 @@ static void chapter_10_kl_in_the_loss_adds_its_gradient(void) {
         Model by_hand = load_model(model_path);
         int T = w.group->rollouts->T, T1 = T - 1, n = SAMPLES * T1;
         size_t count = by_hand.weights.count;
-        float *d = allocate((size_t)n, sizeof(float)), *weight = allocate((size_t)n, sizeof(float)), *logp = allocate((size_t)n, sizeof(float));
+        float *d = allocate((size_t)n, sizeof(float)), *weight = allocate((size_t)n, sizeof(float)),
+              *logp = allocate((size_t)n, sizeof(float));
         double loss = 0.0;
         for (int q = 0; q < QUESTIONS; q++) {
             const Group* g = &w.group[q];
@@ -627,7 +660,8 @@ static void chapter_10_kl_in_the_loss_adds_its_gradient(void) {
 }
 
 static void chapter_10_kl_in_the_loss_is_added(void) {
-    // Any group: loss with beta = loss without + beta loss_kl. The policy's part does not change, nor the reward.
+    // Any group: loss with beta = loss without + beta loss_kl. The policy's part does not change, nor the
+    // reward.
     static World w, v;
     START(&w, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0.1");
     START(&v, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0");
@@ -653,7 +687,8 @@ static void chapter_10_kl_in_the_loss_is_added(void) {
 }
 
 static void chapter_10_distance_to_oneself_is_nothing(void) {
-    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in the log and in eval.
+    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in
+    // the log and in eval.
     static World w;
     START(&w, "--algo=grpo");
     Metrics s = update(&w, 0);
@@ -693,8 +728,9 @@ static int c10_same_rollout(const Rollout* a, const Rollout* b) {
 }
 
 static void chapter_10_zero_variance_groups_are_drawn_again(void) {
-    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a group with a difference is
-    // untouched, another one has other answers, each to its question; the count is the number of such groups.
+    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a
+    // group with a difference is untouched, another one has other answers, each to its question; the count is
+    // the number of such groups.
     static World plain, again, thrice;
     START(&plain, "--num-samples=2");
     START(&again, "--num-samples=2", "--resample=1");
@@ -706,12 +742,14 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
         for (int i = 0; i < QUESTIONS; i++) {
             const Group *x = &plain.group[i], *y = &again.group[i];
             int was_equal = x->reward[0] == x->reward[1];
-            int same = x->question->prompt.length == y->question->prompt.length && c10_same_rollout(&x->rollouts[0], &y->rollouts[0]) &&
+            int same = x->question->prompt.length == y->question->prompt.length &&
+                       c10_same_rollout(&x->rollouts[0], &y->rollouts[0]) &&
                        c10_same_rollout(&x->rollouts[1], &y->rollouts[1]);
             CHECK(was_equal || same);
             CHECK(x->zero_variance == was_equal);
             fresh += !same; // chance may draw the same once more, but not often
-            CHECK(!memcmp(y->rollouts->ids, y->question->prompt.ids, (size_t)y->question->prompt.length * sizeof(int)));
+            CHECK(!memcmp(y->rollouts->ids, y->question->prompt.ids,
+                          (size_t)y->question->prompt.length * sizeof(int)));
             for (int k = 0; k < 2; k++) {
                 Text text = rollout_text(&y->rollouts[k]);
                 CHECK(y->reward[k] == reward_gsm8k(text.data, y->question->truth));
@@ -721,7 +759,8 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
             left += thrice.group[i].zero_variance;
         }
         CHECK(a.resampled == 0 && b.resampled == equal && left == 0 && d.resampled >= equal);
-        CHECK(look(&again, step).reward == b.reward && look(&again, step).entropy == b.entropy);   // a function of (seed, step)
+        CHECK(look(&again, step).reward == b.reward &&
+              look(&again, step).entropy == b.entropy); // a function of (seed, step)
         replaced += equal;
         kept += QUESTIONS - equal;
     }
@@ -733,18 +772,19 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
 }
 
 static void chapter_10_drawing_again_ends(void) {
-    // The model never writes a box: with --reward boxed every group has equal rewards. Three draws of 4 groups, and then it is so: 12
-    // drawn again, no gradient.
+    // The model never writes a box: with --reward boxed every group has equal rewards. Three draws of 4
+    // groups, and then it is so: 12 drawn again, no gradient.
     static World w;
     START(&w, "--reward=boxed", "--resample=3");
     Metrics s = update(&w, 0);
-    CHECK(s.resampled == 12.0 && s.zero_variance == 4.0 && s.reward == 0.0 && s.grad_norm == 0.0 && s.accuracy == 0.0);
+    CHECK(s.resampled == 12.0 && s.zero_variance == 4.0 && s.reward == 0.0 && s.grad_norm == 0.0 &&
+          s.accuracy == 0.0);
     finish(&w);
 }
 
 static void chapter_10_filtered_groups_are_not_trained_on(void) {
-    // DAPO: a group that dynamic sampling has given up on stays out, although the overlong penalty makes its rewards differ and its
-    // advantages are not 0. The same group without --resample is trained on.
+    // DAPO: a group that dynamic sampling has given up on stays out, although the overlong penalty makes its
+    // rewards differ and its advantages are not 0. The same group without --resample is trained on.
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=dapo", "--reward=boxed", "--resample=1", "--overlong=12", "--minibatch=0");
@@ -764,7 +804,8 @@ static void chapter_10_filtered_groups_are_not_trained_on(void) {
 // ---- the log
 
 static void chapter_10_on_policy_nothing_drifts(void) {
-    // One gradient step on all questions: ratio 1, nothing clipped, KL to the old policy 0, exactly, whatever the method.
+    // One gradient step on all questions: ratio 1, nothing clipped, KL to the old policy 0, exactly, whatever
+    // the method.
     for (int i = 0; i < METHODS; i++) {
         static World w;
         START(&w, algo_word(i), "--minibatch=0");
@@ -776,10 +817,11 @@ static void chapter_10_on_policy_nothing_drifts(void) {
 }
 
 static void chapter_10_drift_by_hand(void) {
-    // Three tokens of one answer with ratios 1, 1.5 and 0.5; bounds 0.8 .. 1.28. k3 of KL(old || new) = ratio - 1 - log ratio:
+    // Three tokens of one answer with ratios 1, 1.5 and 0.5; bounds 0.8 .. 1.28. k3 of KL(old || new) = ratio
+    // - 1 - log ratio:
     //   0, 0.5 - 0.405465108 = 0.094534892, -0.5 + 0.693147181 = 0.193147181. Mean ratio 1.
-    // Two are outside the bounds. What is counted is where the clip takes the gradient away: with A > 0 that is 1.5, with A < 0 it is
-    // 0.5, with A = 0 none; for CISPO, whose weight is held whatever the sign, both.
+    // Two are outside the bounds. What is counted is where the clip takes the gradient away: with A > 0 that
+    // is 1.5, with A < 0 it is 0.5, with A = 0 none; for CISPO, whose weight is held whatever the sign, both.
     static World w;
     READ(&w, "--algo=dapo");
     Learner l = learner_new(NULL, NULL, (Reward){0}, &w.o);
@@ -802,21 +844,23 @@ static void chapter_10_drift_by_hand(void) {
     CHECK_NEAR(measure(&l, g, 1, 1, 4, 1).clip_fraction, 2.0 / 3, 1e-12);
     l.ratio = RATIO_NONE;
     CHECK(measure(&l, g, 1, 1, 4, 1).clip_fraction == 0.0);
-    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio 0.908560, inside for all
+    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio
+    // 0.908560, inside for all
     l.ratio = RATIO_SEQUENCE;
     sequence_log_ratio(g->log_ratio, logp, old, mask, 1, 4);
     Metrics s = measure(&l, g, 1, 1, 4, 1);
     CHECK(s.clip_fraction == 0.0);
     CHECK_NEAR(s.ratio, 0.908560296, 1e-6);
     CHECK_NEAR(s.approx_kl, (0.094534892 + 0.193147181) / 3, 1e-6);
-    g->trained = 0;                                            // a group that is not trained on is not in these means
+    g->trained = 0; // a group that is not trained on is not in these means
     s = measure(&l, g, 1, 1, 4, 1);
     CHECK(s.ratio == 1.0 && s.clip_fraction == 0.0 && s.approx_kl == 0.0);
     groups_free(g, 1);
 }
 
 static void chapter_10_drift_shows_in_the_log(void) {
-    // Two passes over the same answers: after the first step the ratios leave 1, and the log shows those of the last pass.
+    // Two passes over the same answers: after the first step the ratios leave 1, and the log shows those of
+    // the last pass.
     static World w, v;
     START(&w, "--algo=drgrpo", "--epochs-per-batch=2", "--clip-low=0.001", "--clip-high=0.001");
     START(&v, "--algo=drgrpo");
@@ -845,11 +889,13 @@ static void chapter_10_drift_shows_in_the_log(void) {
 }
 
 static void chapter_10_the_log_counts(void) {
-    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and loss are means of two.
+    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and
+    // loss are means of two.
     static World w;
     START(&w, "--algo=drgrpo", "--minibatch=2");
     Metrics s = update(&w, 0);
-    double right = 0, reward = 0, length = 0, equal = 0, solved = 0, nats = 0, sampled = 0, loss = 0, tool = 0;
+    double right = 0, reward = 0, length = 0, equal = 0, solved = 0, nats = 0, sampled = 0, loss = 0,
+           tool = 0;
     for (int i = 0; i < QUESTIONS; i++) {
         const Group* g = &w.group[i];
         int here = 0;
@@ -885,11 +931,13 @@ static void chapter_10_the_log_counts(void) {
 }
 
 static void chapter_10_columns_are_numbers_of_the_record(void) {
-    // every column has a place of its own in the record, a name, and those with a title fit 80 characters with the update's number
+    // every column has a place of its own in the record, a name, and those with a title fit 80 characters
+    // with the update's number
     int width = 6;
     for (int i = 0; i < RL_COLUMNS; i++) {
         CHECK(rl_columns[i].at % sizeof(double) == 0 && rl_columns[i].at < sizeof(Metrics));
-        for (int j = 0; j < i; j++) CHECK(rl_columns[i].at != rl_columns[j].at && strcmp(rl_columns[i].name, rl_columns[j].name));
+        for (int j = 0; j < i; j++)
+            CHECK(rl_columns[i].at != rl_columns[j].at && strcmp(rl_columns[i].name, rl_columns[j].name));
         width += rl_columns[i].title ? rl_columns[i].width : 0;
     }
     CHECK(RL_COLUMNS == sizeof(Metrics) / sizeof(double));
@@ -904,7 +952,8 @@ static float c10_reward_odd(const char* response, const char* truth) {
 }
 
 static void chapter_10_learns_what_is_rewarded(void) {
-    // "The first token is odd" pays 1. An untrained model does it half of the time; after 110 updates, nearly always.
+    // "The first token is odd" pays 1. An untrained model does it half of the time; after 110 updates, nearly
+    // always.
     enum { B = 3, K = 4, NEW = 9, UPDATES = 110 };
     RewardKind odd = {"odd", c10_reward_odd, c10_reward_odd, extract_boxed};
     RlOptions o = rl_defaults();
@@ -941,7 +990,8 @@ static void chapter_10_learns_what_is_rewarded(void) {
 }
 
 static void chapter_10_every_update_draws_anew(void) {
-    // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones. Learning rate 0.
+    // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones.
+    // Learning rate 0.
     static World w;
     START(&w, "--algo=nanochat");
     Metrics first = look(&w, 0), second = look(&w, 1), again = look(&w, 0);

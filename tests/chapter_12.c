@@ -1,5 +1,5 @@
-// chapter_12.c - recipes: files of pairs, rollouts as text, annotators, the losses of a pair, runs that are stopped and resumed, what
-// best-of-n keeps. Whole losses against central differences are in gradients.c.
+// chapter_12.c - recipes: files of pairs, rollouts as text, annotators, the losses of a pair, runs that are
+// stopped and resumed, what best-of-n keeps. Whole losses against central differences are in gradients.c.
 
 // ---- files
 
@@ -11,16 +11,22 @@ static void chapter_12_all_forms_are_read(void) {
     static const char* const forms[] = {
         "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
         "{\"question\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\", \"score\": 7}",
-        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", " SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
-        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
+        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", "
+            SAID("3") "]}",
+        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": ["
+            SAID("3") "]}",
+        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": ["
+            SAID("3") "]}",
         "{\"prompt\": [" USER("1+1?") "], \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
     };
     enum { FORMS = sizeof forms / sizeof *forms };
     Text text = {0};
     for (int i = 0; i < FORMS; i++) text_printf(&text, "%s\n\n", forms[i]);
     for (int array = 0; array < 2; array++) {
-        if (array) text.length = 0, text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
+        if (array) {
+            text.length = 0;
+            text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
+        }
         Pairs p = load_pairs(put("forms.jsonl", text.data));
         CHECK(p.count == (array ? 2 : FORMS));
         for (int i = 0; i < p.count; i++) {
@@ -35,7 +41,8 @@ static void chapter_12_all_forms_are_read(void) {
 
 static const char* pairs_file;
 static int load_and_stop(int argc, char** argv) {
-    (void)argc, (void)argv;
+    (void)argc;
+    (void)argv;
     Pairs p = load_pairs(pairs_file);
     render_pairs(&p, 40, pairs_file);
     pairs_free(&p);
@@ -47,36 +54,49 @@ static void chapter_12_what_is_no_pair(void) {
     static const struct { const char *line, *words; } bad[] = {
         {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
         {"{\"prompt\": \"a\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is missing"},
-        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is empty"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}", "line 2: the field \"rejected\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}", "line 2: the field \"chosen\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}", "line 2: \"chosen\" and \"rejected\" are the same"},
-        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is empty"},
-        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}",
+         "line 2: the field \"chosen\" is empty"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}",
+         "line 2: the field \"rejected\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}",
+         "line 2: the field \"chosen\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}",
+         "line 2: \"chosen\" and \"rejected\" are the same"},
+        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: the field \"prompt\" is empty"},
+        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: the field \"prompt\" is not a text"},
         {"{\"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the pair has no question"},
         {"{\"chosen\": [" SAID("b") "], \"rejected\": [" SAID("c") "]}", "line 2: the pair has no question"},
         {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("A") ", " SAID("c") "]}",
          "line 2: \"rejected\" answers another question than \"chosen\""},
         {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" SAID("c") "]}",
          "line 2: \"rejected\" has no message of the user"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}", "line 2: the pair has no question"},
-        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
+        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
+         "line 2: the pair has no question"},
+        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": ["
+             USER("a") ", " SAID("c") "]}",
          "line 2: \"chosen\" answers another question than \"prompt\""},
         {"{\"prompt\": \"a\", \"chosen\": [" USER("a") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}", "line 2: \"chosen\" has no message of the assistant"},
+        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has no message of the assistant"},
         {"{\"prompt\": [" USER("a") ", " SAID("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
          "line 2: \"prompt\" is not one message of the user"},
-        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: \"prompt\" is not one message of the user"},
+        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: \"prompt\" is not one message of the user"},
         {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}", "line 2: \"chosen\" has more than one round"},
+        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has more than one round"},
         {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
          "line 2: \"prompt\" has more than one round"},
         {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}", "has the role \"system\""},
-        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
+        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}",
+         "has the role \"system\""},
+        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}",
+         "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [" USER("") "], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is empty"},
         {"[1]", "line 2: an object"},
@@ -94,15 +114,18 @@ static void chapter_12_what_is_no_pair(void) {
 }
 
 static void chapter_12_long_pairs_are_skipped(void) {
-    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40 tokens
+    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40
+    // tokens
 #define TEN "0123456789"
-    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
-                                   "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n"
-                                   "{\"prompt\": \"c\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "01234\"}\n");
+    pairs_file =
+        put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
+                          "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n"
+                          "{\"prompt\": \"c\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "01234\"}\n");
     const Ran* r = COMMAND(load_and_stop, "x");
     CHECK(r->status == 0);
     SAYS(r->out, "2 of 3 pairs have a side longer than the context of 40 tokens and are skipped");
-    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n");
+    pairs_file =
+        put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n");
     REFUSED(COMMAND(load_and_stop, "x"), "no pair fits the model's context of 40 tokens");
 }
 
@@ -133,7 +156,8 @@ static void check_answer(int line, Rollout* r, const char* expected) {
     char* text = rollout_answer(r, &q);
     if ((text && expected) ? strcmp(text, expected) : text != expected) {
         check_broken++;
-        printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)", expected ? expected : "(none)");
+        printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)",
+               expected ? expected : "(none)");
     }
     free(text), question_free(&q), rollouts_free(r);
 }
@@ -146,7 +170,7 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
     ANSWER(says("How many?", "[1,000/8]125"), "<<1,000/8=125>>125");
     // what would be read back as something else
     ANSWER(says("How many?", ""), NULL);                                    // no answer at all
-    ANSWER(says("How many?", "[seven]7"), NULL);                            // the tool was silent: <<seven>> is read with an output
+    ANSWER(says("How many?", "[seven]7"), NULL); // the tool was silent: <<seven>> is read with an output
     ANSWER(says("How many?", "it is <<1+1=2>>2"), NULL);                    // typed, not called
     ANSWER(says("How many?", "half \xC3"), NULL);                           // cut inside a character
     ANSWER(says("How many?", "]"), NULL);
@@ -154,7 +178,7 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
     r->finished = 0;                                           // cut off
     ANSWER(r, NULL);
     r = says("How many?", "so [1+1]2");
-    for (int t = 0; t < r->length; t++) r->mask[r->prompt + t] = 1;        // the model wrote the output itself
+    for (int t = 0; t < r->length; t++) r->mask[r->prompt + t] = 1; // the model wrote the output itself
     ANSWER(r, NULL);
     r = says("How many?", "ab");
     r->ids[r->prompt + 1] = 0;                                 // a byte 0
@@ -163,7 +187,8 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
 
 // ---- annotators
 
-// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and longest, cut off.
+// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and
+// longest, cut off.
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
@@ -206,10 +231,12 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 
 static void chapter_12_annotators_annotate(void) {
     const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
-    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
+    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2
+    // pairs
     Pairs p = judged("verifier", 100, 0.0f, 1);
     CHECK(p.count == 4);
-    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 && has_pair(&p, c, d) == 1);
+    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 &&
+          has_pair(&p, c, d) == 1);
     pairs_free(&p);
     // noise 1 turns every judgement around
     p = judged("verifier", 100, 1.0f, 1);
@@ -226,7 +253,8 @@ static void chapter_12_annotators_annotate(void) {
     p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
     CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
     pairs_free(&p);
-    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 + end 1 = 23
+    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 +
+    // end 1 = 23
     p = judged("longer", 100, 0.0f, 1);
     CHECK(p.count == 5 && has_pair(&p, d, c) == 1 && has_pair(&p, d, a) == 1 && has_pair(&p, c, b) == 1);
     pairs_free(&p);
@@ -236,7 +264,8 @@ static void chapter_12_annotators_annotate(void) {
 }
 
 static void chapter_12_pairs_are_different_and_few(void) {
-    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the same one twice
+    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the
+    // same one twice
     int other = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -259,7 +288,8 @@ static void chapter_12_pairs_are_different_and_few(void) {
     place = 0;
     CHECK(other > 0);
     pairs_free(&first);
-    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000 3/16) = 19
+    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000
+    // 3/16) = 19
     int turned = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         Pairs p = judged("verifier", 4, 0.25f, seed);
@@ -272,7 +302,10 @@ static void chapter_12_pairs_are_different_and_few(void) {
 static void chapter_12_a_limit_keeps_the_order(void) {
     Pairs p = {0};
     char name[8];
-    for (int i = 0; i < 30; i++) snprintf(name, sizeof name, "%02d", i), pairs_add(&p, name, "a", "b");
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof name, "%02d", i);
+        pairs_add(&p, name, "a", "b");
+    }
     limit_pairs(&p, 0, 1);
     CHECK(p.count == 30);
     limit_pairs(&p, 10, 1);
@@ -291,11 +324,13 @@ static const PairLoss* loss_named(const char* name) {
 }
 
 // the loss of one pair from its two values and those of the reference
-static double loss_of_values(float* dvalue, const float* value, const float* reference, const char* name, float beta) {
+static double loss_of_values(float* dvalue, const float* value, const float* reference, const char* name,
+                             float beta) {
     Pair pair = {.reference = {reference[CHOSEN], reference[REJECTED]}};
     PairResult r = {.value = {value[CHOSEN], value[REJECTED]}};
     pair_loss(dvalue, &r, &pair, loss_named(name)->kind, beta);
-    CHECK_NEAR(r.margin, beta * (value[CHOSEN] - reference[CHOSEN] - value[REJECTED] + reference[REJECTED]), 1e-6);
+    CHECK_NEAR(r.margin, beta * (value[CHOSEN] - reference[CHOSEN] - value[REJECTED] + reference[REJECTED]),
+               1e-6);
     return r.loss;
 }
 
@@ -314,7 +349,8 @@ static void chapter_12_losses_of_a_pair(void) {
     CHECK_NEAR(loss_of_values(slope, value, none, "outcome", 1.0f), 0.287682, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
     // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
-    value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0)), value[REJECTED] = -2.0f;
+    value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0));
+    value[REJECTED] = -2.0f;
     CHECK_NEAR(loss_of_values(slope, value, reference, "dpo", 0.5f), 0.287682, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
@@ -331,8 +367,8 @@ static Pairs two_pairs(void) {
 }
 
 static void chapter_12_the_first_step_of_a_reward_model(void) {
-    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h the body's
-    // output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
+    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h
+    // the body's output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
     Model policy = tiny_model(3), m = scalar_model_on(&policy);
     Pairs p = two_pairs();
     Pair* list[2] = {&p.list[0], &p.list[1]};
@@ -365,13 +401,16 @@ static void chapter_12_the_first_step_of_a_reward_model(void) {
     }
     CHECK_NEAR(s.grad_norm, sqrt(square), 1e-6);
     for (size_t i = 0; i < body; i++)
-        if (gradient[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) { CHECK(!"the body moved"); break; }
+        if (gradient[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) {
+            CHECK(!"the body moved");
+            break;
+        }
     pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
 }
 
 static void chapter_12_dpo_begins_at_its_reference(void) {
-    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up for the chosen
-    // answers, down for the rejected ones, mean over the pairs.
+    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up
+    // for the chosen answers, down for the rejected ones, mean over the pairs.
     enum { N = 2 };
     Model m = tiny_model(4);
     Pairs p = two_pairs();
@@ -387,15 +426,19 @@ static void chapter_12_dpo_begins_at_its_reference(void) {
     const Tokens *chosen[N], *rejected[N];
     for (int i = 0; i < N; i++) {
         CHECK(result[i].margin == 0.0 && result[i].value[CHOSEN] == p.list[i].reference[CHOSEN]);
-        CHECK(result[i].value[REJECTED] == p.list[i].reference[REJECTED] && p.list[i].reference[REJECTED] < 0.0f);
+        CHECK(result[i].value[REJECTED] == p.list[i].reference[REJECTED] &&
+              p.list[i].reference[REJECTED] < 0.0f);
         CHECK_NEAR(result[i].loss, log(2.0), 1e-7);
-        chosen[i] = &p.list[i].tokens[CHOSEN], rejected[i] = &p.list[i].tokens[REJECTED];
+        chosen[i] = &p.list[i].tokens[CHOSEN];
+        rejected[i] = &p.list[i].tokens[REJECTED];
     }
-    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their log-probabilities
+    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their
+    // log-probabilities
     float* by_hand = allocate(m.grads.count, sizeof(float));
     for (int side = CHOSEN; side <= REJECTED; side++) {
         int scored = 0;
-        for (int i = 0; i < N; i++) scored += count_masked(p.list[i].tokens[side].mask, p.list[i].tokens[side].length);
+        for (int i = 0; i < N; i++)
+            scored += count_masked(p.list[i].tokens[side].mask, p.list[i].tokens[side].length);
         model_zero_grads(&m);
         sft_loss(&m, side == CHOSEN ? chosen : rejected, N, 1);
         for (size_t i = 0; i < m.grads.count; i++)
@@ -457,7 +500,8 @@ static void chapter_12_one_step_moves_apart(void) {
 
 static void chapter_12_accuracy_counts_questions(void) {
     // Question a: 2 of 2 pairs right; b: 0 of 2; c: 1 of 1. p = 3/5. Off: a 2 - 2 3/5 = 0.8, b -1.2, c 0.4.
-    // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic does the rest.
+    // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic
+    // does the rest.
     RankedPair ranked[] = {{"a", 1}, {"b", 0}, {"a", 1}, {"c", 1}, {"b", 0}};
     PairEvaluation e = {.from = 0.5};
     double low, high;
@@ -474,8 +518,11 @@ static void chapter_12_calibration_in_bins(void) {
     // Bins of width 0.1 from 0.5. Two pairs at 0.55 of which one won; 1.0 goes to the last bin.
     // ECE = 2/5 |0.55 - 0.5| + 1/5 |0.72 - 0| + 1/5 |0.82 - 1| + 1/5 |1 - 1| = 0.02 + 0.144 + 0.036 = 0.2
     PairEvaluation e = {.from = 0.5};
-    calibration_add(&e, 0.55, 1.0), calibration_add(&e, 0.55, 0.0), calibration_add(&e, 0.72, 0.0);
-    calibration_add(&e, 0.82, 1.0), calibration_add(&e, 1.0, 1.0);
+    calibration_add(&e, 0.55, 1.0);
+    calibration_add(&e, 0.55, 0.0);
+    calibration_add(&e, 0.72, 0.0);
+    calibration_add(&e, 0.82, 1.0);
+    calibration_add(&e, 1.0, 1.0);
     calibration_finish(&e);
     CHECK(e.count[0] == 2 && e.count[1] == 0 && e.count[2] == 1 && e.count[4] == 1);
     CHECK_NEAR(e.observed[0], 0.5, 1e-12);
@@ -494,7 +541,8 @@ static void chapter_12_calibration_in_bins(void) {
 // ---- best of n
 
 static void chapter_12_what_is_kept(void) {
-    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11).
+    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1
+    // (11).
     const float out = (float)NAN;
     const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
     int kept[12];
@@ -516,7 +564,8 @@ static void chapter_12_what_is_kept(void) {
     }
     // 3 of 10 answers, 2000 times: 600 each, standard deviation sqrt(2000 0.3 0.7) = 20
     for (int i = 0; i < 12; i++) CHECK(isnan(score[i]) ? turns[i] == 0 : abs(turns[i] - 600) < 100);
-    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of the cases
+    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of
+    // the cases
     const float equal[6] = {1.0f, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f};
     memset(turns, 0, sizeof turns);
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -540,14 +589,18 @@ static void chapter_12_threads_change_nothing(void) {
             Pair* list[20];
             for (int i = 0; i < 20; i++) {
                 snprintf(question, sizeof question, "%d+1?", i);
-                pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is what it is.", i % 2 ? "no" : "not at all");
+                pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is what it is.",
+                          i % 2 ? "no" : "not at all");
             }
             render_pairs(&p, 96, "many");
             for (int i = 0; i < 20; i++) list[i] = &p.list[i];
             if (!scalar) set_reference(&p, &policy, loss);
             Optimizer o = optimizer_new(&m.config);
-            for (int i = 0; i < 2; i++) pairs_step(&m, &o, list, 20, loss, 1.0f, 1e-2f, 1.0f, rl_defaults().adam);
-            if (!first) first = memcpy(allocate(m.weights.count, sizeof(float)), m.weights.memory, m.weights.count * sizeof(float));
+            for (int i = 0; i < 2; i++)
+                pairs_step(&m, &o, list, 20, loss, 1.0f, 1e-2f, 1.0f, rl_defaults().adam);
+            if (!first)
+                first = memcpy(allocate(m.weights.count, sizeof(float)), m.weights.memory,
+                               m.weights.count * sizeof(float));
             CHECK(!memcmp(first, m.weights.memory, m.weights.count * sizeof(float)));
             pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
         }
@@ -579,7 +632,8 @@ static int same_metrics(const char* a, const char* b) {
             text_printf(&kept[i], "%.*s\n", (int)(strrchr(line, ',') - line), line);
         text_free(&text[i]);
     }
-    int same = kept[0].length > 100 && kept[0].length == kept[1].length && !strcmp(kept[0].data, kept[1].data);
+    int same =
+        kept[0].length > 100 && kept[0].length == kept[1].length && !strcmp(kept[0].data, kept[1].data);
     text_free(&kept[0]), text_free(&kept[1]);
     return same;
 }
@@ -612,20 +666,25 @@ static void put_tiny_model(const char* name, int scalar) {
     model_free(&m), model_free(&policy);
 }
 
-#define TWO_QUESTIONS                                                                                                        \
-    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
+#define TWO_QUESTIONS                                                                                        \
+    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": "   \
+    "\"#### 4\"}\n"
 #define MORE "--threads=1", "--num-samples=8", "--max-new-tokens=30"
 
 static void chapter_12_a_resumed_run_is_the_same_run(void) {
-    static const struct { int (*command)(int, char**); const char* kind; } runs[] = {{command_reward_model, "reward-model"},
-                                                                                      {command_dpo, "dpo"}};
+    static const struct {
+        int (*command)(int, char**);
+        const char* kind;
+    } runs[] = {{command_reward_model, "reward-model"}, {command_dpo, "dpo"}};
     put_taught_model("taught");
     put("questions.jsonl", TWO_QUESTIONS);
     put("exam.jsonl", "{\"question\": \"2+2 =?\", \"answer\": \"#### 4\"}\n");
     for (int i = 0; i < 2; i++) {
         const char* exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl");
         const char *tag = option("model-tag", "taught"), *from = option("questions", "questions.jsonl");
-#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3", __VA_ARGS__)
+#define PREFER(...)                                                                                          \
+    COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3",  \
+            __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
@@ -656,7 +715,8 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
 static void chapter_12_pairs_are_made_once_and_the_same(void) {
     // with the same seed the same file, with another one another
     put("questions.jsonl", TWO_QUESTIONS);
-    put_taught_model("taught"), put_tiny_model("policy", 0);
+    put_taught_model("taught");
+    put_tiny_model("policy", 0);
     const char *tag = option("model-tag", "taught"), *data = option("data", "questions.jsonl");
     CHECK(COMMAND(command_pairs, tag, data, MORE, option("out", "a.jsonl"))->status == 0);
     CHECK(COMMAND(command_pairs, tag, data, "--num-samples=8", "--max-new-tokens=30", "--threads=2",
@@ -664,19 +724,24 @@ static void chapter_12_pairs_are_made_once_and_the_same(void) {
     CHECK(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl"))->status == 0);
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
     REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--annotator=mother", option("out", "d.jsonl")), "no --annotator 'mother'");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--annotator=mother", option("out", "d.jsonl")),
+            "no --annotator 'mother'");
     REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
-    REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
+    REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")),
+            "no pair could be made");
     CHECK(!file_exists(in_folder("d.jsonl")));
 }
 
 static void chapter_12_models_of_the_wrong_kind(void) {
-    put_tiny_model("policy", 0), put_tiny_model("judge", 1);
+    put_tiny_model("policy", 0);
+    put_tiny_model("judge", 1);
     const char* pairs = put("two.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n");
     char data[PATH_SIZE + 16], exam[PATH_SIZE + 16];
-    snprintf(data, sizeof data, "--data=%s", pairs), snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
-    const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"), *out = option("out", "no");
+    snprintf(data, sizeof data, "--data=%s", pairs);
+    snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
+    const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"),
+               *out = option("out", "no");
     REFUSED(COMMAND(command_dpo, judge, data, out), "holds a reward model: it gives scores and cannot write");
     REFUSED(COMMAND(command_reward_model, judge, data, out), "holds a reward model");
     REFUSED(COMMAND(command_best_of_n, judge, out), "holds a reward model");
@@ -691,8 +756,10 @@ static void chapter_12_models_of_the_wrong_kind(void) {
     other = model_new((Config){100, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
     save_checkpoint(in_folder("foreign"), &other, NULL, NULL, NULL, NULL, 0);
     model_free(&other);
-    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")), "has other sizes than the policy");
-    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")), "has a vocabulary of 100 tokens");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")),
+            "has other sizes than the policy");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")),
+            "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
     REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "has no loss 'dpo'");
@@ -700,7 +767,9 @@ static void chapter_12_models_of_the_wrong_kind(void) {
     REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no rule 'all'");
     CHECK(!file_exists(in_folder("no")));
     // with permission it runs, and the result is no policy
-    CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);
+    CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1",
+                  option("out", "rm"))
+              ->status == 0);
     REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "holds a reward model");
     // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
     CHECK(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo"))->status == 0);
@@ -710,13 +779,14 @@ static void chapter_12_models_of_the_wrong_kind(void) {
 static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     put_taught_model("taught");
     put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
-    const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"),
-                           MORE, "--steps=2");
+    const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
+                           option("out", "best"), MORE, "--steps=2");
     CHECK(r->status == 0);
     if (r->status) printf("%s\n", r->err);
     SAYS(r->out, "1 are kept (prompt)");
     Text kept = read_file(in_folder("best/kept.jsonl"));
-    CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data && strstr(kept.data, "#### 4\"}\n"));
+    CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data &&
+          strstr(kept.data, "#### 4\"}\n"));
     CHECK(strchr(kept.data, '\n')[1] == 0);
     text_free(&kept);
     CHECK(file_exists(in_folder("best/model.safetensors")));
@@ -724,8 +794,9 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     for (int seed = 1; seed <= 6; seed++) {
         char number[16];
         snprintf(number, sizeof number, "--seed=%d", seed);
-        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
-                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", number);
+        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
+                    option("out", "best"), MORE, "--num-samples=32", "--max-new-tokens=14", "--steps=1",
+                    "--keep=random", number);
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
         kept = read_file(in_folder("best/kept.jsonl"));
@@ -733,8 +804,9 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
         text_free(&kept);
     }
     put_tiny_model("policy", 0);
-    REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"), option("out", "nothing"),
-                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
+    REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"),
+                    option("out", "nothing"), "--threads=1", "--num-samples=2", "--max-new-tokens=8"),
+            "has a reward above 0");
     CHECK(!file_exists(in_folder("nothing")));
 }
 

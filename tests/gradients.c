@@ -1,5 +1,5 @@
-/* gradients.c - the tests in double precision: every backward pass and every loss against central differences, and the worksheets
- * of the chapters once more, with 29 more bits.
+/* gradients.c - the tests in double precision: every backward pass and every loss against central differences,
+ * and the worksheets of the chapters once more, with 29 more bits.
  *
  * rl.c is compiled here with `float` meaning double. A slope
  *
@@ -107,11 +107,13 @@ static void gradients_of_embedding(void) {
     // at the 0.25 that was there before, since gradients are added.
     enum { V = 5, C = 3, N = 6 };
     int ids[N] = {2, 0, 2, 4, 1, 2};
-    layer.n = N, layer.c = C;
+    layer.n = N;
+    layer.c = C;
     layer.ids = allocate(N, sizeof(int));
     memcpy(layer.ids, ids, sizeof ids);
     layer.w = filled(V * C, 1, 1.0, 0.0);
-    layer.r = filled(N * C, 2, 1.0, 0.0), layer.y = filled(N * C, 0, 0.0, 0.0);
+    layer.r = filled(N * C, 2, 1.0, 0.0);
+    layer.y = filled(N * C, 0, 0.0, 0.0);
     double dw[V * C];
     for (int i = 0; i < V * C; i++) dw[i] = 0.25;
     embedding_backward(dw, layer.r, layer.ids, N, C);
@@ -129,9 +131,12 @@ static double rmsnorm_loss(void) {
 }
 
 static void set_rmsnorm(int n, int c) {
-    layer.n = n, layer.c = c;
-    layer.x = filled((size_t)n * c, 1, 1.0, 0.1), layer.w = filled((size_t)c, 2, 0.5, 1.0);
-    layer.y = filled((size_t)n * c, 0, 0.0, 0.0), layer.r = filled((size_t)n * c, 3, 1.0, 0.0);
+    layer.n = n;
+    layer.c = c;
+    layer.x = filled((size_t)n * c, 1, 1.0, 0.1);
+    layer.w = filled((size_t)c, 2, 0.5, 1.0);
+    layer.y = filled((size_t)n * c, 0, 0.0, 0.0);
+    layer.r = filled((size_t)n * c, 3, 1.0, 0.0);
 }
 
 static void gradients_of_rmsnorm(void) {
@@ -197,7 +202,8 @@ static double rope_loss(void) {
 
 static void gradients_of_rope(void) {
     set_angles(config_of(100, 1, 1, 6));
-    layer.x = filled(6, 1, 1.0, 0.3), layer.r = filled(6, 2, 1.0, 0.0);
+    layer.x = filled(6, 1, 1.0, 0.3);
+    layer.r = filled(6, 2, 1.0, 0.0);
     double d[6];
     memcpy(d, layer.r, sizeof d);
     rope_at(d, 5, -1.0);
@@ -213,8 +219,10 @@ static void gradients_of_rope(void) {
     // What rotary positions are for: the product of a query and a key knows only how far apart they are.
     double q[6], k[6], product[2];
     for (int shift = 0; shift < 2; shift++) {
-        fill(q, 6, 3, 1.0, 0.0), fill(k, 6, 4, 1.0, 0.0);
-        rope_at(q, 9 + 40 * shift, 1.0), rope_at(k, 4 + 40 * shift, 1.0);
+        fill(q, 6, 3, 1.0, 0.0);
+        fill(k, 6, 4, 1.0, 0.0);
+        rope_at(q, 9 + 40 * shift, 1.0);
+        rope_at(k, 4 + 40 * shift, 1.0);
         product[shift] = weighted_sum(q, k, 6);
     }
     CHECK_NEAR(product[1], product[0], 1e-13);
@@ -238,14 +246,19 @@ static void gradients_of_qk(void) {
     layer.n = N;
     layer.ids = allocate((size_t)N, sizeof(int));
     for (int n = 0; n < N; n++) layer.ids[n] = (n * 7) % 80;
-    layer.x = filled((size_t)all, 1, 1.0, 0.2), layer.r = filled((size_t)all, 2, 1.0, 0.0);
+    layer.x = filled((size_t)all, 1, 1.0, 0.2);
+    layer.r = filled((size_t)all, 2, 1.0, 0.0);
     layer.y = filled((size_t)all, 0, 0.0, 0.0);
-    layer.w = filled((size_t)D, 3, 0.5, 1.0), layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
+    layer.w = filled((size_t)D, 3, 0.5, 1.0);
+    layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
     double *d = filled((size_t)all, 2, 1.0, 0.0);                 // dy = r, to be replaced
     double *dwq = filled((size_t)D, 0, 0.0, 1.0), *dwk = filled((size_t)D, 0, 0.0, 3.0);
     qk_backward(d, dwq, dwk, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids,
                 N, c);
-    for (int i = 0; i < D; i++) dwq[i] -= 1.0, dwk[i] -= 3.0;
+    for (int i = 0; i < D; i++) {
+        dwq[i] -= 1.0;
+        dwk[i] -= 3.0;
+    }
     CHECK_NEAR(gradient_error(qk_loss, array(layer.x, all), array(d, all)), 0, TOLERANCE);
     CHECK_NEAR(gradient_error(qk_loss, array(layer.w, D), array(dwq, D)), 0, TOLERANCE);
     CHECK_NEAR(gradient_error(qk_loss, array(layer.w2, D), array(dwk, D)), 0, TOLERANCE);
@@ -273,8 +286,10 @@ static void check_attention(int heads, int kv_heads, int head_dim, const int* le
     const Batch* b = &layer.batch;
     model_reserve(&layer.angles, b->N);
     size_t Q = (size_t)qkv_width(c), HD = (size_t)heads * head_dim, N = (size_t)b->N;
-    layer.x = filled(N * Q, 1, 1.3, 0.0), layer.r = filled(N * HD, 2, 1.0, 0.0);
-    layer.y = filled(N * HD, 0, 0.0, 0.0), layer.lse = filled(N * heads, 0, 0.0, 0.0);
+    layer.x = filled(N * Q, 1, 1.3, 0.0);
+    layer.r = filled(N * HD, 2, 1.0, 0.0);
+    layer.y = filled(N * HD, 0, 0.0, 0.0);
+    layer.lse = filled(N * heads, 0, 0.0, 0.0);
     double* d = filled(N * Q, 0, 0.0, 99.0);   // stored, not added: the 99 must go
     attention_loss();
     attention_backward(d, layer.r, layer.y, layer.lse, layer.x, b, c, layer.angles.acts.scratch);
@@ -339,9 +354,11 @@ static double swiglu_loss(void) {
 
 static void gradients_of_swiglu(void) {
     int N = 20, F = 9;
-    layer.n = N, layer.c = F;
+    layer.n = N;
+    layer.c = F;
     layer.x = filled((size_t)N * 2 * F, 1, 3.0, 0.0);
-    layer.y = filled((size_t)N * F, 0, 0.0, 0.0), layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
+    layer.y = filled((size_t)N * F, 0, 0.0, 0.0);
+    layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
     double* d = filled((size_t)N * 2 * F, 0, 0.0, 99.0);   // stored
     swiglu_backward(d, layer.r, layer.x, N, F);
     CHECK_NEAR(gradient_error(swiglu_loss, array(layer.x, 2 * N * F), array(d, 2 * N * F)), 0, TOLERANCE);
@@ -372,7 +389,8 @@ static void gradients_of_logprob(void) {
         logprob_targets[2 * m] = -1;
         logprob_targets[2 * m + 1] = (m * 4) % V;
     }
-    layer.x = filled(M * V, 1, 2.0, 0.0), layer.r = filled(M, 2, 1.0, 0.0);
+    layer.x = filled(M * V, 1, 2.0, 0.0);
+    layer.r = filled(M, 2, 1.0, 0.0);
     layer.y = filled(M * V, 0, 0.0, 0.0);
     logprob_loss();
     double* d = allocate(M * V, sizeof(double));
@@ -417,8 +435,12 @@ static double model_loss(void) {
 enum { UNTIED, TIED, SCALAR, HEADS };
 static Model small_model(int heads, int kv_heads, int head_dim, int head) {
     Config c = config_of(16, heads, kv_heads, head_dim);
-    c.vocab_size = 7, c.layers = 2, c.width = 6, c.mlp_width = 5;
-    c.tied = head == TIED, c.scalar = head == SCALAR;
+    c.vocab_size = 7;
+    c.layers = 2;
+    c.width = 6;
+    c.mlp_width = 5;
+    c.tied = head == TIED;
+    c.scalar = head == SCALAR;
     Model m = model_new(c);
     int count = tensor_count(&m.config);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
@@ -470,9 +492,15 @@ static void check_model(int heads, int kv_heads, int head_dim, int head) {
 }
 
 // H D = 16 and C = 6: the heads need not fill the width
-static void gradients_of_model_grouped_queries(void) { check_model(4, 2, 4, TIED), check_model(4, 2, 4, UNTIED); }
-static void gradients_of_model_one_key_head(void) { check_model(4, 1, 2, TIED), check_model(4, 1, 2, UNTIED); }
-static void gradients_of_model_all_key_heads(void) { check_model(3, 3, 2, TIED), check_model(3, 3, 2, UNTIED); }
+static void gradients_of_model_grouped_queries(void) {
+    check_model(4, 2, 4, TIED), check_model(4, 2, 4, UNTIED);
+}
+static void gradients_of_model_one_key_head(void) {
+    check_model(4, 1, 2, TIED), check_model(4, 1, 2, UNTIED);
+}
+static void gradients_of_model_all_key_heads(void) {
+    check_model(3, 3, 2, TIED), check_model(3, 3, 2, UNTIED);
+}
 static void gradients_of_model_scalar(void) { check_model(4, 2, 4, SCALAR), check_model(3, 3, 2, SCALAR); }
 
 static void gradients_accumulate(void) {
@@ -551,7 +579,10 @@ static void adamw_by_hand(void) {
     AdamOptions s = {0.5, 0.75, 0.5, 0.2};
     model_zero_grads(&m);
     size_t n = m.weights.count, decayed = m.weights.undecayed;
-    for (size_t i = 0; i < n; i++) m.weights.memory[i] = 1.0, m.grads.memory[i] = 0.5;
+    for (size_t i = 0; i < n; i++) {
+        m.weights.memory[i] = 1.0;
+        m.grads.memory[i] = 0.5;
+    }
     adamw_step(&m, &o, 0.1, s);
     CHECK(o.step == 1);
     CHECK_NEAR(m.weights.memory[0], 0.95, 1e-14);
@@ -577,7 +608,9 @@ static void clip_gradient_by_hand(void) {
     // 4 + 16) = 5. Clipped to 1 they are a fifth: 0.2, 0.4, 0.4, 0.8. A longer limit, or none, changes
     // nothing.
     Config c = config_of(4, 1, 1, 2);
-    c.vocab_size = 70, c.width = 32, c.mlp_width = 8;
+    c.vocab_size = 70;
+    c.width = 32;
+    c.mlp_width = 8;
     Model m = model_new(c);
     model_zero_grads(&m);
     double* g = m.grads.memory;
@@ -585,7 +618,10 @@ static void clip_gradient_by_hand(void) {
     CHECK(last > 3 * 1024 && (last + 1) % 1024 != 0);
     CHECK_NEAR(clip_gradient(&m, 1.0), 0, 0);      // no gradient, no division by zero
     CHECK(g[0] == 0.0);
-    g[0] = 1, g[1023] = -2, g[1024] = 2, g[last] = 4;
+    g[0] = 1;
+    g[1023] = -2;
+    g[1024] = 2;
+    g[last] = 4;
     CHECK_NEAR(clip_gradient(&m, 6.0), 5, 1e-15);
     CHECK(g[0] == 1 && g[1023] == -2 && g[1024] == 2 && g[last] == 4);
     CHECK_NEAR(clip_gradient(&m, 0.0), 5, 1e-15);
@@ -618,7 +654,8 @@ static void lr_schedule_by_hand(void) {
 // what is differentiated: x (n) goes in, the loss comes out, d (n) its derivative
 typedef struct { const char* name; int norm, estimator; const double* other; } LossCase;
 
-static const double loss_target[REF_N] = {9, -1.0, -1.5, -1.1, -0.3, -1.9, -1.3, 9, -0.2, 9, 9, 9, -1.6, -0.9, 9};
+static const double loss_target[REF_N] = {9,    -1.0, -1.5, -1.1, -0.3, -1.9, -1.3, 9,
+                                          -0.2, 9,    9,    9,    -1.6, -0.9, 9};
 
 static double loss_of_case(double* d, const double* x, const LossCase* c) {
     const int* mask = ref_group_mask;
@@ -628,13 +665,15 @@ static double loss_of_case(double* d, const double* x, const LossCase* c) {
     if (!strcmp(c->name, "clip")) return group_clip(d, x, other, adv, mask, K, T1, 0.2, 0.28, c->norm);
     if (!strcmp(c->name, "gspo")) return group_gspo(d, x, other, adv, mask, K, T1, 0.2, 0.28, c->norm);
     if (!strcmp(c->name, "value")) return group_value(d, x, other, loss_target, mask, K, T1, 0.0, c->norm);
-    if (!strcmp(c->name, "value clip")) return group_value(d, x, other, loss_target, mask, K, T1, 0.2, c->norm);
+    if (!strcmp(c->name, "value clip"))
+        return group_value(d, x, other, loss_target, mask, K, T1, 0.2, c->norm);
     if (!strcmp(c->name, "sft")) return group_sft(d, x, mask, K, T1);
     return group_kl(d, x, other, mask, K, T1, c->norm, c->estimator);
 }
 
 static void gradients_of_losses(void) {
-    static const char* const names[] = {"policy gradient", "clip", "gspo", "value", "value clip", "sft", "kl", "kl", "kl"};
+    static const char* const names[] = {
+        "policy gradient", "clip", "gspo", "value", "value clip", "sft", "kl", "kl", "kl"};
     double x[REF_N], other[REF_N], d[REF_N], scratch[REF_N], h = 1e-5;
     int moved = 0;
     fill_logp(x, 4);
@@ -671,7 +710,8 @@ static void gradients_of_cispo(void) {
             for (int sign = 1; sign >= -1; sign -= 2) {
                 x[t] = kept + sign * h;
                 old[t] = kept_old + sign * h;
-                difference += sign * group_cispo(scratch, x, old, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2, 0.28, norm);
+                difference += sign * group_cispo(scratch, x, old, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2,
+                                                 0.28, norm);
             }
             x[t] = kept;
             old[t] = kept_old;
@@ -682,16 +722,19 @@ static void gradients_of_cispo(void) {
 }
 
 static void gradients_of_clip_in_every_region(void) {
-    // two ratios outside each bound, two inside, away from the corners 0.8 and 1.28, for both signs of advantage
+    // two ratios outside each bound, two inside, away from the corners 0.8 and 1.28, for both signs of
+    // advantage
     const double ratios[] = {0.3, 0.7, 0.9, 1.2, 1.4, 3.0};
     const int one[1] = {1};
     for (int i = 0; i < 6; i++) {
         for (int sign = -1; sign <= 1; sign += 2) {
-            double adv[1] = {0.7 * sign}, old[1] = {-2.0}, x[1] = {-2.0 + log(ratios[i])}, d[1], s[1], h = 1e-6;
+            double adv[1] = {0.7 * sign}, old[1] = {-2.0}, x[1] = {-2.0 + log(ratios[i])}, d[1], s[1],
+                   h = 1e-6;
             group_clip(d, x, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN);
             double up[1] = {x[0] + h}, down[1] = {x[0] - h};
             double numeric = (group_clip(s, up, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN) -
-                              group_clip(s, down, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN)) / (2.0 * h);
+                              group_clip(s, down, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN)) /
+                             (2.0 * h);
             CHECK_GRADIENT_OFF(d[0], numeric, 1e-9);
             int stopped = (sign > 0 && ratios[i] > 1.28) || (sign < 0 && ratios[i] < 0.8);
             CHECK((d[0] == 0.0) == stopped);
@@ -703,23 +746,28 @@ static void gradients_of_clip_under_drift(void) {
     // log-ratios up to and beyond 80 on both sides: value and slope must still belong together
     const double drifts[] = {-120.0, -81.0, -79.0, -40.0, -1e-3, 1e-3, 40.0, 79.0, 81.0, 120.0}, w[1] = {1.0};
     for (int i = 0; i < 10; i++) {
-        double d[1], s[1], h = 1e-5, adv[1] = {drifts[i] > 0 ? -1.0 : 1.0}, up[1] = {drifts[i] + h}, down[1] = {drifts[i] - h};
+        double d[1], s[1], h = 1e-5, adv[1] = {drifts[i] > 0 ? -1.0 : 1.0}, up[1] = {drifts[i] + h},
+                           down[1] = {drifts[i] - h};
         loss_clip(d, drifts + i, adv, w, 1, 0.2, 0.2);
-        double numeric = (loss_clip(s, up, adv, w, 1, 0.2, 0.2) - loss_clip(s, down, adv, w, 1, 0.2, 0.2)) / (2.0 * h);
+        double numeric =
+            (loss_clip(s, up, adv, w, 1, 0.2, 0.2) - loss_clip(s, down, adv, w, 1, 0.2, 0.2)) / (2.0 * h);
         CHECK_GRADIENT_OFF(d[0], numeric, 1e-300);
     }
 }
 
 static void gradients_of_gspo_in_every_region(void) {
-    // The ratio of a whole answer outside each bound and inside, for both signs, under every norm. Within an answer weight and
-    // advantage are equal, so its tokens share their derivative: the flat loop is the exact gradient of GSPO's objective.
+    // The ratio of a whole answer outside each bound and inside, for both signs, under every norm. Within an
+    // answer weight and advantage are equal, so its tokens share their derivative: the flat loop is the exact
+    // gradient of GSPO's objective.
     const double ratios[] = {0.3, 0.7, 0.9, 1.2, 1.4, 3.0};
     const int mask[8] = {1, 1, 0, 1, 0, 1, 0, 0};
     for (int norm = 0; norm < NORMS; norm++)
         for (int i = 0; i < 6; i++)
             for (int sign = -1; sign <= 1; sign += 2) {
-                double adv[2] = {0.7 * sign, 0.2}, old[8] = {-2.0, -1.0, NAN, -0.5, NAN, -1.0, NAN, NAN}, x[8], d[8], s[8], h = 1e-6;
-                for (int t = 0; t < 4; t++) x[t] = old[t] + log(ratios[i]) + (t == 0 ? 0.4 : t == 1 ? -0.3 : -0.1);
+                double adv[2] = {0.7 * sign, 0.2}, old[8] = {-2.0, -1.0, NAN, -0.5, NAN, -1.0, NAN, NAN},
+                       x[8], d[8], s[8], h = 1e-6;
+                for (int t = 0; t < 4; t++)
+                    x[t] = old[t] + log(ratios[i]) + (t == 0 ? 0.4 : t == 1 ? -0.3 : -0.1);
                 for (int t = 4; t < 8; t++) x[t] = old[t] + 0.05;
                 group_gspo(d, x, old, adv, mask, 2, 4, 0.2, 0.28, norm);
                 int stopped = (sign > 0 && ratios[i] > 1.28) || (sign < 0 && ratios[i] < 0.8);
@@ -741,8 +789,8 @@ static void gradients_of_gspo_in_every_region(void) {
 }
 
 static void gradients_of_value_in_every_region(void) {
-    // V below, inside and above the bounds V_old +- 0.2 = 0.3 .. 0.7; targets below, between and above. Clipped where the
-    // bound is farther from the target than V is: V has gone beyond it, towards the target.
+    // V below, inside and above the bounds V_old +- 0.2 = 0.3 .. 0.7; targets below, between and above.
+    // Clipped where the bound is farther from the target than V is: V has gone beyond it, towards the target.
     const double values[] = {0.1, 0.45, 0.6, 0.9}, targets[] = {-1.0, 0.05, 0.47, 0.93, 2.0}, old[1] = {0.5};
     const int one[1] = {1};
     for (int i = 0; i < 4; i++)
@@ -750,15 +798,17 @@ static void gradients_of_value_in_every_region(void) {
             double x[1] = {values[i]}, d[1], s[1], h = 1e-6, up[1] = {x[0] + h}, down[1] = {x[0] - h};
             group_value(d, x, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN);
             double numeric = (group_value(s, up, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN) -
-                              group_value(s, down, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN)) / (2.0 * h);
+                              group_value(s, down, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN)) /
+                             (2.0 * h);
             CHECK_GRADIENT_OFF(d[0], numeric, 1e-9);
             double held = fmin(fmax(x[0], 0.3), 0.7);
             CHECK((d[0] == 0.0) == (fabs(held - targets[j]) > fabs(x[0] - targets[j])));
         }
 }
 
-// The loss of every row of the table of methods and, where a row has one, the KL term in the loss. Advantages are per token for GAE,
-// per answer for all others. CISPO's weight is a constant: for the differences the old log-probability moves along.
+// The loss of every row of the table of methods and, where a row has one, the KL term in the loss. Advantages
+// are per token for GAE, per answer for all others. CISPO's weight is a constant: for the differences the old
+// log-probability moves along.
 static void gradients_of_every_method(void) {
     enum { K = REF_K, T1 = REF_T1, N = K * T1 };
     Rng rng = random_stream(1, 2, 3);
@@ -808,8 +858,12 @@ static void gradients_of_preferences(void) {
     for (int i = 0; i < 7; i++) {
         double dc, dr, a, b, h = 1e-5, m = margins[i];
         loss_reward_model(&dc, &dr, 1.0 + m, 1.0);
-        double nc = (loss_reward_model(&a, &b, 1.0 + m + h, 1.0) - loss_reward_model(&a, &b, 1.0 + m - h, 1.0)) / (2 * h);
-        double nr = (loss_reward_model(&a, &b, 1.0 + m, 1.0 + h) - loss_reward_model(&a, &b, 1.0 + m, 1.0 - h)) / (2 * h);
+        double nc =
+            (loss_reward_model(&a, &b, 1.0 + m + h, 1.0) - loss_reward_model(&a, &b, 1.0 + m - h, 1.0)) /
+            (2 * h);
+        double nr =
+            (loss_reward_model(&a, &b, 1.0 + m, 1.0 + h) - loss_reward_model(&a, &b, 1.0 + m, 1.0 - h)) /
+            (2 * h);
         CHECK(fabs(dc - nc) <= 1e-6 * fabs(dc) + 1e-11 * fmax(1.0, fabs(m)));
         CHECK(fabs(dr - nr) <= 1e-6 * fabs(dr) + 1e-11 * fmax(1.0, fabs(m)));
         loss_dpo(&dc, &dr, -12.0 + m, -15.5, -11.0, -14.0, 0.7);
@@ -824,13 +878,15 @@ static void gradients_of_preferences(void) {
 
 // ---- answers through a model: answers_forward() and answers_backward()
 
-// Five rows with a prompt of three tokens: rows 0 and 3 are alike, row 1 has a token of the tool (mask 0) in the middle, row 2 has
-// nothing scored, row 4 has the text of row 0 and another mask. Behind the last scored token anything may stand.
+// Five rows with a prompt of three tokens: rows 0 and 3 are alike, row 1 has a token of the tool (mask 0) in
+// the middle, row 2 has nothing scored, row 4 has the text of row 0 and another mask. Behind the last scored
+// token anything may stand.
 enum { ANSWERS_K = 5, ANSWERS_T = 9, ANSWERS_T1 = ANSWERS_T - 1, ANSWERS_N = ANSWERS_K * ANSWERS_T1 };
-static const int answers_ids[ANSWERS_K * ANSWERS_T] = {1, 5, 3, 2, 2, 0, 0, 0, 0, 1, 5, 3, 6, 5, 4, 1, 3, 0, 1, 5, 3, 4, 4, 4, 0, 0, 0,
-                                                       1, 5, 3, 2, 2, 0, 0, 0, 0, 1, 5, 3, 2, 2, 0, 0, 0, 0};
-static const int answers_mask[ANSWERS_N] = {0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                            0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0};
+static const int answers_ids[ANSWERS_K * ANSWERS_T] = {1, 5, 3, 2, 2, 0, 0, 0, 0, 1, 5, 3, 6, 5, 4,
+                                                       1, 3, 0, 1, 5, 3, 4, 4, 4, 0, 0, 0, 1, 5, 3,
+                                                       2, 2, 0, 0, 0, 0, 1, 5, 3, 2, 2, 0, 0, 0, 0};
+static const int answers_mask[ANSWERS_N] = {0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0,
+                                            0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0};
 static Model answers_model;
 static double answers_d[ANSWERS_N];
 
@@ -859,9 +915,11 @@ static void gradients_of_answers(void) {
     }
 }
 
-// ---- the losses of a pair, through the whole model. Weights of all kinds are tried: the embedding, both layers, the head
+// ---- the losses of a pair, through the whole model. Weights of all kinds are tried: the embedding, both
+// layers, the head
 
-static double mean_pair_loss(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, double beta) {
+static double mean_pair_loss(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                             double beta) {
     double sum = 0.0;
     pairs_forward(result, m, list, count, loss, beta, 0);
     for (int i = 0; i < count; i++) sum += result[i].loss;
@@ -878,7 +936,8 @@ static void check_pair_loss(const char* name, double beta) {
     Model m = model_new(c);
     model_init(&m, 11);
     for (int i = 0; loss->scalar && i < c.width; i++) m.weights.score[i] = sin(1.0 + i);
-    for (int i = 0; i < c.vocab_size * c.width; i++) m.weights.embedding[i] *= 20.0;   // logits that are not all alike
+    for (int i = 0; i < c.vocab_size * c.width; i++)
+        m.weights.embedding[i] *= 20.0; // logits that are not all alike
     Pairs p = {0};
     PairResult result[N];
     pairs_add(&p, "9-2?", "It is <<9-2=7>>7", "6");
@@ -886,7 +945,11 @@ static void check_pair_loss(const char* name, double beta) {
     render_pairs(&p, 64, "two");
     Pair* list[N] = {&p.list[0], &p.list[1]};
     // a reference that is not the policy, but near enough that the loss is curved
-    if (!loss->scalar) set_reference(&p, &m, loss), p.list[0].reference[CHOSEN] -= 1.5, p.list[1].reference[REJECTED] -= 2.0;
+    if (!loss->scalar) {
+        set_reference(&p, &m, loss);
+        p.list[0].reference[CHOSEN] -= 1.5;
+        p.list[1].reference[REJECTED] -= 2.0;
+    }
     model_zero_grads(&m);
     pairs_forward(result, &m, list, N, loss, beta, 1);
     for (int i = 0; i < N; i++) CHECK(fabs(result[i].margin) > 0.05);
@@ -894,11 +957,15 @@ static void check_pair_loss(const char* name, double beta) {
     for (size_t i = 0; i < m.weights.count; i++) {
         double w = m.weights.memory[i], g = m.grads.memory[i];
         // most of the embedding belongs to bytes that do not occur
-        if (i % (i < (size_t)(c.vocab_size * c.width) ? 31 : i < m.weights.count - (size_t)c.width ? 5 : 1)) continue;
-        m.weights.memory[i] = w + h; double up = mean_pair_loss(result, &m, list, N, loss, beta);
-        m.weights.memory[i] = w - h; double down = mean_pair_loss(result, &m, list, N, loss, beta);
+        if (i % (i < (size_t)(c.vocab_size * c.width) ? 31 : i < m.weights.count - (size_t)c.width ? 5 : 1))
+            continue;
+        m.weights.memory[i] = w + h;
+        double up = mean_pair_loss(result, &m, list, N, loss, beta);
+        m.weights.memory[i] = w - h;
+        double down = mean_pair_loss(result, &m, list, N, loss, beta);
         m.weights.memory[i] = w;
-        largest = fmax(largest, fabs(g)), worst = fmax(worst, fabs(g - (up - down) / (2.0 * h)));
+        largest = fmax(largest, fabs(g));
+        worst = fmax(worst, fabs(g - (up - down) / (2.0 * h)));
     }
     CHECK(largest > 1e-2);
     CHECK(worst < 1e-7 * fmax(1.0, largest));

@@ -1,4 +1,5 @@
-// guessing.h - for tests of whole runs: a model so small that an update takes milliseconds, and which has something to learn.
+// guessing.h - for tests of whole runs: a model so small that an update takes milliseconds, and which has
+// something to learn.
 
 // a model small enough for a test; its vocabulary is the real one
 static Model tiny_model(uint64_t seed) {

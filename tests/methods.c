@@ -1,5 +1,5 @@
-// methods.c - what the rows of the table of methods have in common, and what they refuse; every row resumes to the bit and does not
-// depend on the number of threads.
+// methods.c - what the rows of the table of methods have in common, and what they refuse; every row resumes
+// to the bit and does not depend on the number of threads.
 
 // After `updates` updates from the same start the policies of two command lines are the same to the bit, and
 // not where they began.
@@ -12,7 +12,8 @@ static void check_same(int updates, const char* const* a, const char* const* b) 
     Model begun = load_model(model_path);
     for (int step = 0; step < updates; step++) {
         Metrics s = update(&x, step), t = update(&y, step);
-        CHECK(s.grad_norm == t.grad_norm && s.reward == t.reward && s.grad_norm > 0.0); // a loss's value has no meaning
+        CHECK(s.grad_norm == t.grad_norm && s.reward == t.reward &&
+              s.grad_norm > 0.0); // a loss's value has no meaning
     }
     CHECK(same_weights(&x.setup.policy.weights, &y.setup.policy.weights));
     CHECK(!same_weights(&x.setup.policy.weights, &begun.weights));
@@ -40,14 +41,16 @@ static void methods_dapo_without_its_changes_is_grpo(void) {
 }
 
 static void methods_ppo_without_a_value_is_reinforce(void) {
-    // gamma = lambda = 1 and V = 0: the first update is that of --advantage none with PPO's average, to the bit.
+    // gamma = lambda = 1 and V = 0: the first update is that of --advantage none with PPO's average, to the
+    // bit.
     SAME(1, WORDS_OF("--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0", "--minibatch=0"),
          WORDS_OF("--algo=reinforce", "--norm=token"));
 }
 
 static void methods_gspo_is_grpo_for_one_token(void) {
-    // The mean over one token is the token. Two passes over the same answers: in the second one the ratios have left 1, some are
-    // clipped, some not, and the policies stay the same to the bit. With more tokens they part as soon as the ratio is not 1.
+    // The mean over one token is the token. Two passes over the same answers: in the second one the ratios
+    // have left 1, some are clipped, some not, and the policies stay the same to the bit. With more tokens
+    // they part as soon as the ratio is not 1.
     char reward[PATH_SIZE + 32];
     snprintf(reward, sizeof reward, "--reward=model:%s", reward_model_path);
     for (int tokens = 1; tokens <= 6; tokens += 5)
@@ -56,8 +59,8 @@ static void methods_gspo_is_grpo_for_one_token(void) {
             const char *often = passes == 1 ? "--epochs-per-batch=1" : "--epochs-per-batch=2",
                        *length = tokens == 1 ? "--max-new-tokens=1" : "--max-new-tokens=6";
             START(&x, "--algo=gspo", "--minibatch=0", "--temperature=3", "--top-k=0", reward, often, length);
-            START(&y, "--algo=grpo", "--minibatch=0", "--temperature=3", "--top-k=0", reward, often, length, "--beta=0",
-                  "--clip-low=0.03", "--clip-high=0.04");
+            START(&y, "--algo=grpo", "--minibatch=0", "--temperature=3", "--top-k=0", reward, often, length,
+                  "--beta=0", "--clip-low=0.03", "--clip-high=0.04");
             Metrics s = update(&x, 0), t = update(&y, 0);
             int same = same_weights(&x.setup.policy.weights, &y.setup.policy.weights);
             CHECK(s.grad_norm > 0.0 && (passes == 1 || s.ratio != 1.0));
@@ -274,8 +277,9 @@ static void methods_a_reward_that_is_no_number_is_refused(void) {
 // ---- whole runs of every method
 
 static void every_method_resumes(void) {
-    // Four updates at once against two, a save, and two more: policy, value model and all moments bit for bit. The model must have
-    // something to learn: with rewards of 0 all over nothing would move, and all runs would be the same.
+    // Four updates at once against two, a save, and two more: policy, value model and all moments bit for
+    // bit. The model must have something to learn: with rewards of 0 all over nothing would move, and all
+    // runs would be the same.
     for (int i = 0; i < METHODS; i++) {
         static World a, b, c;
         char one[PATH_SIZE], two[PATH_SIZE];
@@ -289,7 +293,7 @@ static void every_method_resumes(void) {
         CHECK(rl_train(&a.setup.learner, a.options, 0) == 0);
         int chosen[QUESTIONS];
         Deck deck = deck_new(b.q.count, b.o.seed);
-        for (long step = 0; step < 2; step++) {                // the first half by hand, with the schedule of the whole
+        for (long step = 0; step < 2; step++) { // the first half by hand, with the schedule of the whole
             deck_deal(chosen, &deck, step, QUESTIONS);
             rl_step(&b.setup.learner, b.group, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
         }
@@ -323,7 +327,8 @@ static void every_method_resumes(void) {
 }
 
 static void no_method_depends_on_threads(void) {
-    // Two updates of every method, as its row says and with all questions in one gradient step: weights and log the same to the bit.
+    // Two updates of every method, as its row says and with all questions in one gradient step: weights and
+    // log the same to the bit.
     for (int i = 0; i < METHODS; i++)
         for (int whole = 0; whole < 2; whole++) {
             static World first, w;
@@ -338,11 +343,13 @@ static void no_method_depends_on_threads(void) {
                 START(&w, algo_word(i), all);
                 Metrics s = {0};
                 for (long step = 0; step < 2; step++) s = update(&w, step);
-                CHECK(s.loss == expected.loss && s.grad_norm == expected.grad_norm && s.kl_ref == expected.kl_ref &&
-                      s.approx_kl == expected.approx_kl && s.ratio == expected.ratio && s.value_loss == expected.value_loss &&
+                CHECK(s.loss == expected.loss && s.grad_norm == expected.grad_norm &&
+                      s.kl_ref == expected.kl_ref && s.approx_kl == expected.approx_kl &&
+                      s.ratio == expected.ratio && s.value_loss == expected.value_loss &&
                       s.entropy == expected.entropy && s.clip_fraction == expected.clip_fraction);
                 CHECK(same_weights(&w.setup.policy.weights, &first.setup.policy.weights));
-                if (w.setup.learner.value) CHECK(same_weights(&w.setup.value.weights, &first.setup.value.weights));
+                if (w.setup.learner.value)
+                    CHECK(same_weights(&w.setup.value.weights, &first.setup.value.weights));
                 finish(&w);
             }
             finish(&first);

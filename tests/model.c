@@ -121,7 +121,8 @@ static void model_maximum(void) {
         for (int at = 0; at < n; at++) {
             float x[41];
             for (int i = 0; i < 41; i++) x[i] = -5.0f - (float)(i % 3);
-            x[at] = -2.0f, x[n] = -1.0f;             // what lies behind does not count
+            x[at] = -2.0f;  // what lies behind does not count
+            x[n] = -1.0f;
             CHECK(maximum(x, n) == -2.0f);
         }
 }
@@ -146,7 +147,9 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
     size_t size_a = lda * (size_t)(a_columns ? K : M), size_b = ldb * (size_t)(b_columns ? N : K);
     size_t size_c = ldc * (size_t)(M + 1);
     float *a = floats(size_a), *b = floats(size_b), *c = floats(size_c), *expected = floats(size_c);
-    fill_integers(a, size_a, 1), fill_integers(b, size_b, 2), fill_integers(c, size_c, 3);
+    fill_integers(a, size_a, 1);
+    fill_integers(b, size_b, 2);
+    fill_integers(c, size_c, 3);
     memcpy(expected, c, size_c * sizeof(float));
     View va = a_columns ? transposed(a, lda) : view(a, lda);
     View vb = b_columns ? transposed(b, ldb) : view(b, ldb);
@@ -172,7 +175,11 @@ static void model_matmul(void) {
     int inexact = 0;
     for (int i = 0; i < 250; i++) {
         int M = 1 + random_int(&rng, 70), N = 1 + random_int(&rng, 70), K = 1 + random_int(&rng, 70);
-        if (i < 8) M = 1 + i % 2, N = 1 + i / 2 % 2, K = 1 + i / 4;
+        if (i < 8) {
+            M = 1 + i % 2;
+            N = 1 + i / 2 % 2;
+            K = 1 + i / 4;
+        }
         for (int way = 0; way < 8 && !inexact; way++)
             inexact += !product_is_exact(M, N, K, way & 1, way >> 1 & 1, way >> 2);
     }
@@ -204,7 +211,8 @@ static void model_matmul_order_of_the_sum(void) {
     // of a panel.
     enum { M = 29, N = 75, K = 300 };
     float *a = floats(M * K), *b = floats(K * N), *c = floats(M * N);
-    fill_normal(a, M * K, 1), fill_normal(b, K * N, 2);
+    fill_normal(a, M * K, 1);
+    fill_normal(b, K * N, 2);
     matmul(c, N, view(a, K), view(b, N), M, N, K, 0);
     int rounded = 0, fused = 0;
     for (int m = 0; m < M; m++)
@@ -216,7 +224,8 @@ static void model_matmul_order_of_the_sum(void) {
                 r = r + product;
                 f = fmaf(a[m * K + k], b[k * N + n], f);
             }
-            rounded += r == c[m * N + n], fused += f == c[m * N + n];
+            rounded += r == c[m * N + n];
+            fused += f == c[m * N + n];
         }
     CHECK(rounded == M * N || fused == M * N);
     free(a), free(b), free(c);
@@ -228,7 +237,8 @@ static void model_matmul_rows_are_independent(void) {
     enum { M = 37, N = 45, K = 260 };
     for (int columns = 0; columns < 2; columns++) {
         float *a = floats(M * K), *b = floats(K * N), *all = floats(M * N), *one = floats(M * N);
-        fill_normal(a, M * K, 3), fill_normal(b, K * N, 4);
+        fill_normal(a, M * K, 3);
+        fill_normal(b, K * N, 4);
         View va = columns ? transposed(a, M) : view(a, K);
         matmul(all, N, va, view(b, N), M, N, K, 0);
         for (int m = 0; m < M; m++)
@@ -259,7 +269,9 @@ static void model_rng(void) {
         double z = random_normal(&rng);
         int k = random_int(&rng, 7);
         outside += !(u >= 0.0f && u < 1.0f) || k < 0 || k > 6;
-        sum += (double)u, normal += z, square += z * z;
+        sum += (double)u;
+        normal += z;
+        square += z * z;
         count[k < 0 || k > 6 ? 0 : k]++;
     }
     CHECK(outside == 0);
@@ -360,7 +372,10 @@ static void model_reference(void) {
     float dlogp[10];
     double loss = 0.0;
     model_forward(&m, &b);
-    for (int i = 0; i < 10; i++) loss -= (double)m.acts.logp[i] / 10, dlogp[i] = -0.1f;
+    for (int i = 0; i < 10; i++) {
+        loss -= (double)m.acts.logp[i] / 10;
+        dlogp[i] = -0.1f;
+    }
     CHECK_NEAR(loss, qwen3_loss, 1e-6);
     model_zero_grads(&m);
     model_backward(&m, &b, dlogp);
@@ -424,7 +439,8 @@ static void model_initial_weights(void) {
     // embedding 0.02
     Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f, 0};
     Model m = model_new(c), again = model_new(c);
-    model_init(&m, 1), model_init(&again, 1);
+    model_init(&m, 1);
+    model_init(&again, 1);
     CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
     model_init(&again, 2);
     CHECK(!same_bits(m.weights.memory, again.weights.memory, m.weights.count));
@@ -485,11 +501,13 @@ static void model_scalar_has_the_same_body(void) {
         size_t body = policy.weights.count - head_count(&policy.config);
         CHECK(body == scalar.weights.count - head_count(&scalar.config) && head_count(&scalar.config) == 12);
         Tensor p[32], s[32];
-        tensor_list(p, &policy.weights, &policy.config), tensor_list(s, &scalar.weights, &scalar.config);
+        tensor_list(p, &policy.weights, &policy.config);
+        tensor_list(s, &scalar.weights, &scalar.config);
         for (int k = 0; k < 2 + 2 * 11; k++)
             CHECK(!strcmp(p[k].name, s[k].name) &&
                   p[k].data - policy.weights.memory == s[k].data - scalar.weights.memory);
-        model_init(&policy, 5), model_init(&scalar, 5);
+        model_init(&policy, 5);
+        model_init(&scalar, 5);
         CHECK(same_bits(policy.weights.memory, scalar.weights.memory, body));
         CHECK(same_bits(scalar.weights.score, (float[12]){0}, 12));   // 0, and not -0
 
@@ -497,7 +515,8 @@ static void model_scalar_has_the_same_body(void) {
         Batch b = {0};
         batch_add(&b, (int[]){1, 2, 3, 4}, (int[]){-1, 3, 4, 5}, 4, -1);
         batch_add(&b, (int[]){7, 8}, (int[]){-1, 9}, 2, 0);
-        model_forward(&policy, &b), model_scalar_forward(&scalar, &b);
+        model_forward(&policy, &b);
+        model_scalar_forward(&scalar, &b);
         CHECK(same_bits(policy.acts.hidden, scalar.acts.hidden, 4 * 12));
         CHECK(same_bits(scalar.acts.scalar, (float[4]){0}, 4));
         fill_normal(scalar.weights.score, 12, 9);
@@ -599,12 +618,14 @@ static void model_nothing_scored(void) {
 }
 
 static void model_matmul_strips_in_parallel(void) {
-    // A large product outside of any parallel loop gives its strips to the threads: the same bits as in a row, for each way to store
-    // the factors, and the same as inside of a parallel loop, where it does not. 1e6 multiply-adds are the limit.
+    // A large product outside of any parallel loop gives its strips to the threads: the same bits as in a
+    // row, for each way to store the factors, and the same as inside of a parallel loop, where it does not.
+    // 1e6 multiply-adds are the limit.
     enum { M = 130, N = 140, K = 301 };
     CHECK((double)M * N * K > 1e6);
     float *a = floats(M * K), *b = floats(K * N), *serial = floats(M * N), *c = floats(M * N);
-    fill_normal(a, M * K, 5), fill_normal(b, K * N, 6);
+    fill_normal(a, M * K, 5);
+    fill_normal(b, K * N, 6);
     for (int way = 0; way < 8; way++) {
         View va = way & 1 ? transposed(a, M) : view(a, K), vb = way & 2 ? transposed(b, K) : view(b, N);
         int accumulate = way >> 2;
@@ -618,7 +639,8 @@ static void model_matmul_strips_in_parallel(void) {
             CHECK(same_bits(c, serial, M * N));
         }
         float* inside = floats(2 * M * N);
-        fill_normal(inside, M * N, 7), fill_normal(inside + M * N, M * N, 7);
+        fill_normal(inside, M * N, 7);
+        fill_normal(inside + M * N, M * N, 7);
 #pragma omp parallel for
         for (int i = 0; i < 2; i++) matmul(inside + i * M * N, N, va, vb, M, N, K, accumulate);
         CHECK(same_bits(inside, serial, M * N) && same_bits(inside + M * N, serial, M * N));
@@ -631,8 +653,9 @@ static void model_matmul_strips_in_parallel(void) {
 // ---- turns: which gradients are added in which order does not depend on the number of threads
 
 static void model_turns(void) {
-    // Forty losses (i + 1)/10 logp of three tokens each, in turns: the gradients add up to those of one model that does them all in a
-    // row, for 1, 2, 3 and 4 threads with the same bits. A second round adds to the first.
+    // Forty losses (i + 1)/10 logp of three tokens each, in turns: the gradients add up to those of one model
+    // that does them all in a row, for 1, 2, 3 and 4 threads with the same bits. A second round adds to the
+    // first.
     enum { JOBS = 40, T = 4 };
     Model serial = model_new(tiny);
     model_init(&serial, 5);
@@ -665,7 +688,8 @@ static void model_turns(void) {
             if (threads) CHECK(same_bits(m.grads.memory, round ? second : first, n));
             double worst = 0.0, largest = 0.0;
             for (size_t i = 0; i < n; i++) {
-                worst = fmax(worst, fabs((double)m.grads.memory[i] - (round + 1.0) * (double)serial.grads.memory[i]));
+                worst = fmax(
+                    worst, fabs((double)m.grads.memory[i] - (round + 1.0) * (double)serial.grads.memory[i]));
                 largest = fmax(largest, fabs((double)serial.grads.memory[i]));
             }
             if (threads) CHECK(largest > 0.0 && worst < 2e-5 * largest);
@@ -677,7 +701,8 @@ static void model_turns(void) {
 }
 
 static void model_turns_follow_from_the_size(void) {
-    // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, in 32 MB what fits
+    // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, in 32 MB what
+    // fits
     Model m = {0};
     m.weights.count = 300000;
     CHECK(turns_of(&m) == MAX_TURNS);
@@ -689,8 +714,8 @@ static void model_turns_follow_from_the_size(void) {
 
 // ---- answers: packed against plain
 
-// K rows of T tokens: a prompt of 4 tokens; rows 0, 2 and 4 alike, row 5 with the text of row 0 and a token that was forced, row 6
-// with nothing scored; the others of their own. Lengths differ, padding is 0.
+// K rows of T tokens: a prompt of 4 tokens; rows 0, 2 and 4 alike, row 5 with the text of row 0 and a token
+// that was forced, row 6 with nothing scored; the others of their own. Lengths differ, padding is 0.
 enum { ROWS = 7, ROW_T = 14, ROW_T1 = ROW_T - 1 };
 static void some_rows(int* ids, int* mask) {
     Rng rng = {21};
@@ -717,13 +742,15 @@ static void model_equal_rows_are_found(void) {
     some_rows(ids, mask);
     find_first_rows(first, ids, mask, ROWS, ROW_T);
     CHECK(!memcmp(first, by_hand, sizeof first));
-    CHECK(shared_length(ids, mask, ROWS, ROW_T) == 3);             // the prompt but for its last token, which predicts a scored one
+    CHECK(shared_length(ids, mask, ROWS, ROW_T) ==
+          3); // the prompt but for its last token, which predicts a scored one
     const int none[2 * 3] = {0}, one[4] = {5, 6, 5, 7};
     CHECK(shared_length(one, none, 2, 2) == 1);                    // nothing scored: what is alike
 }
 
 // One plain pass per row, nothing packed: the values (K,T1), and with d the gradients of m.
-static void plain_answers(float* out, Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
+static void plain_answers(float* out, Model* m, const float* d, const int* ids, const int* mask, int K,
+                          int T) {
     for (int k = 0; k < K; k++) {
         int targets[64], n = 0, at = 0;
         float scored[64];
@@ -748,8 +775,8 @@ static void plain_answers(float* out, Model* m, const float* d, const int* ids, 
 }
 
 static void model_packed_answers_are_the_plain_ones(void) {
-    // Log-probabilities and scalars: the same bits as one unpacked forward pass per row, also for a second call;
-    // the gradients agree to rounding. A mask that is empty altogether gives 0 and no gradient.
+    // Log-probabilities and scalars: the same bits as one unpacked forward pass per row, also for a second
+    // call; the gradients agree to rounding. A mask that is empty altogether gives 0 and no gradient.
     int ids[ROWS * ROW_T], mask[ROWS * ROW_T1];
     some_rows(ids, mask);
     for (int scalar = 0; scalar < 2; scalar++) {
@@ -762,7 +789,8 @@ static void model_packed_answers_are_the_plain_ones(void) {
         float out[ROWS * ROW_T1], expected[ROWS * ROW_T1], d[ROWS * ROW_T1];
         fill_normal(d, ROWS * ROW_T1, 8);
         for (int i = 0; i < ROWS * ROW_T1; i++) if (!mask[i]) d[i] = NAN;           // is not read
-        model_zero_grads(&m), model_zero_grads(&plain);
+        model_zero_grads(&m);
+        model_zero_grads(&plain);
         plain_answers(expected, &plain, d, ids, mask, ROWS, ROW_T);
         for (int twice = 0; twice < 2; twice++) {
             for (int i = 0; i < ROWS * ROW_T1; i++) out[i] = 9.0f;
@@ -789,11 +817,12 @@ static void model_packed_answers_are_the_plain_ones(void) {
 }
 
 static void model_chapter_3_is_what_the_model_computes(void) {
-    // token_logprobs() and token_entropy() take whole arrays of logits. On those that the model computed they give what its forward
-    // pass gives, and what the sampler has recorded, to the bit.
+    // token_logprobs() and token_entropy() take whole arrays of logits. On those that the model computed they
+    // give what its forward pass gives, and what the sampler has recorded, to the bit.
     Model m = model_new(tiny);
     model_init(&m, 6);
-    for (int i = 0; i < VOCAB_SIZE * 12; i++) m.weights.embedding[i] *= 20.0f;       // logits that are not all alike
+    for (int i = 0; i < VOCAB_SIZE * 12; i++)
+        m.weights.embedding[i] *= 20.0f; // logits that are not all alike
     enum { T = 9, T1 = T - 1 };
     const int ids[T] = {1, 2, 3, 50, 60, 70, 80, 90, 100}, all[T1] = {1, 1, 1, 1, 1, 1, 1, 1};
     float logp[T1], out[T1], entropy[T];
@@ -803,7 +832,9 @@ static void model_chapter_3_is_what_the_model_computes(void) {
     token_logprobs(logp, logits, ids, 1, T, VOCAB_SIZE);
     CHECK(same_bits(logp, out, T1));
     Tokens prompt = {0};
-    tokens_add(&prompt, 1, 0), tokens_add(&prompt, 2, 0), tokens_add(&prompt, 3, 0);
+    tokens_add(&prompt, 1, 0);
+    tokens_add(&prompt, 2, 0);
+    tokens_add(&prompt, 3, 0);
     Rollout* r = generate(&m, &prompt, 1, 3, (SampleOptions){8, 1.0f, 50, 0.9f}, NULL, 4, 0);
     int sampled = 0;
     for (int k = 0; k < 3; k++) {
@@ -941,7 +972,8 @@ static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const 
     return different;
 }
 
-// Two rollouts of one prompt, whose rows may have room for different numbers of tokens: the same in every bit.
+// Two rollouts of one prompt, whose rows may have room for different numbers of tokens: the same in every
+// bit.
 static int same_rollout(const Rollout* a, const Rollout* b) {
     size_t n = (size_t)(a->prompt + a->length), n1 = n - 1;
     return a->length == b->length && a->prompt == b->prompt && a->finished == b->finished &&
@@ -963,9 +995,12 @@ static void model_sampling_is_the_training_pass(void) {
     int finished = 0, cut = 0, forced = 0, lengths = 0, last = -1;
     for (int i = 0; i < SOME * EACH; i++) {
         const Tokens* prompt = &prompts[i / EACH];
-        CHECK(r[i].prompt == prompt->length && !memcmp(r[i].ids, prompt->ids, (size_t)prompt->length * sizeof(int)));
-        finished += r[i].finished, cut += !r[i].finished && r[i].length == NEW;
-        lengths += r[i].length != last, last = r[i].length;
+        CHECK(r[i].prompt == prompt->length &&
+              !memcmp(r[i].ids, prompt->ids, (size_t)prompt->length * sizeof(int)));
+        finished += r[i].finished;
+        cut += !r[i].finished && r[i].length == NEW;
+        lengths += r[i].length != last;
+        last = r[i].length;
         for (int t = 0; t < r[i].length; t++) forced += !r[i].mask[r[i].prompt + t];
         // padding: token 0, mask 0, log-probability 0; the prompt has mask 0
         for (int t = 0; t < r[i].T; t++) {
@@ -1003,7 +1038,11 @@ static void model_forced_tokens(void) {
                 continue;
             }
             wrong += sampled != 1 || !(logp < 0.0f) || !(entropy > 0.0f);
-            if (id == PYTHON_END) pending = 3, called_at = t, calls++;
+            if (id == PYTHON_END) {
+                pending = 3;
+                called_at = t;
+                calls++;
+            }
             ended = id == ASSISTANT_END || id == BOS;
         }
         wrong += r[i].finished != ended;
@@ -1016,7 +1055,8 @@ static void model_forced_tokens(void) {
 }
 
 static int ending_tool(int* forced, int capacity, const int* ids, int length) {
-    (void)capacity, (void)ids;
+    (void)capacity;
+    (void)ids;
     forced[0] = ASSISTANT_END;
     return length == 1;
 }
@@ -1196,7 +1236,7 @@ static void check_sampler(const double* probability, const double* expected, int
         int id = sample_token(&logp, &entropy, logits, V, o, &rng, work);
         count[id]++;
         wrong += !(fabs((double)logp - log(probability[id])) <= 2e-6);           // the model's
-        wrong += !(fabs((double)entropy - nats) <= 2e-6);                        // the model's, whatever the sampler
+        wrong += !(fabs((double)entropy - nats) <= 2e-6); // the model's, whatever the sampler
         wrong += expected[id] == 0.0;
     }
     CHECK(wrong == 0);
@@ -1277,7 +1317,8 @@ static void model_kth_largest(void) {
             for (int i = 1; i < n; i++)
                 for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
                     float t = sorted[j];
-                    sorted[j] = sorted[j - 1], sorted[j - 1] = t;
+                    sorted[j] = sorted[j - 1];
+                    sorted[j - 1] = t;
                 }
             wrong += kth_largest(x, n, k) != sorted[k - 1];
         }
@@ -1289,8 +1330,8 @@ static void model_kth_largest(void) {
 // =============================================================================================
 
 // One supervised update, as ./train_gpt does it.
-static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, double lr, double max_norm, AdamOptions adam,
-                         double* norm) {
+static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, double lr,
+                         double max_norm, AdamOptions adam, double* norm) {
     double loss = sft_loss(m, list, count, 1);
     *norm = clip_and_step(m, o, lr, max_norm, adam);
     return loss;
@@ -1339,7 +1380,10 @@ static void model_training_does_not_depend_on_threads(void) {
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
     int tokens = 0;
-    for (int i = 0; i < 60; i++) many[i] = list[i * i % TOY], tokens += many[i]->length;
+    for (int i = 0; i < 60; i++) {
+        many[i] = list[i * i % TOY];
+        tokens += many[i]->length;
+    }
     CHECK(tokens > 1000 && 60 > 2 * TOGETHER);
     float* weights = NULL;
     double loss[3] = {0}, norm[3] = {0};
@@ -1350,7 +1394,10 @@ static void model_training_does_not_depend_on_threads(void) {
         Optimizer o = optimizer_new(&m.config);
         for (int step = 0; step < 3; step++) {
             double n, l = train_step(&m, &o, many, 60, 0.01f, 1.0f, adam, &n);
-            if (t == 0) loss[step] = l, norm[step] = n;
+            if (t == 0) {
+                loss[step] = l;
+                norm[step] = n;
+            }
             CHECK(l == loss[step] && n == norm[step]);
         }
         if (t == 0) {
@@ -1366,8 +1413,8 @@ static void model_training_does_not_depend_on_threads(void) {
 }
 
 static void model_loss_of_conversations(void) {
-    // 60 conversations, more than pass through the model at a time: loss and gradient are those of one batch of all of them, to
-    // rounding. The mean is over all scored tokens, not over batches.
+    // 60 conversations, more than pass through the model at a time: loss and gradient are those of one batch
+    // of all of them, to rounding. The mean is over all scored tokens, not over batches.
     Tokens set[TOY];
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
@@ -1379,7 +1426,8 @@ static void model_loss_of_conversations(void) {
     for (int i = 0; i < 60; i++) {
         many[i] = list[i * i % TOY];
         int n = many[i]->length - 1;
-        for (int t = 0; t < n; t++) targets[t] = many[i]->mask[t + 1] ? many[i]->ids[t + 1] : -1;   // token t predicts token t + 1
+        for (int t = 0; t < n; t++)
+            targets[t] = many[i]->mask[t + 1] ? many[i]->ids[t + 1] : -1; // token t predicts token t + 1
         batch_add(&b, many[i]->ids, targets, n, -1);
         tokens += n;
         for (int t = 0; t < many[i]->length; t++) mask += many[i]->mask[t];
@@ -1390,7 +1438,8 @@ static void model_loss_of_conversations(void) {
     for (int k = 0; k < TOY; k++)
         for (int t = 0; t < p.T; t++) {
             CHECK(p.ids[k * p.T + t] == (t < set[k].length ? set[k].ids[t] : 0));
-            if (t + 1 < p.T) CHECK(p.mask[k * (p.T - 1) + t] == (t + 1 < set[k].length ? set[k].mask[t + 1] : 0));
+            if (t + 1 < p.T)
+                CHECK(p.mask[k * (p.T - 1) + t] == (t + 1 < set[k].length ? set[k].mask[t + 1] : 0));
         }
     padded_free(&p);
     float* d = floats((size_t)b.M);
@@ -1417,8 +1466,9 @@ static void model_loss_of_conversations(void) {
     memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
     CHECK_NEAR(sft_loss(&m, many, 60, 0), sum / (double)mask, 1e-6);
     CHECK(same_bits(gradient, m.grads.memory, m.grads.count));
-    // an update: the same mean loss; |g| as computed here, and it is clipped (with beta1 = 0 AdamW's first moment is the gradient);
-    // learning rate 0 moves nothing; afterwards the gradient is 0 for the next update
+    // an update: the same mean loss; |g| as computed here, and it is clipped (with beta1 = 0 AdamW's first
+    // moment is the gradient); learning rate 0 moves nothing; afterwards the gradient is 0 for the next
+    // update
     Optimizer o = optimizer_new(&m.config);
     AdamOptions plain = {0.0f, 0.95f, 1e-8f, 0.1f};
     float* before = floats(m.weights.count);

@@ -1,6 +1,6 @@
-// parts.h - one program of many parts: a worksheet, a chapter, a layer. Each part runs in a process of its own, as many at a time
-// as there are cores, and their pages are printed in the order of the list. A part that crashes is one more failure. With
-// arguments only the parts so named run: ./build/all chapter_07
+// parts.h - one program of many parts: a worksheet, a chapter, a layer. Each part runs in a process of its
+// own, as many at a time as there are cores, and their pages are printed in the order of the list. A part
+// that crashes is one more failure. With arguments only the parts so named run: ./build/all chapter_07
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -32,7 +32,8 @@ static int end_part(const Part* part, Running* r) {
     for (size_t n; (n = fread(block, 1, sizeof block, r->page)) > 0;) fwrite(block, 1, n, stdout);
     fclose(r->page);
     if (WIFSIGNALED(status)) printf("FAIL %s: ended by signal %d\n", part->name, WTERMSIG(status));
-    else if (WEXITSTATUS(status) > 1) printf("FAIL %s: ended with status %d\n", part->name, WEXITSTATUS(status));
+    else if (WEXITSTATUS(status) > 1)
+        printf("FAIL %s: ended with status %d\n", part->name, WEXITSTATUS(status));
     fflush(stdout);
     return status != 0;
 }
@@ -48,7 +49,8 @@ static int run_parts(const Part* parts, int count, int argc, char** argv) {
     }
     if (!n) return printf("FAIL there is no part '%s'\n", argc > 1 ? argv[1] : ""), 1;
     for (int i = 0; i < n; i++) {
-        for (; begun < n && begun < i + (cores > 1 ? cores : 1); begun++) running[begun] = begin_part(&parts[chosen[begun]]);
+        for (; begun < n && begun < i + (cores > 1 ? cores : 1); begun++)
+            running[begun] = begin_part(&parts[chosen[begun]]);
         failed |= end_part(&parts[chosen[i]], &running[i]);
     }
     return failed;

@@ -1,9 +1,10 @@
-// proofs.h - the model of 27 answers (chapter 4), two policies on it and its rewards: what the exact sums of chapters 4, 8 and 9 are
-// taken over. In double precision only.
+// proofs.h - the model of 27 answers (chapter 4), two policies on it and its rewards: what the exact sums of
+// chapters 4, 8 and 9 are taken over. In double precision only.
 #ifndef PROOFS_H
 #define PROOFS_H
 
-static double p_theta[TOY_PARAMS], p_theta_ref[TOY_PARAMS], p_logp[TOY_PARAMS], p_logp_ref[TOY_PARAMS], p_reward[TOY_PARAMS];
+static double p_theta[TOY_PARAMS], p_theta_ref[TOY_PARAMS], p_logp[TOY_PARAMS], p_logp_ref[TOY_PARAMS],
+    p_reward[TOY_PARAMS];
 
 static void p_set_up(void) {
     toy_fill(p_theta, TOY_PARAMS, 1, 1.0);

@@ -1,5 +1,5 @@
-// reference.h - what the worksheets share. The independent reference is a PyTorch program in double precision; its inputs come from
-// one formula, so that a test holds its outputs only.
+// reference.h - what the worksheets share. The independent reference is a PyTorch program in double
+// precision; its inputs come from one formula, so that a test holds its outputs only.
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
@@ -14,13 +14,17 @@ static void fill(float* x, int n, int k, double scale, double offset) {
     for (int i = 0; i < n; i++) x[i] = (float)(offset + scale * sin(0.7 * (i + 1) + 1.3 * k));
 }
 
-// relative to the larger of the two, as gradients are small numbers
-#define CHECK_GRADIENT(value, expected) \
-    CHECK_GRADIENT_OFF(value, expected, 1e-11)
-// the same where rounding leaves more than 1e-11
-#define CHECK_GRADIENT_OFF(value, expected, off) \
-    do { double g_ = (double)(value), h_ = (double)(expected); if (!(fabs(g_ - h_) <= 1e-6 * fmax(fabs(g_), fabs(h_)) + (off))) { \
-             check_broken++; printf("  %s:%d: the gradient %s is %.12g, the difference %.12g\n", __FILE__, __LINE__, #value, g_, h_); } } while (0)
+// relative to the larger of the two, as gradients are small numbers; `off` is what rounding leaves of a 0
+#define CHECK_GRADIENT(value, expected) CHECK_GRADIENT_OFF(value, expected, 1e-11)
+#define CHECK_GRADIENT_OFF(value, expected, off)                                           \
+    do {                                                                                   \
+        double g_ = (double)(value), h_ = (double)(expected);                              \
+        if (!(fabs(g_ - h_) <= 1e-6 * fmax(fabs(g_), fabs(h_)) + (off))) {                 \
+            check_broken++;                                                                \
+            printf("  %s:%d: the gradient %s is %.12g, the difference %.12g\n", __FILE__,  \
+                   __LINE__, #value, g_, h_);                                              \
+        }                                                                                  \
+    } while (0)
 
 // |x - expected| relative to each expected value; where that is 0 it must be exactly 0
 static void check_array(const float* x, const double* expected, int n, double tolerance) {
@@ -31,19 +35,21 @@ static void check_array(const float* x, const double* expected, int n, double to
     }
 }
 
-// ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it. adv (K), one per answer
+// ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it.
+// adv (K), one per answer
 
 enum { GROUP_TOKENS = 64, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
 
-static double group_policy_gradient(float* d, const float* logp, const float* adv, const int* mask, int K, int T1, int norm) {
+static double group_policy_gradient(float* d, const float* logp, const float* adv, const int* mask, int K,
+                                    int T1, int norm) {
     float a[GROUP_TOKENS], w[GROUP_TOKENS];
     broadcast_advantages(a, adv, mask, K, T1);
     token_weights(w, mask, K, T1, norm, LIMIT);
     return loss_policy_gradient(d, logp, a, w, K * T1);
 }
 
-static double group_clip(float* d, const float* logp, const float* old, const float* adv, const int* mask, int K, int T1, float low,
-                         float high, int norm) {
+static double group_clip(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                         int K, int T1, float low, float high, int norm) {
     float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
     broadcast_advantages(a, adv, mask, K, T1);
     token_weights(w, mask, K, T1, norm, LIMIT);
@@ -51,8 +57,8 @@ static double group_clip(float* d, const float* logp, const float* old, const fl
     return loss_clip(d, log_ratio, a, w, K * T1, low, high);
 }
 
-static double group_gspo(float* d, const float* logp, const float* old, const float* adv, const int* mask, int K, int T1, float low,
-                         float high, int norm) {
+static double group_gspo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                         int K, int T1, float low, float high, int norm) {
     float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
     broadcast_advantages(a, adv, mask, K, T1);
     token_weights(w, mask, K, T1, norm, LIMIT);
@@ -60,8 +66,8 @@ static double group_gspo(float* d, const float* logp, const float* old, const fl
     return loss_clip(d, log_ratio, a, w, K * T1, low, high);
 }
 
-static double group_cispo(float* d, const float* logp, const float* old, const float* adv, const int* mask, int K, int T1, float low,
-                          float high, int norm) {
+static double group_cispo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                          int K, int T1, float low, float high, int norm) {
     float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
     broadcast_advantages(a, adv, mask, K, T1);
     token_weights(w, mask, K, T1, norm, LIMIT);
@@ -69,14 +75,15 @@ static double group_cispo(float* d, const float* logp, const float* old, const f
     return loss_cispo(d, logp, log_ratio, a, w, K * T1, low, high);
 }
 
-static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1, int norm, int estimator) {
+static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
+                       int norm, int estimator) {
     float w[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
     return loss_kl(d, logp, ref, w, K * T1, estimator);
 }
 
-static double group_value(float* d, const float* value, const float* old, const float* target, const int* mask, int K, int T1,
-                          float clip, int norm) {
+static double group_value(float* d, const float* value, const float* old, const float* target,
+                          const int* mask, int K, int T1, float clip, int norm) {
     float w[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
     return loss_value(d, value, old, target, w, K * T1, clip);
@@ -94,10 +101,10 @@ static const float ref_adv[REF_K] = {0.5f, -0.25f, 1.5f};
 static const int ref_group_mask[REF_N] = {0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0};
 static void fill_logp(float* x, int k) { fill(x, REF_N, k, 0.4, -1.2); }
 
-// The loss that a row of the table of methods names: the switch of rl_step() with given arrays, adv (n) per token; with a
-// reference, beta times the KL term is added.
-static double method_loss(float* d, const Learner* l, const float* logp, const float* old, const float* ref, const float* adv,
-                          const int* mask, int K, int T1) {
+// The loss that a row of the table of methods names: the switch of rl_step() with given arrays, adv (n) per
+// token; with a reference, beta times the KL term is added.
+static double method_loss(float* d, const Learner* l, const float* logp, const float* old, const float* ref,
+                          const float* adv, const int* mask, int K, int T1) {
     const RlOptions* o = l->o;
     float w[GROUP_TOKENS], log_ratio[GROUP_TOKENS], dkl[GROUP_TOKENS];
     double loss;
@@ -105,7 +112,8 @@ static double method_loss(float* d, const Learner* l, const float* logp, const f
     if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(log_ratio, logp, old, mask, K, T1);
     else token_log_ratio(log_ratio, logp, old, mask, K, T1);
     if (l->ratio == RATIO_NONE) loss = loss_policy_gradient(d, logp, adv, w, K * T1);
-    else if (l->ratio == RATIO_CISPO) loss = loss_cispo(d, logp, log_ratio, adv, w, K * T1, o->clip_low, o->clip_high);
+    else if (l->ratio == RATIO_CISPO)
+        loss = loss_cispo(d, logp, log_ratio, adv, w, K * T1, o->clip_low, o->clip_high);
     else loss = loss_clip(d, log_ratio, adv, w, K * T1, o->clip_low, o->clip_high);
     if (!ref) return loss;
     loss += o->beta * loss_kl(dkl, logp, ref, w, K * T1, l->estimator);

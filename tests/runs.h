@@ -1,6 +1,8 @@
-// runs.h - a run as the command line makes it, small enough for a test: options, models, questions and the arrays of its groups.
+// runs.h - a run as the command line makes it, small enough for a test: options, models, questions and the
+// arrays of its groups.
 
-static char data_path[PATH_SIZE], model_path[PATH_SIZE], reward_model_path[PATH_SIZE];   // made by make_models()
+static char data_path[PATH_SIZE], model_path[PATH_SIZE],
+    reward_model_path[PATH_SIZE]; // made by make_models()
 
 enum { QUESTIONS = 4, SAMPLES = 4, NEW_TOKENS = 12, WORDS = 24 };
 
@@ -71,7 +73,8 @@ static void start(World* w, const char* const* words) {
     read_words(w, words);
     setup_load(&w->setup, &w->o, 0);
     w->q = load_questions(data_path, w->setup.policy.config.context, w->o.sample.max_new_tokens);
-    w->group = groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + w->o.sample.max_new_tokens + 1);
+    w->group =
+        groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + w->o.sample.max_new_tokens + 1);
 }
 
 static void finish(World* w) {
@@ -82,12 +85,17 @@ static void finish(World* w) {
 
 static const int first_questions[QUESTIONS] = {0, 1, 2, 3};
 
-// rl_step() on the first questions. look(): with learning rate 0, so that nothing moves and the arrays can be looked at.
-static Metrics update(World* w, long step) { return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 1.0); }
-static Metrics look(World* w, long step) { return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 0.0); }
+// rl_step() on the first questions. look(): with learning rate 0, so that nothing moves and the arrays can be
+// looked at.
+static Metrics update(World* w, long step) {
+    return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 1.0);
+}
+static Metrics look(World* w, long step) {
+    return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 0.0);
+}
 
-// The gradient of an update that moves nothing (of its last minibatch): with beta1 = 0 AdamW's first moment is the gradient itself.
-// It stays in the optimizer's moments, the value model's in its own.
+// The gradient of an update that moves nothing (of its last minibatch): with beta1 = 0 AdamW's first moment
+// is the gradient itself. It stays in the optimizer's moments, the value model's in its own.
 static const float* gradient_of(World* w, long step, Metrics* s) {
     w->o.adam.beta1 = 0.0f;
     w->o.grad_clip = 0.0f;
@@ -123,5 +131,6 @@ static const char* algo_word(int method) {
 // A reference that is not the policy: its weights, each a little off.
 static void disturb(Model* m, double size) {
     Rng rng = {77};
-    for (size_t i = 0; i < m->weights.count; i++) m->weights.memory[i] *= (float)(1.0 + size * random_normal(&rng));
+    for (size_t i = 0; i < m->weights.count; i++)
+        m->weights.memory[i] *= (float)(1.0 + size * random_normal(&rng));
 }

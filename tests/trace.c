@@ -1,4 +1,5 @@
-// trace.c - one update under the microscope: the tables of lesson 10 and of ./rl trace are filled from the arrays that rl_step() left.
+// trace.c - one update under the microscope: the tables of lesson 10 and of ./rl trace are filled from the
+// arrays that rl_step() left.
 
 // What a function prints, between capture_begin() and capture_end(); the text is to be freed.
 typedef struct {
@@ -24,13 +25,15 @@ static Text capture_end(Capture* c) {
 
 static int longest_line(const char* text) {
     int longest = 0;
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') longest = max_int(longest, (int)strcspn(text, "\n"));
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        longest = max_int(longest, (int)strcspn(text, "\n"));
     return longest;
 }
 
-// Three scripted rollouts of one question, as if they had been sampled: 43 after a call of the tool, 43 from the head, 42 from the
-// head. Rewards 1 1 0, mean 2/3, advantages 1/3 1/3 -2/3. Sampled tokens: 7 + 1 + 5 + 1 + 7 + 1 = 22, forced <|output_start|> 4 3
-// <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41 sampled.
+// Three scripted rollouts of one question, as if they had been sampled: 43 after a call of the tool, 43 from
+// the head, 42 from the head. Rewards 1 1 0, mean 2/3, advantages 1/3 1/3 -2/3. Sampled tokens: 7 + 1 + 5 + 1
+// + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
+// sampled.
 static Group* traced_group(Model* m) {
     static const char* const before[3] = {"He has ", "#### 43", "so #### 42"};
     Tokens prompt = {0}, script[3] = {{0}};
@@ -38,8 +41,10 @@ static Group* traced_group(Model* m) {
     for (int k = 0; k < 3; k++) {
         tokens_add_text(&script[k], before[k], strlen(before[k]), 1);
         if (k == 0) {
-            tokens_add(&script[k], PYTHON_START, 1), tokens_add_text(&script[k], "17+26", 5, 1);
-            tokens_add(&script[k], PYTHON_END, 1), tokens_add_text(&script[k], "#### 43", 7, 1);
+            tokens_add(&script[k], PYTHON_START, 1);
+            tokens_add_text(&script[k], "17+26", 5, 1);
+            tokens_add(&script[k], PYTHON_END, 1);
+            tokens_add_text(&script[k], "#### 43", 7, 1);
         }
         tokens_add(&script[k], ASSISTANT_END, 1);
     }
@@ -48,7 +53,8 @@ static Group* traced_group(Model* m) {
     for (int k = 0; k < 3; k++) {
         size_t n = (size_t)(r[k].prompt + r[k].length) * sizeof(int);
         rollout_begin(&g->rollouts[k], &prompt);
-        memcpy(g->rollouts[k].ids, r[k].ids, n), memcpy(g->rollouts[k].mask, r[k].mask, n);
+        memcpy(g->rollouts[k].ids, r[k].ids, n);
+        memcpy(g->rollouts[k].mask, r[k].mask, n);
         g->rollouts[k].length = r[k].length;
         g->rollouts[k].finished = 1;
         tokens_free(&script[k]);
@@ -68,7 +74,12 @@ static Group* traced_group(Model* m) {
 // the untrained small model, far from the uniform policy
 static Model traced_model(uint64_t seed) {
     Config c = train_defaults().config;
-    c.layers = 1, c.width = 24, c.heads = 2, c.kv_heads = 1, c.head_dim = 12, c.mlp_width = 32;
+    c.layers = 1;
+    c.width = 24;
+    c.heads = 2;
+    c.kv_heads = 1;
+    c.head_dim = 12;
+    c.mlp_width = 32;
     Model m = model_new(c);
     model_init(&m, seed);
     for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f;
@@ -80,7 +91,8 @@ static void trace_shares_add_up(void) {
     Group* g = traced_group(&m);
     int T1 = g->rollouts->T - 1;
     double by_hand = 0.0;
-    CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 && g->grades.sampled == 41);
+    CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 &&
+          g->grades.sampled == 41);
     CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
     CHECK_NEAR(g->total[0], 1.0 / 3.0, 1e-6);
     CHECK_NEAR(g->total[2], -2.0 / 3.0, 1e-6);
@@ -103,13 +115,15 @@ static void trace_table_of_tokens(void) {
     int T1 = g->rollouts->T - 1;
     float *other = allocate(3 * (size_t)T1, sizeof(float)), sum, sum_other;
     score_rollouts(other, &second, g->rollouts, 3);
-    CHECK(fabs(g->logp_old[g->rollouts->prompt - 1] - other[g->rollouts->prompt - 1]) > 1e-3); // the second model is really asked
+    CHECK(fabs(g->logp_old[g->rollouts->prompt - 1] - other[g->rollouts->prompt - 1]) >
+          1e-3); // the second model is really asked
     sequence_logprobs(&sum, g->logp_old, g->mask, 1, T1);
     sequence_logprobs(&sum_other, other, g->mask, 1, T1);
     Capture c = capture_begin();
     print_tokens(&g->rollouts[0], g->logp_old, other, names, g->dlogp);
     Text text = capture_end(&c);
-    const char *last = strstr(text.data, "sum over 22 sampled of 26"), *forced = strstr(text.data, "forced  0");
+    const char *last = strstr(text.data, "sum over 22 sampled of 26"),
+               *forced = strstr(text.data, "forced  0");
     CHECK(longest_line(text.data) <= 80);
     CHECK(last != NULL && forced != NULL);
     double v[3] = {0};
@@ -127,7 +141,7 @@ static void trace_table_of_tokens(void) {
     CHECK(longest_line(text.data) <= 80 && strstr(text.data, ">  2") != NULL);
     text_free(&text);
     c = capture_begin();
-    print_rollouts(g, 3, 0, NULL, names, 1);                    // without an answer: neither reward nor advantage
+    print_rollouts(g, 3, 0, NULL, names, 1); // without an answer: neither reward nor advantage
     text = capture_end(&c);
     CHECK(!strstr(text.data, "reward") && !strstr(text.data, "adv") && longest_line(text.data) <= 80);
     text_free(&text), free(other), groups_free(g, 1), model_free(&m), model_free(&second);
@@ -183,24 +197,27 @@ static void trace_mask_slips(void) {
     text_free(&text);
 }
 
-// ./rl trace with every method: one update of rl_step() in at most 80 columns. Without an answer, log-probabilities alone.
+// ./rl trace with every method: one update of rl_step() in at most 80 columns. Without an answer,
+// log-probabilities alone.
 static void trace_runs_every_method(void) {
     char tag[PATH_SIZE + 16];
     snprintf(tag, sizeof tag, "--model-tag=%s", model_path);
     for (int i = 0; i < METHODS; i++) {
-        const Ran* r = COMMAND(command_trace, "7+7?", tag, "--answer=14", algo_word(i), "--num-samples=4", "--max-new-tokens=12",
-                               "--overlong=0", "--threads=1");
+        const Ran* r = COMMAND(command_trace, "7+7?", tag, "--answer=14", algo_word(i), "--num-samples=4",
+                               "--max-new-tokens=12", "--overlong=0", "--threads=1");
         CHECK(r->status == 0);
         SAYS(r->out, "One update: loss");
         SAYS(r->out, methods[i].name);
         CHECK(longest_line(r->out) <= 80);
     }
-    const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=12", "--threads=1");
+    const Ran* r =
+        COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=12", "--threads=1");
     CHECK(r->status == 0 && longest_line(r->out) <= 80);
     SAYS_NOT(r->out, "One update");
     SAYS_NOT(r->out, "dlogp");
     REFUSED(COMMAND(command_trace, tag), "a question is missing");
-    REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--rollout=4"), "there are 4 rollouts, 0 to 3");
+    REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--rollout=4"),
+            "there are 4 rollouts, 0 to 3");
 }
 
 static void test_trace(void) {

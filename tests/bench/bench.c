@@ -1,6 +1,8 @@
-// bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the numbers are for reading.
+// bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the
+// numbers are for reading.
 //
-// Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all alike.
+// Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all
+// alike.
 #define RL_NO_MAIN
 #include "../../rl.c"
 
@@ -16,7 +18,8 @@ static double median(double* x, int n) {
     return x[n / 2];
 }
 
-// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. 16 independent chains hide the latency.
+// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. 16 independent
+// chains hide the latency.
 static double peak_gflops(void) {
 #ifdef __GNUC__
     long turns = 4000000;
@@ -24,11 +27,33 @@ static double peak_gflops(void) {
     double begin = seconds_now();
     #pragma omp parallel for reduction(+ : total) schedule(static)
     for (int t = 0; t < thread_count(); t++) {
-        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f, s6 = s0 + 6.0f, s7 = s0 + 7.0f;
-        vec s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f, x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
+        vec s0 = {0};
+        s1 = s0 + 1.0f;
+        s2 = s0 + 2.0f;
+        s3 = s0 + 3.0f;
+        s4 = s0 + 4.0f;
+        s5 = s0 + 5.0f;
+        s6 = s0 + 6.0f;
+        s7 = s0 + 7.0f;
+        vec s8 = s0 + 8.0f;
+        s9 = s0 + 9.0f;
+        sa = s0 + 10.0f;
+        sb = s0 + 11.0f;
+        x = s0 + 0.999999f;
+        y = s0 + 1e-7f * (float)(t + 1);
         for (long i = 0; i < turns; i++) {
-            s0 = s0 * x + y, s1 = s1 * x + y, s2 = s2 * x + y, s3 = s3 * x + y, s4 = s4 * x + y, s5 = s5 * x + y;
-            s6 = s6 * x + y, s7 = s7 * x + y, s8 = s8 * x + y, s9 = s9 * x + y, sa = sa * x + y, sb = sb * x + y;
+            s0 = s0 * x + y;
+            s1 = s1 * x + y;
+            s2 = s2 * x + y;
+            s3 = s3 * x + y;
+            s4 = s4 * x + y;
+            s5 = s5 * x + y;
+            s6 = s6 * x + y;
+            s7 = s7 * x + y;
+            s8 = s8 * x + y;
+            s9 = s9 * x + y;
+            sa = sa * x + y;
+            sb = sb * x + y;
         }
         vec s = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + ((s8 + s9) + (sa + sb));
         for (int i = 0; i < (int)LANES; i++) total += s[i];
@@ -53,7 +78,8 @@ static double matmul_gflops(const Shape* s) {
     #pragma omp parallel for schedule(static)
     for (int t = 0; t < threads; t++) {
         float *A = memory + one * (size_t)t, *B = A + a, *C = B + b;
-        View x = s->kind == 2 ? transposed(A, (size_t)s->M) : view(A, (size_t)s->K), y = s->kind == 1 ? transposed(B, (size_t)s->K) : view(B, (size_t)s->N);
+        View x = s->kind == 2 ? transposed(A, (size_t)s->M) : view(A, (size_t)s->K),
+             y = s->kind == 1 ? transposed(B, (size_t)s->K) : view(B, (size_t)s->N);
         for (int r = 0; r < repeat; r++) matmul(C, (size_t)s->N, x, y, s->M, s->N, s->K, s->kind == 2);
     }
     double seconds = seconds_now() - begin;
@@ -63,11 +89,16 @@ static double matmul_gflops(const Shape* s) {
 
 static void bench_matmul(void) {
     Config c = train_defaults().config;
-    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size, N = 384;   // tokens of a typical pass
+    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size,
+        N = 384; // tokens of a typical pass
     const Shape shapes[] = {
-        {"qkv     x W", N, Q, C, 0}, {"out     x W", N, C, HD, 0}, {"gate up x W", N, 2 * F, C, 0}, {"down    x W", N, C, F, 0}, {"logits  x W^T", N, V, C, 1},
-        {"qkv     dy W^T", N, C, Q, 1}, {"out     dy W^T", N, HD, C, 1}, {"gate up dy W^T", N, C, 2 * F, 1}, {"down    dy W^T", N, F, C, 1},
-        {"qkv     x^T dy", C, Q, N, 2}, {"out     x^T dy", HD, C, N, 2}, {"gate up x^T dy", C, 2 * F, N, 2}, {"down    x^T dy", F, C, N, 2},
+        {"qkv     x W", N, Q, C, 0},     {"out     x W", N, C, HD, 0},
+        {"gate up x W", N, 2 * F, C, 0}, {"down    x W", N, C, F, 0},
+        {"logits  x W^T", N, V, C, 1},   {"qkv     dy W^T", N, C, Q, 1},
+        {"out     dy W^T", N, HD, C, 1}, {"gate up dy W^T", N, C, 2 * F, 1},
+        {"down    dy W^T", N, F, C, 1},  {"qkv     x^T dy", C, Q, N, 2},
+        {"out     x^T dy", HD, C, N, 2}, {"gate up x^T dy", C, 2 * F, N, 2},
+        {"down    x^T dy", F, C, N, 2},
     };
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     double peak[ROUNDS], speed[SHAPES][ROUNDS], flops = 0.0, seconds = 0.0;
@@ -76,18 +107,27 @@ static void bench_matmul(void) {
         for (int i = 0; i < SHAPES; i++) speed[i][r] = matmul_gflops(&shapes[i]);
     }
     double top = median(peak, ROUNDS);
-    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n  %-16s %5s %5s %5s %10s %8s\n", thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
+    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n  %-16s %5s %5s %5s "
+           "%10s %8s\n",
+           thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
     for (int i = 0; i < SHAPES; i++) {
         const Shape* s = &shapes[i];
         double work = 2.0 * s->M * s->N * s->K, gflops = median(speed[i], ROUNDS);
-        flops += work, seconds += work / gflops;
-        printf("  %-16s %5d %5d %5d %10.0f %7.0f%%\n", s->name, s->M, s->N, s->K, gflops, 100.0 * gflops / top);
+        flops += work;
+        seconds += work / gflops;
+        printf("  %-16s %5d %5d %5d %10.0f %7.0f%%\n", s->name, s->M, s->N, s->K, gflops,
+               100.0 * gflops / top);
     }
-    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops / seconds, 100.0 * flops / seconds / top);
+    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops / seconds,
+           100.0 * flops / seconds / top);
 }
 
 // What an RL update works with, on the first questions of the training file.
-enum { B = 16, K = 16, NEW = 48 };               // questions, rollouts of each, the length of an answer of the trained model
+enum {
+    B = 16,
+    K = 16,
+    NEW = 48
+}; // questions, rollouts of each, the length of an answer of the trained model
 
 static float reward_parity(const char* response, const char* truth) {
     (void)truth;
@@ -114,7 +154,8 @@ static int count_trained(const Group* group) {
     return trained;
 }
 
-// A supervised update and a reinforcement-learning update of the default model, untrained (its rollouts run to the full length).
+// A supervised update and a reinforcement-learning update of the default model, untrained (its rollouts run
+// to the full length).
 static void bench_training(void) {
     enum { CONVERSATIONS = 64 };
     TrainOptions t = train_defaults();
@@ -154,16 +195,20 @@ static void bench_training(void) {
     }
     double a = median(supervised, ROUNDS), b = median(sampling, ROUNDS), c = median(updating, ROUNDS);
     printf("default model, %zu parameters, %d threads\n\n", m.weights.count, thread_count());
-    printf("  supervised update, %d conversations        %7.3f s   %8.0f tokens/s\n", CONVERSATIONS, a, (double)tokens / a);
-    printf("  sampling %d x %d rollouts, %d tokens each  %7.3f s   %8.0f tokens/s\n", B, K, NEW, b, (double)sampled / b);
-    printf("  one RL update of %d x %d, %2d trained on    %7.3f s   %8.0f tokens/s\n\n", B, K, trained, c, (double)sampled / c);
+    printf("  supervised update, %d conversations        %7.3f s   %8.0f tokens/s\n", CONVERSATIONS, a,
+           (double)tokens / a);
+    printf("  sampling %d x %d rollouts, %d tokens each  %7.3f s   %8.0f tokens/s\n", B, K, NEW, b,
+           (double)sampled / b);
+    printf("  one RL update of %d x %d, %2d trained on    %7.3f s   %8.0f tokens/s\n\n", B, K, trained, c,
+           (double)sampled / c);
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     free(examples), groups_free(group, B);
     problems_free(&problems), questions_free(&q), optimizer_free(&optimizer), model_free(&m);
 }
 
-// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all. With the learning rates at
-// 0 all rounds compute the same. Asked of the part after the sampling: 1.3 x nanochat, 2.2 x for ppo.
+// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all.
+// With the learning rates at 0 all rounds compute the same. Asked of the part after the sampling: 1.3 x
+// nanochat, 2.2 x for ppo.
 static void bench_methods(void) {
     enum { TIMES = 5 };
     static RlOptions o[METHODS];
@@ -206,11 +251,14 @@ static void bench_methods(void) {
         }
     }
     printf("one update of each method, %d x %d rollouts of %s, %d threads; sampling alone %.3f s\n\n", B, K,
-           taught ? begin : "an untrained model (after `make run`: out/run/sft)", thread_count(), median(sampling, TIMES));
-    printf("  %-10s %9s %8s %18s %7s   %s\n", "method", "seconds", "trained", "training, x first", "asked", "beyond the policy's own passes");
+           taught ? begin : "an untrained model (after `make run`: out/run/sft)", thread_count(),
+           median(sampling, TIMES));
+    printf("  %-10s %9s %8s %18s %7s   %s\n", "method", "seconds", "trained", "training, x first", "asked",
+           "beyond the policy's own passes");
     for (int i = 0; i < METHODS; i++)
-        printf("  %-10s %9.3f %8d %18.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], TIMES), trained[i],
-               median(ratio[i], TIMES), l[i].value ? 2.2 : 1.3, l[i].reference ? "reference " : "", l[i].value ? "value model" : "");
+        printf("  %-10s %9.3f %8d %18.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], TIMES),
+               trained[i], median(ratio[i], TIMES), l[i].value ? 2.2 : 1.3,
+               l[i].reference ? "reference " : "", l[i].value ? "value model" : "");
     groups_free(group, B), questions_free(&q), optimizer_free(&optimizer), optimizer_free(&value_optimizer);
     model_free(&m), model_free(&reference), model_free(&value);
 }
