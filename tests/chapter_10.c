@@ -970,7 +970,7 @@ static void chapter_10_learns_what_is_rewarded(void) {
     Learner l = learner_new(&m, &optimizer, (Reward){.kind = &odd, .paid = 1}, &o);
     Group* group = groups_new(B, K, 64);
     for (long step = 0; step < UPDATES; step++) {
-        char question[32];
+        char question[64];
         for (int i = 0; i < B; i++) {
             snprintf(question, sizeof question, "question %d of %ld", i, step);
             tokens_free(&list[i].prompt);

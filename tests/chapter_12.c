@@ -301,7 +301,7 @@ static void chapter_12_pairs_are_different_and_few(void) {
 
 static void chapter_12_a_limit_keeps_the_order(void) {
     Pairs p = {0};
-    char name[8];
+    char name[16];
     for (int i = 0; i < 30; i++) {
         snprintf(name, sizeof name, "%02d", i);
         pairs_add(&p, name, "a", "b");
@@ -792,7 +792,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     CHECK(file_exists(in_folder("best/model.safetensors")));
     // with 14 tokens "<<2+2=4>>#### 4" is right but has no end: it is not kept, not even by chance
     for (int seed = 1; seed <= 6; seed++) {
-        char number[16];
+        char number[32];
         snprintf(number, sizeof number, "--seed=%d", seed);
         r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
                     option("out", "best"), MORE, "--num-samples=32", "--max-new-tokens=14", "--steps=1",

@@ -75,7 +75,7 @@ static void sheet_rewards_and_tool(void) {
     static const char* const working[4] = {"box 83 = 83: 1", "box 83 = 83: 1", "no box: 0",
                                            "box 38, not 83: 0"};
     double theta[TOY_PARAMS] = {0}, logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
-    char name[16], result[32];
+    char name[32], result[32];
     toy_log_policy(logp, theta);
     toy_rewards(reward);
     sheet_line("chapter 4", "27 equal answers, 7 right", "J = 7/27", toy_solve(value, grad, logp, reward),

@@ -27,20 +27,9 @@ static double peak_gflops(void) {
     double begin = seconds_now();
     #pragma omp parallel for reduction(+ : total) schedule(static)
     for (int t = 0; t < thread_count(); t++) {
-        vec s0 = {0};
-        s1 = s0 + 1.0f;
-        s2 = s0 + 2.0f;
-        s3 = s0 + 3.0f;
-        s4 = s0 + 4.0f;
-        s5 = s0 + 5.0f;
-        s6 = s0 + 6.0f;
-        s7 = s0 + 7.0f;
-        vec s8 = s0 + 8.0f;
-        s9 = s0 + 9.0f;
-        sa = s0 + 10.0f;
-        sb = s0 + 11.0f;
-        x = s0 + 0.999999f;
-        y = s0 + 1e-7f * (float)(t + 1);
+        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f;
+        vec s6 = s0 + 6.0f, s7 = s0 + 7.0f, s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f;
+        vec x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
         for (long i = 0; i < turns; i++) {
             s0 = s0 * x + y;
             s1 = s1 * x + y;
