@@ -244,7 +244,7 @@ if mkfifo pipe 2> "$log/stderr"; then
     rm -f pipe
 fi
 check 'rl pairs: no file' 2 'a file is missing' "$rl" pairs --model-tag=./out
-check 'rl pairs: unknown judge' 2 "no --judge 'fair'" "$rl" pairs --judge=fair --out=new/pairs.jsonl
+check 'rl pairs: unknown annotator' 2 "no --annotator 'fair'" "$rl" pairs --annotator=fair --out=new/pairs.jsonl
 check 'rl pairs: unknown reward' 2 "no reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
 check 'rl pairs: no such model' 2 'nowhere' "$rl" pairs --model-tag=nowhere --out=new/pairs.jsonl
 check 'rl elicit: no such model before' 2 'nowhere' "$rl" elicit --before=nowhere --after=./out
@@ -280,7 +280,7 @@ check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' 
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
-check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
+check 'rl train: two reward functions' 2 'two reward functions' train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
 check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out
 check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad
@@ -302,7 +302,7 @@ check 'rl dpo: pairs to be made, output below a file' 1 'cannot make the directo
 check 'rl dpo: written over its model' 2 'try another --out' dpo --data=pairs.jsonl --out=out
 check 'rl dpo: written over its reference' 2 'try another --out' dpo --data=pairs.jsonl --reference=./bad \
     --out=bad
-check 'rl dpo: no such judge' 2 "no --judge 'fair'" dpo --judge=fair
+check 'rl dpo: no such annotator' 2 "no --annotator 'fair'" dpo --annotator=fair
 check 'rl reward-model: half a pair, held-out ones to be made' 2 'half.jsonl, line 1' judge --data=half.jsonl
 check 'rl reward-model: file missing, held-out pairs to be made' 2 'cannot open nowhere' judge --data=nowhere
 check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open' judge --eval-data=nowhere

@@ -579,6 +579,41 @@ static void chapter_10_every_row_by_its_formula(void) {
     CHECK(moved > 100 && stopped > 10);
 }
 
+static void chapter_10_gradients_come_from_dlogp(void) {
+    // Every method: the gradient of the step is that of the dlogp (and dvalue) in the arrays, sent back
+    // question by question through one model, and the values were those that the step saw.
+    for (int i = 0; i < METHODS; i++) {
+        static World w;
+        Metrics s;
+        START(&w, algo_word(i), "--minibatch=0");
+        if (w.setup.learner.reference) disturb(&w.setup.reference, 0.05);
+        const float* gradient = gradient_of(&w, 0, &s);
+        Model plain = load_model(model_path), value = scalar_model_on(&plain);
+        int T = w.group->rollouts->T;
+        float* out = allocate((size_t)N_of(&w), sizeof(float));
+        model_zero_grads(&plain);
+        model_zero_grads(&value);
+        for (int q = 0; q < QUESTIONS; q++) {
+            const Group* g = &w.group[q];
+            answers_forward(out, &plain, g->rollouts->ids, g->mask, SAMPLES, T);
+            if (g->trained) {
+                CHECK(!memcmp(out, g->logp, (size_t)N_of(&w) * sizeof(float)));
+                answers_backward(&plain, g->dlogp, g->rollouts->ids, g->mask, SAMPLES, T);
+            }
+            if (!w.setup.learner.value) continue;
+            answers_forward(out, &value, g->rollouts->ids, g->mask, SAMPLES, T);
+            answers_backward(&value, g->dvalue, g->rollouts->ids, g->mask, SAMPLES, T);
+        }
+        CHECK(square_of(gradient, plain.grads.count) > 1e-8);
+        CHECK(off_by(plain.grads.memory, gradient, 1.0, plain.grads.count) < 1e-5);
+        CHECK_NEAR(s.grad_norm, sqrt(square_of(plain.grads.memory, plain.grads.count)), 1e-5);
+        if (w.setup.learner.value)
+            CHECK(off_by(value.grads.memory, w.setup.value_optimizer.first.memory, 1.0, value.grads.count) <
+                  1e-5);
+        free(out), model_free(&plain), model_free(&value), finish(&w);
+    }
+}
+
 static void chapter_10_equal_rewards_contribute_nothing(void) {
     // The model never writes a box, so all rewards are 0: the gradient is exactly 0, and so without weight
     // decay no weight moves.
@@ -1034,6 +1069,7 @@ static void test_chapter_10(void) {
     RUN(chapter_10_gradient_is_the_formula);
     RUN(chapter_10_a_group_with_the_tool_is_the_whole_text);
     RUN(chapter_10_every_row_by_its_formula);
+    RUN(chapter_10_gradients_come_from_dlogp);
     RUN(chapter_10_equal_rewards_contribute_nothing);
     RUN(chapter_10_a_minibatch_is_a_batch_of_its_own);
     RUN(chapter_10_kl_in_the_loss_adds_its_gradient);

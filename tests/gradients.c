@@ -667,7 +667,11 @@ static double loss_of_case(double* d, const double* x, const LossCase* c) {
     if (!strcmp(c->name, "value")) return group_value(d, x, other, loss_target, mask, K, T1, 0.0, c->norm);
     if (!strcmp(c->name, "value clip"))
         return group_value(d, x, other, loss_target, mask, K, T1, 0.2, c->norm);
-    if (!strcmp(c->name, "sft")) return group_sft(d, x, mask, K, T1);
+    if (!strcmp(c->name, "sft")) {
+        double w[REF_N];
+        token_weights(w, mask, K, T1, c->norm, LIMIT);
+        return loss_sft(d, x, w, K * T1);
+    }
     return group_kl(d, x, other, mask, K, T1, c->norm, c->estimator);
 }
 

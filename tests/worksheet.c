@@ -26,7 +26,7 @@ static void sheet_return_and_values(void) {
                discounted_return(r, 3, 0.5), 2.75);
     sheet_line("chapter 1", "a reward 500 steps away", "0.99^500 = exp(-5.0252)",
                discounted_return(late, 501, 0.99), exp(500 * log(0.99)));
-    sheet_line("chapter 1", "an answer, reward at its end", "0 + 1*1 = 1", discounted_return(answer, 2, 1.0),
+    sheet_line("chapter 1", "reward at an answer's end", "0 + 1*1 = 1", discounted_return(answer, 2, 1.0),
                1.0);
     const float reward[2] = {0, 1}, value[2] = {0.25f, 0.5f};
     float adv[2];
