@@ -1018,7 +1018,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
             const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
             int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
             float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
-            *out = next < 0 || next >= V ? (float)NAN : z[next] - log_sum_exp(z, V);
+            *out = next < 0 || next >= V ? (float)NAN : (float)(z[next] - log_sum_exp(z, V));
         }
     }
 }
@@ -3996,7 +3996,11 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
     answers_forward(score, m, rollouts->ids, last, K, T);
     for (int k = 0; k < K; k++) {
         float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
-        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        if (!isfinite(own)) {
+            Text question = {0};
+            decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1, question.data);
+        }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
