@@ -89,8 +89,8 @@ golden: build/test_golden build/ledger build/answers  ## write tests/golden, doc
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)
 
-rl: rl.c train_gpt.c build/flags
-	$(COMPILE) -o $@ rl.c $(LIBS)
+rl: docs/tools.c rl.c train_gpt.c build/flags
+	$(COMPILE) -o $@ docs/tools.c $(LIBS)
 
 librl.so: rl.c train_gpt.c build/flags
 	$(COMPILE) -DRL_NO_MAIN -Wno-unused-function -shared -fPIC -o $@ rl.c $(LIBS)
