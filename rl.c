@@ -6650,7 +6650,7 @@ typedef struct {
 
 static const RlOption rl_options[] = {
     {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~FOR_COMPARE, "the model: a directory, or out/TAG"},
-    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: +model:DIR"},
     {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat 16)"},
     {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING, "longest one (nanochat 256)"},
     {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING, "0 = likeliest token (nanochat 1)"},
@@ -6737,24 +6737,17 @@ static int take_options(Option* t, RlOptions* o, int command) {
     return n;
 }
 
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
-// is not loaded yet, so that a word that is no reward is refused before anything is read.
+// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to judge, or "": it is not
+// loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.kind = &reward_kinds[0]};
-    char part[PATH_SIZE];
-    *judge = 0;
-    for (const char *s = text, *end; s; s = *end ? end + 1 : NULL) {
-        end = s + strcspn(s, "+");
-        snprintf(part, sizeof part, "%.*s", (int)(end - s), s);
-        int is_model = !strncmp(part, "model:", 6);
-        if (is_model ? *judge || !part[6] : r.paid)
-            fail(2, "--reward %s: one reward function, model:DIR, or a sum gsm8k+model:DIR was expected, "
-                    "not two reward functions, two models or a model without a directory", text);
-        if (is_model) snprintf(judge, PATH_SIZE, "%s", part + 6);
-        else r.kind = find_reward(part);
-        r.paid |= !is_model;
-    }
-    return r;
+    const char* model = strstr(text, "model:");
+    char kind[PATH_SIZE];
+    snprintf(judge, PATH_SIZE, "%s", model ? model + 6 : "");
+    snprintf(kind, PATH_SIZE, "%s", text);
+    if (model && !*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+    if (model == text) return (Reward){.kind = &reward_kinds[0]};
+    if (model && model[-1] == '+') kind[model - text - 1] = 0;
+    return (Reward){.kind = find_reward(kind), .paid = 1};
 }
 
 static void check_sampling(const RlOptions* o) {
@@ -8105,7 +8098,7 @@ static int command_experiment(int argc, char** argv) {
                   "  3  eight samples of one question, and how many advantages are 0", " 1|2|3");
     int number = *which - '0';
     if (number < 1 || number > 3 || which[1])
-        fail(2, "there is no experiment '%s'; there are 1 to 3, and --help says what they show", which);
+        fail(2, "which experiment? 1, 2 or 3, not '%s'; --help says what they show", which);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
     printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
@@ -8291,6 +8284,7 @@ static int command_compare(int argc, char** argv) {
     RlOptions o = rl_defaults();
     const char* runs[RUNS];
     char path[PATH_SIZE];
+    int questions = 0;
     o.data = "data/test.jsonl";
     o.eval_examples = 256;
     int count = begin_command(&o, NULL, runs, RUNS, FOR_COMPARE, argc, argv,
@@ -8307,12 +8301,13 @@ static int command_compare(int argc, char** argv) {
         Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
                                       o.reference ? &reference : NULL, o.seed + 2);
         print_run(path, &e, o.reference != NULL);
+        questions = e.questions;
         evaluation_free(&e), questions_free(&q), model_free(&m);
     }
     printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
            "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
            "seconds until held-out pass@1 was first that high, where the run looked.\n",
-           o.num_samples, o.eval_examples, GOAL);
+           o.num_samples, questions, GOAL);
     if (o.reference) model_free(&reference);
     return 0;
 }
