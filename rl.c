@@ -450,8 +450,6 @@ static Range round_range(Range r) {
     return r;
 }
 
-static double plot_x(const Plot* p, int i) { return p->log_x ? log(i + 1.0) : i + 1.0; }
-
 static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }  // finite differences
 
 static char plot_letter(const Plot* p, int s) {
@@ -460,26 +458,27 @@ static char plot_letter(const Plot* p, int s) {
     return taken ? (char)('A' + s) : p->names[s][0];
 }
 
-// The range of all numbers of the series from .. to - 1, of x or y; low > high when there are none.
-static Range plot_range(const Plot* p, int from, int to, int of_x) {
+// The range of all numbers of the series from .. to - 1; low > high when there are none.
+static Range plot_range(const Plot* p, int from, int to) {
     Range r = {INFINITY, -INFINITY};
     for (int s = from; s < to; s++)
         for (int i = 0; i < p->points; i++) {
-            double v = !plot_has(p, s, i) ? NAN : of_x ? plot_x(p, i) : p->y[s][i];
-            r.low = fmin(r.low, v);                                          // fmin(a, NaN) = a
-            r.high = fmax(r.high, v);
+            if (!plot_has(p, s, i)) continue;
+            r.low = fmin(r.low, p->y[s][i]);
+            r.high = fmax(r.high, p->y[s][i]);
         }
     return r;
 }
 
 // Series s, between the heights of r.
-static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range r) {
     double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
-    double across = x.high > x.low ? x.high - x.low : 1.0, up = r.high > r.low ? r.high - r.low : 1.0;
+    double up = r.high > r.low ? r.high - r.low : 1.0;
     int last = -1;
     for (int i = 0; i < p->points; i++) {
         if (!plot_has(p, s, i)) continue;
-        int column = (int)((plot_x(p, i) - x.low) / across * (PLOT_WIDTH - 1) + 0.5);
+        double part = p->log_x ? log(i + 1.0) / log(fmax(2, p->points)) : i / fmax(1, p->points - 1);
+        int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
         count[column]++;
         height[column] += ((p->y[s][i] - r.low) / up - height[column]) / count[column];    // a running mean
     }
@@ -496,16 +495,16 @@ static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s
 
 static void print_plot(const Plot* p) {
     char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    Range x = plot_range(p, 0, p->series, 1), all = plot_range(p, 0, p->series, 0);
+    Range all = plot_range(p, 0, p->series);
     printf("%s\n\n", p->title);
-    if (x.low > x.high) {
+    if (all.low > all.high) {
         printf("  (there is nothing to draw)\n");
         return;
     }
     all = round_range(all);
     memset(grid, ' ', sizeof grid);
     for (int s = 0; s < p->series; s++)
-        draw_series(grid, p, s, x, p->scaled ? plot_range(p, s, s + 1, 0) : all);
+        draw_series(grid, p, s, p->scaled ? plot_range(p, s, s + 1) : all);
     for (int row = 0; row < PLOT_HEIGHT; row++) {
         double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
         int end = PLOT_WIDTH;
@@ -517,14 +516,14 @@ static void print_plot(const Plot* p) {
         printf(" |%.*s\n", end, grid[row]);
     }
     printf("%9s+--------------+--------------+--------------+--------------+\n%9s", "", "");
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
-        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    for (int i = 0; i <= (p->points > 1 ? PLOT_PARTS : 0); i++) {
+        double part = (double)i / PLOT_PARTS, v = 1.0 + (p->points - 1) * part;
+        if (p->points > 20) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? pow(p->points, part) : v);
     }
     printf("\n%9s%s\n", "", p->x_name);
     for (int s = 0; s < p->series; s++) {
-        Range own = plot_range(p, s, s + 1, 0);
+        Range own = plot_range(p, s, s + 1);
         printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
         printf(own.low <= own.high ? ": %.4g to %.4g" : ": no numbers", own.low, own.high);
     }
@@ -2917,7 +2916,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
            "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
            "of one token's k1 and k3 when P draws it.\n", n);
     for (int from_policy = 0; from_policy < 2; from_policy++) {
-        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens that it may draw."
+        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens it may draw."
                             : sampled   ? "1. D3's own lines, P = reference: it wrote this text."
                                         : "1. D3's own lines, P = reference. But nobody sampled this text.");
         printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
