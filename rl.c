@@ -450,8 +450,6 @@ static Range round_range(Range r) {
     return r;
 }
 
-static double plot_x(const Plot* p, int i) { return p->log_x ? log(i + 1.0) : i + 1.0; }
-
 static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }  // finite differences
 
 static char plot_letter(const Plot* p, int s) {
@@ -460,26 +458,27 @@ static char plot_letter(const Plot* p, int s) {
     return taken ? (char)('A' + s) : p->names[s][0];
 }
 
-// The range of all numbers of the series from .. to - 1, of x or y; low > high when there are none.
-static Range plot_range(const Plot* p, int from, int to, int of_x) {
+// The range of all numbers of the series from .. to - 1; low > high when there are none.
+static Range plot_range(const Plot* p, int from, int to) {
     Range r = {INFINITY, -INFINITY};
     for (int s = from; s < to; s++)
         for (int i = 0; i < p->points; i++) {
-            double v = !plot_has(p, s, i) ? NAN : of_x ? plot_x(p, i) : p->y[s][i];
-            r.low = fmin(r.low, v);                                          // fmin(a, NaN) = a
-            r.high = fmax(r.high, v);
+            if (!plot_has(p, s, i)) continue;
+            r.low = fmin(r.low, p->y[s][i]);
+            r.high = fmax(r.high, p->y[s][i]);
         }
     return r;
 }
 
 // Series s, between the heights of r.
-static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range r) {
     double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
-    double across = x.high > x.low ? x.high - x.low : 1.0, up = r.high > r.low ? r.high - r.low : 1.0;
+    double up = r.high > r.low ? r.high - r.low : 1.0;
     int last = -1;
     for (int i = 0; i < p->points; i++) {
         if (!plot_has(p, s, i)) continue;
-        int column = (int)((plot_x(p, i) - x.low) / across * (PLOT_WIDTH - 1) + 0.5);
+        double part = p->log_x ? log(i + 1.0) / log(fmax(2, p->points)) : i / fmax(1, p->points - 1);
+        int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
         count[column]++;
         height[column] += ((p->y[s][i] - r.low) / up - height[column]) / count[column];    // a running mean
     }
@@ -496,16 +495,16 @@ static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s
 
 static void print_plot(const Plot* p) {
     char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    Range x = plot_range(p, 0, p->series, 1), all = plot_range(p, 0, p->series, 0);
+    Range all = plot_range(p, 0, p->series);
     printf("%s\n\n", p->title);
-    if (x.low > x.high) {
+    if (all.low > all.high) {
         printf("  (there is nothing to draw)\n");
         return;
     }
     all = round_range(all);
     memset(grid, ' ', sizeof grid);
     for (int s = 0; s < p->series; s++)
-        draw_series(grid, p, s, x, p->scaled ? plot_range(p, s, s + 1, 0) : all);
+        draw_series(grid, p, s, p->scaled ? plot_range(p, s, s + 1) : all);
     for (int row = 0; row < PLOT_HEIGHT; row++) {
         double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
         int end = PLOT_WIDTH;
@@ -517,14 +516,14 @@ static void print_plot(const Plot* p) {
         printf(" |%.*s\n", end, grid[row]);
     }
     printf("%9s+--------------+--------------+--------------+--------------+\n%9s", "", "");
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
-        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    for (int i = 0; i <= (p->points > 1 ? PLOT_PARTS : 0); i++) {
+        double part = (double)i / PLOT_PARTS, v = 1.0 + (p->points - 1) * part;
+        if (p->points > 20) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? pow(p->points, part) : v);
     }
     printf("\n%9s%s\n", "", p->x_name);
     for (int s = 0; s < p->series; s++) {
-        Range own = plot_range(p, s, s + 1, 0);
+        Range own = plot_range(p, s, s + 1);
         printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
         printf(own.low <= own.high ? ": %.4g to %.4g" : ": no numbers", own.low, own.high);
     }
@@ -2974,7 +2973,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
            "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
            "of one token's k1 and k3 when P draws it.\n", n);
     for (int from_policy = 0; from_policy < 2; from_policy++) {
-        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens that it may draw."
+        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens it may draw."
                             : sampled   ? "1. D3's own lines, P = reference: it wrote this text."
                                         : "1. D3's own lines, P = reference. But nobody sampled this text.");
         printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
@@ -6906,7 +6905,7 @@ typedef struct {
 
 static const RlOption rl_options[] = {
     {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~FOR_COMPARE, "the model: a directory, or out/TAG"},
-    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: +model:DIR"},
     {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat 16)"},
     {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING, "longest one (nanochat 256)"},
     {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING, "0 = likeliest token (nanochat 1)"},
@@ -6995,24 +6994,17 @@ static int take_options(Option* t, RlOptions* o, int command) {
     return n;
 }
 
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
-// is not loaded yet, so that a word that is no reward is refused before anything is read.
+// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to judge, or "": it is not
+// loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.kind = &reward_kinds[0]};
-    char part[PATH_SIZE];
-    *judge = 0;
-    for (const char *s = text, *end; s; s = *end ? end + 1 : NULL) {
-        end = s + strcspn(s, "+");
-        snprintf(part, sizeof part, "%.*s", (int)(end - s), s);
-        int is_model = !strncmp(part, "model:", 6);
-        if (is_model ? *judge || !part[6] : r.paid)
-            fail(2, "--reward %s: one reward function, model:DIR, or a sum gsm8k+model:DIR was expected, "
-                    "not two reward functions, two models or a model without a directory", text);
-        if (is_model) snprintf(judge, PATH_SIZE, "%s", part + 6);
-        else r.kind = find_reward(part);
-        r.paid |= !is_model;
-    }
-    return r;
+    const char* model = strstr(text, "model:");
+    char kind[PATH_SIZE];
+    snprintf(judge, PATH_SIZE, "%s", model ? model + 6 : "");
+    snprintf(kind, PATH_SIZE, "%s", text);
+    if (model && !*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+    if (model == text) return (Reward){.kind = &reward_kinds[0]};
+    if (model && model[-1] == '+') kind[model - text - 1] = 0;
+    return (Reward){.kind = find_reward(kind), .paid = 1};
 }
 
 static void check_sampling(const RlOptions* o) {
@@ -8206,7 +8198,7 @@ static int command_experiment(int argc, char** argv) {
                   "  3  eight samples of one question, and how many advantages are 0", " 1|2|3");
     int number = *which - '0';
     if (number < 1 || number > 3 || which[1])
-        fail(2, "there is no experiment '%s'; there are 1 to 3, and --help says what they show", which);
+        fail(2, "which experiment? 1, 2 or 3, not '%s'; --help says what they show", which);
     Model m = load_tagged_model(o.model);
     Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
     printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
@@ -8392,6 +8384,7 @@ static int command_compare(int argc, char** argv) {
     RlOptions o = rl_defaults();
     const char* runs[RUNS];
     char path[PATH_SIZE];
+    int questions = 0;
     o.data = "data/test.jsonl";
     o.eval_examples = 256;
     int count = begin_command(&o, NULL, runs, RUNS, FOR_COMPARE, argc, argv,
@@ -8408,12 +8401,13 @@ static int command_compare(int argc, char** argv) {
         Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
                                       o.reference ? &reference : NULL, o.seed + 2);
         print_run(path, &e, o.reference != NULL);
+        questions = e.questions;
         evaluation_free(&e), questions_free(&q), model_free(&m);
     }
     printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
            "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
            "seconds until held-out pass@1 was first that high, where the run looked.\n",
-           o.num_samples, o.eval_examples, GOAL);
+           o.num_samples, questions, GOAL);
     if (o.reference) model_free(&reference);
     return 0;
 }
