@@ -55,6 +55,9 @@ run: rl                            ## the whole story in two minutes: train, rei
 test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
 
+ex: build/ex                       ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
+	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' sh tests/exercises/run.sh
+
 bench: build/bench                 ## measure: matmul against the peak, tokens per second
 	./build/bench
 
@@ -107,6 +110,18 @@ build/test_model build/gradients: QUICK =
 build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)
 
+# The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
+EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
+
+build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
+	$(COMPILE) $(QUICK) -Wno-unused-function -c -o $@ $<
+
+build/ex: tests/exercises/ex.c $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS) -ldl
+
+build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS)
+
 build/flags: FORCE
 	@mkdir -p build
 	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
@@ -118,4 +133,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test bench fuzz lib data golden clean help FORCE
+.PHONY: all run test ex bench fuzz lib data golden clean help FORCE

@@ -1,0 +1,57 @@
+#!/bin/sh
+# `make ex`: compiles a submission (out/my.c, or MY) as a library of its own and hands it to build/ex. rl.c is not compiled here.
+# From the environment: CC, MY, N, ALL, HINT, SOLUTION. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
+my=${MY:-out/my.c}
+set --
+[ -z "$N" ] || set -- "$@" "N=$N"
+[ -z "$ALL" ] || set -- "$@" "ALL=$ALL"
+[ -z "$HINT" ] || set -- "$@" "HINT=$HINT"
+[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
+
+if [ ! -e "$my" ]; then
+    if [ -n "$MY" ]; then
+        echo "there is no file $my" >&2
+        exit 2
+    fi
+    mkdir -p out
+    cp docs/exercises.c "$my" || exit 1
+    echo "docs/exercises.c was copied to $my. Write there; make ex checks it."
+    echo
+fi
+
+library=$(mktemp "${TMPDIR:-/tmp}/ex.XXXXXX") || exit 1
+trap 'rm -f "$library" "$library.log"' EXIT
+
+# The first of the compiler's complaints of this kind, with its exercise and its line.
+complaint() {  # complaint error|warning HEADING
+    awk -v kind="$1" -v heading="$2" -v my="$my" '
+        BEGIN {
+            while ((getline text < my) > 0) {
+                line[++n] = text
+                if (text ~ /^\/\* ---- [0-9]+\. /) { name = text; sub(/^\/\* ---- /, "", name); sub(/ *\*?\/?$/, "", name) }
+                exercise[n] = name
+            }
+        }
+        index($0, my ":") == 1 && (at = match($0, ":[0-9]+:([0-9]+:)? (fatal )?" kind ": ")) {
+            what = substr($0, at + RLENGTH)
+            split(substr($0, at + 1), part, ":")
+            sub(/ \[-W[^]]*\]$/, "", what)
+            printf "%s\n", heading
+            printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[part[1]], part[1], line[part[1]], what
+            exit
+        }' "$library.log"
+}
+
+if ! ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion \
+        -Werror=incompatible-pointer-types -fno-math-errno -shared -fPIC -Idocs -o "$library" "$my" -lm > "$library.log" 2>&1; then
+    found=$(complaint error "$my does not compile. The first error:")
+    if [ -n "$found" ]; then echo "$found"
+    else cat "$library.log"
+    fi
+    exit 1
+fi
+
+./build/ex "$library" "$my" "$@"
+status=$?
+[ $status = 0 ] || complaint warning "The compiler warns:"
+exit $status
