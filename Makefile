@@ -21,7 +21,8 @@ else
   FLAGS += -O3
 endif
 ifneq ($(PORTABLE),1)
-  FLAGS += $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+  NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+  FLAGS += $(NATIVE)
 endif
 ifeq ($(OMP),1)
   HAVE_OMP := $(shell printf '\043include <omp.h>\nint main(void){return omp_get_max_threads() < 1;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo 1)

@@ -175,6 +175,67 @@ static void test_failures_that_are_no_slips(void) {
 #endif
 }
 
+// Wrong in ways that no table has, each near to a slip: two slips at once, a constant, a guard that cuts. No diagnosis, rather
+// than a wrong one.
+static double odd_held(double chosen, double rejected) { return softplus(-fmax(chosen - rejected, -50.0)); }
+static double odd_swapped_without_reference(double w, double l, double rw, double rl, double beta) {
+    (void)rw, (void)rl;
+    return softplus(beta * (w - l));
+}
+static double odd_fourth_power(double p, int K) {
+    (void)K;
+    return pow(p, 4) + pow(1.0 - p, 4);
+}
+static void odd_mean_deviation(float* adv, const float* r, int K, float eps) {
+    double spread = 0.0, mean = total(r, K) / K;
+    for (int k = 0; k < K; k++) spread += fabs(r[k] - mean) / K;
+    for (int k = 0; k < K; k++) adv[k] = spread == 0.0 ? 0.0f : (float)((r[k] - mean) / (spread + eps));
+}
+static double odd_mean_added(float reward, const float* kl, const int* mask, int n, float beta) {
+    int count;
+    double sum = kl_sum(&count, kl, mask, n, SKIP);
+    return reward + beta * sum / count;
+}
+static void odd_running_mean(float* adv, const float* r, int K) {
+    double mean = 0.0;
+    for (int k = 0; k < K; k++) {
+        mean += r[k] / K;
+        adv[k] = (float)(r[k] - mean);
+    }
+}
+static double odd_mean_without_mask(const float* z, const int* ids, const int* mask, int T, int V) {
+    return answer_no_mask(z, ids, mask, T, V) / (T - 1);
+}
+static void odd_absolute(double* k, double logp, double logp_ref) {
+    sol_kl(k, logp, logp_ref);
+    k[0] = fabs(k[0]);
+}
+static double odd_right_for_wrong(int n, int c, int k) {
+    double none = 1.0;
+    for (int i = 0; i < k; i++) none *= (double)(c - i) / (n - i);
+    return 1.0 - none;
+}
+static double odd_clip(double* slope, double ratio, double adv, double low, double high) {
+    double loss = sol_clip(slope, ratio, adv, low, high);
+    *slope = held(ratio, low, high) == ratio ? *slope : 0.0;
+    return loss;
+}
+
+static void test_no_wrong_diagnosis(void) {
+    static const struct { const char* function; Fn fn; } odd[] = {
+        {"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)}, {"my_dpo", BIND(my_dpo, odd_swapped_without_reference)},
+        {"my_zero_variance_odds", BIND(my_zero_variance_odds, odd_fourth_power)}, {"my_grpo", BIND(my_grpo, odd_mean_deviation)},
+        {"my_penalized_reward", BIND(my_penalized_reward, odd_mean_added)}, {"my_centered", BIND(my_centered, odd_running_mean)},
+        {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)}, {"my_kl", BIND(my_kl, odd_absolute)},
+        {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)}, {"my_clip", BIND(my_clip, odd_clip)}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        static Verdict v;
+        judge(&v, exercise_named(odd[i].function), odd[i].fn);
+        CHECK(v.state == WRONG);
+        if (v.slip >= 0) report_on(exercise_named(odd[i].function), "a wrong diagnosis", exercise_named(odd[i].function)->slip[v.slip].what);
+    }
+}
+
 // ---- what is printed, and the file that students get
 
 // Every message of every slip, caught in a file: none is wider than a terminal of 80 columns.
@@ -268,6 +329,7 @@ int main(void) {
     RUN(test_slips_are_apart);
     RUN(test_every_slip_is_diagnosed_as_itself);
     RUN(test_failures_that_are_no_slips);
+    RUN(test_no_wrong_diagnosis);
     RUN(test_messages_fit_80_columns);
     RUN(test_skeletons_agree_with_the_table);
     RUN(test_the_students_loop);

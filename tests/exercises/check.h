@@ -366,7 +366,7 @@ typedef struct {
 
 static int same_number(double x, double y, double tolerance) {
     if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
-    return x == y || fabs(x - y) <= tolerance * fmax(1.0, fabs(y));
+    return x == y || (isfinite(x) && isfinite(y) && fabs(x - y) <= tolerance * fmax(1.0, fabs(y)));
 }
 
 static double tolerance_of(const Exercise* e) { return e->tolerance > 0.0 ? e->tolerance : 1e-5; }
@@ -451,11 +451,12 @@ static void judge(Verdict* v, const Exercise* e, Fn fn) {
     if (v->state != RIGHT) return;
     int output, at = first_different_case(&output, e, &v->report, &v->right);
     if (at < 0) return;
-    v->slip = find_slip(e, &v->report);
-    v->state = v->slip >= 0 ? WRONG : is_untouched(e, &v->report) ? TO_DO : find_mark(v, e);
-    if (v->state == RIGHT) v->state = WRONG;
-    if (v->state != WRONG) return;
+    v->state = is_untouched(e, &v->report) ? TO_DO : find_mark(v, e);
+    if (v->state == UNSET || v->state == READ_OUTSIDE) return;
     v->at = at;
     v->output = output;
+    if (v->state == TO_DO) return;
+    v->state = WRONG;
+    v->slip = find_slip(e, &v->report);
 }
 #endif

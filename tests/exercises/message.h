@@ -41,10 +41,12 @@ static void add_value(Line* l, double x) {
     add(l, text);
 }
 
-static void add_values(Line* l, const double* x, int n, int row) {
+static void add_inputs(Line* l, const double* x, int n, int row) {
     for (int i = 0; i < n; i++) {
+        char text[40];
         if (i) add(l, row > 1 && row < n && i % row == 0 ? " | " : " ");
-        add_value(l, x[i]);
+        snprintf(text, sizeof text, isnan(x[i]) ? "NaN" : "%.6g", x[i]);
+        add(l, text);
     }
 }
 
@@ -87,7 +89,7 @@ static void add_case(Line* l, const Exercise* e, int which) {
             }
         else {
             add(l, " ");
-            add_values(l, a->value, a->n, a->row);
+            add_inputs(l, a->value, a->n, a->row);
         }
     }
 }

@@ -15,7 +15,8 @@ if [ ! -e "$my" ]; then
     fi
     mkdir -p out
     cp docs/exercises.c "$my" || exit 1
-    echo "docs/exercises.c was copied to $my. Write there; make ex checks it."
+    echo "docs/exercises.c was copied to $my. Write there; make ex checks it. (That make"
+    echo "itself ends with \"Error 1\" only says that something is not right yet.)"
     echo
 fi
 
@@ -42,8 +43,14 @@ complaint() {  # complaint error|warning HEADING
         }' "$library.log"
 }
 
-if ! ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion \
-        -Werror=incompatible-pointer-types -fno-math-errno -shared -fPIC -Idocs -o "$library" "$my" -lm > "$library.log" 2>&1; then
+compile() {  # compile OPTION...
+    ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion \
+        -Werror=incompatible-pointer-types "$@" -shared -fPIC -Idocs -o "$library" "$my" -lm > "$library.log" 2>&1
+}
+
+# A variable that was never set holds a number that nobody takes for right, where the compiler knows how.
+if ! compile -ftrivial-auto-var-init=pattern &&
+   { ! grep -q 'trivial-auto-var-init' "$library.log" || ! compile; }; then
     found=$(complaint error "$my does not compile. The first error:")
     if [ -n "$found" ]; then echo "$found"
     else cat "$library.log"

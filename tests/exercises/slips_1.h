@@ -468,23 +468,23 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
                                         "#### 42, no, #### 41"};
     char text[TEXTS][TEXT_SIZE];
     const char* list[TEXTS];
-    int K = which == 0 ? 6 : which == 1 ? 2 : 7, x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
+    int K = which == 0 ? 6 : which == 1 ? 3 : 7, x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
     static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0", "so %d",
-                                       "#### %d then #### %d", "#### %d"};
+                                       "#### %d then #### %d", "#### %d.5"};
     for (int k = 0; k < TEXTS; k++) {
-        int a = k == 1 || k == 6 ? y : x, b = k == 1 ? x : y;
+        int a = k == 1 ? y : x, b = k == 1 ? x : y;
         snprintf(text[k], TEXT_SIZE, form[k < 7 ? k : 0], a, b);
         list[k] = text[k];
     }
     add_arg(c, "reward", OUT_FLOATS, K);
-    add_texts(c, "response", K, which == 0 ? first : which == 1 ? LIST("#### 0", "#### none") : list);
+    add_texts(c, "response", K, which == 0 ? first : which == 1 ? LIST("#### 0", "#### none", "#### 0.5") : list);
     add_number(c, "K", WHOLE, K);
     add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
 }
 
 static void call_hash_rewards(Frame* f) { AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)); }
 
-enum { HASH_FIRST, HASH_ANY, HASH_SUBSTRING, HASH_TEXT, HASH_FALLBACK, HASH_ANYWHERE, HASH_NONE_IS_0 };
+enum { HASH_FIRST, HASH_ANY, HASH_SUBSTRING, HASH_TEXT, HASH_FALLBACK, HASH_ANYWHERE, HASH_NONE_IS_0, HASH_WHOLE };
 
 static double last_number(const char* text) {
     double x = NAN;
@@ -517,6 +517,7 @@ static void hash_slip(float* reward, const char* const* response, int K, double 
         if (slip == HASH_TEXT) right = at && hash_text_equal(at, want);
         if (slip == HASH_FALLBACK && !at) right = last_number(r) == truth;
         if (slip == HASH_ANYWHERE) right = strstr(r, want) != NULL;
+        if (slip == HASH_WHOLE) right = at && floor(number_at(at)) == floor(truth);
         if (slip == HASH_NONE_IS_0) right = at && atof(at) == truth;
         reward[k] = (float)right;
     }
@@ -530,6 +531,7 @@ HASH(hash_text, HASH_TEXT)
 HASH(hash_fallback, HASH_FALLBACK)
 HASH(hash_anywhere, HASH_ANYWHERE)
 HASH(hash_none_is_0, HASH_NONE_IS_0)
+HASH(hash_whole, HASH_WHOLE)
 
 // ---- 12. the boxed reward
 

@@ -26,6 +26,7 @@ KL(kl_no_ratio, x, x * x / 2, exp(-x) - 1)
 KL(kl_minus_ratio, x, x * x / 2, exp(-x) - 1 - x)
 KL(kl_plus_in_exp, x, x * x / 2, exp(x) - 1 + x)
 KL(kl_half_k1, x, x / 2, exp(-x) - 1 + x)
+KL(kl_half_is_0, x, 0, exp(-x) - 1 + x)
 KL(kl_probabilities, exp(logp) * x, x * x / 2, exp(-x) - 1 + x)
 
 // ---- 18. reward minus beta KL
@@ -514,9 +515,10 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
         snprintf(text[i], TEXT_SIZE, form[i], a);
     }
     for (int i = 0; i < TEXTS; i++) list[i] = text[(i + shift) % TEXTS];
-    int n = which == 0 ? 5 : which == 1 ? 7 : which == 2 ? 2 : TEXTS;
+    int n = which == 0 ? 5 : which == 1 ? 7 : which < 4 ? 2 : TEXTS;
     add_texts(c, "answer", n, which == 0 ? LIST("38", "83", "38", "83.0", "\\frac{166}{2}")
-                              : which == 1 ? LIST("", "7", "", "8", "", "8", "7") : which == 2 ? LIST("", "") : list);
+                              : which == 1 ? LIST("", "7", "", "8", "", "8", "7") : which == 2 ? LIST("", "")
+                              : which == 3 ? LIST("", "5") : list);
     add_number(c, "n", WHOLE, n);
 }
 
@@ -548,7 +550,26 @@ VOTE(vote_empty, VOTE_EMPTY)
 VOTE(vote_count, VOTE_COUNT)
 VOTE(vote_none_is_0, VOTE_NONE_IS_0)
 VOTE(vote_text_and_empty, VOTE_TEXT | VOTE_EMPTY)
-static int vote_first(const char* const* answer, int n, Equal* equal) {
+
+static int vote_address(const char* const* answer, int n, Equal* equal) {      // one vote for each: the first wins
     (void)answer, (void)n, (void)equal;
     return 0;
+}
+static int vote_address_2(const char* const* answer, int n, Equal* equal) {    // the same, "" abstains
+    (void)equal;
+    for (int i = 0; i < n; i++)
+        if (answer[i][0]) return i;
+    return -1;
+}
+static int vote_others_only(const char* const* answer, int n, Equal* equal) {  // an answer does not vote for itself
+    int best = -1, most = 0;
+    for (int i = 0; i < n; i++) {
+        int votes = 0;
+        for (int j = 0; j < n; j++) votes += j != i && answer[i][0] && answer[j][0] && equal(answer[i], answer[j]);
+        if (votes > most) {
+            most = votes;
+            best = i;
+        }
+    }
+    return best;
 }

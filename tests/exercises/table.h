@@ -141,7 +141,7 @@ static const Exercise exercises[] = {
  "const char* at = after_last(response[k], \"####\"); reward[k] = at && number_at(at) == truth",
  {{"\"#### 42\", \"#### 41, no, #### 42\", \"#### 420\", \"#### 42.0\", \"It is 42\", \"#### 42, no, #### 41\"; truth 42",
    "1 1 0 1 0 0", NULL},
-  {"\"#### 0\", \"#### none\"; truth 0", "1 0", NULL}},
+  {"\"#### 0\", \"#### none\", \"#### 0.5\"; truth 0", "1 0 0", NULL}},
  make_hash_rewards, call_hash_rewards, BIND(my_hash_rewards, sol_hash_rewards), 0,
  {{BIND(my_hash_rewards, hash_first), "1 0 0 1 0 1", "the first ####, not the last: a model that corrects itself is read too early"},
   {BIND(my_hash_rewards, hash_any), "1 1 0 1 0 1", "any ####, not the last: all guesses but one may be wrong"},
@@ -149,7 +149,8 @@ static const Exercise exercises[] = {
   {BIND(my_hash_rewards, hash_text), "1 1 0 0 0 0", "compared as text: 42.0 is the same number as 42"},
   {BIND(my_hash_rewards, hash_fallback), "1 1 0 1 1 0", "without #### the reward is 0, even if the number is right"},
   {BIND(my_hash_rewards, hash_anywhere), "1 1 1 1 1 1", "found anywhere in the text: only the number behind the last #### counts"},
-  {BIND(my_hash_rewards, hash_none_is_0), "1 1", "no number was read as 0, as atof() does: number_at() gives NAN"}}},
+  {BIND(my_hash_rewards, hash_none_is_0), "1 1 0", "no number was read as 0, as atof() does: number_at() gives NAN"},
+  {BIND(my_hash_rewards, hash_whole), "1 0 1", "cut to whole numbers before comparing: 0.5 is not 0, use double"}}},
 
 {"the boxed reward", "my_boxed_rewards", "chapter 5, \"Extract\"; D2 section 4",
  "depth = 1 behind \\boxed{; { adds 1, } takes 1 away; the box closes where depth is 0. Without a box after_last() is NULL",
@@ -173,7 +174,7 @@ static const Exercise exercises[] = {
    "1 - 3/16 and 0 - 3/16"}},
  make_centered, call_centered, BIND(my_centered, sol_centered), 0,
  {{BIND(my_centered, centered_other_divisor), "0.8 0.8 -0.2", "the sum was divided by K - 1: a mean divides by K, 3/16"},
-  {BIND(my_centered, centered_raw), "1 1 0", "the reward itself: the mean was not subtracted"},
+  {BIND(my_centered, centered_raw), "1 1 0", "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does in C"},
   {BIND(my_centered, centered_whole_division), "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
   {BIND(my_centered, centered_sign), "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
   {BIND(my_centered, centered_sum), "-2 -2 -3", "the sum was subtracted, not the mean"},
@@ -187,6 +188,7 @@ static const Exercise exercises[] = {
  {{"rewards 1, 1, 0, 0", "0.6667 0.6667 -0.6667 -0.6667", "1 - (1 + 0 + 0)/3 and 0 - (1 + 1 + 0)/3"}},
  make_rloo, call_rloo, BIND(my_rloo, sol_rloo), 0,
  {{BIND(my_rloo, centered_raw), "1 1 0 0", "the reward itself: no baseline was subtracted"},
+  {BIND(my_rloo, sol_centered), "0.5 0.5 -0.5", "the own reward is in the baseline, a mean over all K (or: K / (K - 1) of whole numbers is 1 in C)"},
   {BIND(my_rloo, rloo_own_in_sum), "0.3333 0.3333 -0.6667", "the sum of all was divided by K - 1: take the own reward out of it"},
   {BIND(my_rloo, rloo_inverted), "0.375 0.375 -0.375", "the factor is inverted: K / (K - 1) = 4/3, not 3/4"},
   {BIND(my_rloo, rloo_sum_of_others), "0 0 -2 -2", "the sum of the others, not their mean: divide by K - 1"},
@@ -233,6 +235,7 @@ static const Exercise exercises[] = {
   {BIND(my_kl, kl_printed_k3), "0.6931 0.2402 0.3069", "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi averages to 1 under pi, exp(log_ratio) does not"},
   {BIND(my_kl, kl_no_1), "0.6931 0.2402 1.1931", "the 1 of k3 is forgotten: at pi = pi_ref it must be 0"},
   {BIND(my_kl, kl_no_half), "0.6931 0.4805 0.1931", "the 1/2 of k2 is forgotten"},
+  {BIND(my_kl, kl_half_is_0), "0.6931 0 0.1931", "k2 is 0: 1 / 2 of whole numbers is 0 in C, write 0.5"},
   {BIND(my_kl, kl_no_ratio), "0.6931 0.2402 -0.5", "k3 lacks + log_ratio: without it, it can be negative"},
   {BIND(my_kl, kl_minus_ratio), "0.6931 0.2402 -1.1931", "k3 has - log_ratio: with exp(-log_ratio) goes + log_ratio"},
   {BIND(my_kl, kl_plus_in_exp), "0.6931 0.2402 1.6931", "k3 has exp(+log_ratio): pi_ref/pi is exp(-log_ratio)"},
@@ -400,7 +403,7 @@ static const Exercise exercises[] = {
 
 {"the majority vote", "my_vote", "chapter 11, majority_vote(); D2 section 1",
  "for each i that is not \"\" count the j with answer[j][0] && equal(answer[i], answer[j]); keep the first with the most",
- {{"38, 83, 38, 83.0, \\frac{166}{2}", "1", NULL}, {"\"\", 7, \"\", 8, \"\", 8, 7", "1", NULL}, {"\"\", \"\"", "-1", NULL}},
+ {{"38, 83, 38, 83.0, \\frac{166}{2}", "1", NULL}, {"\"\", 7, \"\", 8, \"\", 8, 7", "1", NULL}, {"\"\", \"\"", "-1", NULL}, {"\"\", 5", "1", NULL}},
  make_vote, call_vote, BIND(my_vote, sol_vote), 0,
  {{BIND(my_vote, vote_text), "0", "compared as text: 83, 83.0 and \\frac{166}{2} are three votes for one answer"},
   {BIND(my_vote, vote_text_and_empty), "0", "compared as text: 83, 83.0 and \\frac{166}{2} are three votes for one answer (and \"\" abstains)"},
@@ -408,7 +411,9 @@ static const Exercise exercises[] = {
   {BIND(my_vote, vote_empty), "0", "\"\" abstains: it neither votes nor wins"},
   {BIND(my_vote, vote_count), "3", "this is the number of votes: its index is asked"},
   {BIND(my_vote, vote_none_is_0), "0", "when all abstain there is no winner: -1"},
-  {BIND(my_vote, vote_first), "0", "always the first answer"}}},
+  {BIND(my_vote, vote_address), "0", "always the first answer, as if each had one vote: == compares addresses in C, use equal()"},
+  {BIND(my_vote, vote_address_2), "0", "always the first answer, as if each had one vote: == compares addresses in C, use equal()"},
+  {BIND(my_vote, vote_others_only), "-1", "an answer votes for itself too: a single vote is more than none"}}},
 };
 
 enum { EXERCISES = sizeof exercises / sizeof *exercises };
