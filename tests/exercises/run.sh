@@ -31,6 +31,7 @@ complaint() {  # complaint error|warning HEADING
                 line[++n] = text
                 if (text ~ /^\/\* ---- [0-9]+\. /) { name = text; sub(/^\/\* ---- /, "", name); sub(/ *\*?\/?$/, "", name) }
                 exercise[n] = name
+                open[name] += gsub(/\{/, "{", text) - gsub(/\}/, "}", text)
             }
         }
         index($0, my ":") == 1 && (at = match($0, ":[0-9]+:([0-9]+:)? (fatal )?" kind ": ")) {
@@ -38,6 +39,10 @@ complaint() {  # complaint error|warning HEADING
             split(substr($0, at + 1), part, ":")
             sub(/ \[-W[^]]*\]$/, "", what)
             printf "%s\n", heading
+            for (i = 1; what ~ /end of input|definition is not allowed/ && i <= n; i++) if (open[exercise[i]] > 0) {
+                printf "  exercise  %s\n  compiler  a { has no } here\n", exercise[i]
+                exit
+            }
             printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[part[1]], part[1], line[part[1]], what
             exit
         }' "$library.log"
