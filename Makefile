@@ -51,7 +51,7 @@ TESTS   = $(patsubst tests/%.c,build/%,$(wildcard tests/*.c))
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
-	./rl run $(ARGS)
+	./rl run --overwrite $(ARGS)
 
 test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
@@ -82,9 +82,10 @@ lib: librl.so                      ## librl.so, the chapter functions for other 
 data: build/generate               ## write data/*.jsonl anew (the same bytes)
 	./build/generate data
 
-golden: build/test_golden build/ledger  ## write tests/golden and docs/claims.md anew, to be read in the diff
+golden: build/test_golden build/ledger build/answers  ## write tests/golden, docs/claims.md and docs/answers.md anew, to be read in the diff
 	./build/test_golden --write
 	./build/ledger --write
+	./build/answers --write
 
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)

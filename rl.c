@@ -137,10 +137,8 @@ static double chain_policy(const ChainPolicy* pi, int s, int a) {
 
 // p(next | s, a) from a state that is not final
 static double chain_dynamics(double slip, int s, int a, int next) {
-    int step = a == CHAIN_RIGHT ? 1 : -1;
-    if (next == s + step) return 1.0 - slip;
-    if (next == s - step) return slip;
-    return 0.0;
+    if (abs(next - s) != 1) return 0.0;
+    return (next > s) == (a == CHAIN_RIGHT) ? 1.0 - slip : slip;
 }
 
 // Documents write r(s, a). Here the pay depends on where the step ends, r(s, a, s'), and r(s, a) is its mean.
@@ -207,11 +205,10 @@ static ChainPolicy chain_policy_from(const double* theta) {
 static void score_trajectory(double* grad, const Trajectory* tau, const ChainPolicy* pi) {
     for (int s = 0; s < CHAIN_STATES; s++) grad[s] = 0.0;
     for (int t = 0; t < tau->T; t++)
-        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT ? 1.0 : 0.0) - pi->right[tau->state[t]];
+        grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1. For gamma = 1
-// only.
+// The hand solution above as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
 static double chain_value_by_hand(int s, double pi_right, double slip) {
     double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
     double x = (1.0 - u) / u;
@@ -223,18 +220,17 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
-    printf("   \"%s\", pi(right) = %g\n", name, pi_right);
-    printf("   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n");
+    printf("   \"%s\", pi(right) = %g\n"
+           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0;
+        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
         for (int i = 0; i < WALKS; i++) {
             Trajectory tau;
             sample_trajectory(&tau, s, &pi, slip, rng);
             mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        printf("%4d %10.4f %8.4f %8.4f", s, chain_value_by_hand(s, pi_right, slip), V[s], mean);
-        printf(" %8.4f %8.4f %8.4f %8.4f\n", Q[s][CHAIN_LEFT], Q[s][CHAIN_RIGHT], Q[s][CHAIN_LEFT] - V[s],
-               Q[s][CHAIN_RIGHT] - V[s]);
+        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
+               V[s], mean, left, right, left - V[s], right - V[s]);
     }
     printf("\n");
 }
@@ -242,15 +238,14 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
 static void print_discounting(double slip) {
     const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000];
+    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
     for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n");
-    printf("   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
+    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
+           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
     for (int i = 0; i < 3; i++) {
-        double V[CHAIN_STATES], Q[CHAIN_STATES][2], g = gammas[i];
+        double g = gammas[i], many = discounted_return(ones, 1000, g);
         solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g),
-               discounted_return(ones, 1000, g));
+        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g), many);
         if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
         else printf("         none\n");
     }
@@ -260,74 +255,63 @@ static void print_discounting(double slip) {
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
     double log_policy, log_dynamics, total = trajectory_logprob(&log_policy, &log_dynamics, tau, pi, slip);
-    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n");
-    printf("   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
+    printf("3. One trajectory of \"mostly right\" from state 2; step 1 slips\n\n"
+           "   t   s_t   a_t    s_t+1   pi(a|s)  p(s'|s,a)   r_t\n");
     for (int t = 0; t < tau->T; t++) {
         int s = tau->state[t], a = tau->action[t], next = tau->state[t + 1];
         printf("%4d %5d   %-5s %6d  %8.4f  %9.4f %5.0f\n", t, s, a == CHAIN_RIGHT ? "right" : "left", next,
                chain_policy(pi, s, a), chain_dynamics(slip, s, a, next), tau->reward[t]);
     }
-    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n", exp(log_policy), exp(log_dynamics),
-           exp(total));
-    printf("   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n", log_policy, log_dynamics, total);
-    printf("   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+    printf("   product            %12.4f  %9.4f    p(tau) = %.6f\n"
+           "   sum of logs (nats) %12.4f  %9.4f    log p(tau) = %.4f\n"
+           "   return: %.4f with gamma = 1, %.4f with gamma = 0.9 (0.9^3)\n\n",
+           exp(log_policy), exp(log_dynamics), exp(total), log_policy, log_dynamics, total,
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// theta with h added to its entry s, as a policy.
-static ChainPolicy chain_policy_moved(const double* theta, int s, double h) {
-    double moved[CHAIN_STATES];
-    for (int j = 0; j < CHAIN_STATES; j++) moved[j] = theta[j];
-    moved[s] += h;
-    return chain_policy_from(moved);
-}
-
-static void print_gradient_without_dynamics(const Trajectory* tau, const double* theta) {
-    const double slips[] = {1.0 / 6.0, 0.3}, h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double a, b, score[CHAIN_STATES];
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n");
-    printf("    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
+// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
+// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
+    enum { WALKS = 40000 };
+    const double slips[] = {slip, 0.3}, h = 1e-5;
+    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        up[s] = down[s] = pi;
+        up[s].right[s] = sigmoid(theta[s] + h);
+        down[s].right[s] = sigmoid(theta[s] - h);
+    }
+    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
+           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
     for (int i = 0; i < 2; i++) {
         printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
         for (int s = 1; s < CHAIN_GOAL; s++) {
-            ChainPolicy up = chain_policy_moved(theta, s, h), down = chain_policy_moved(theta, s, -h);
-            double difference = trajectory_logprob(&a, &b, tau, &up, slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down, slips[i]);
+            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
+                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
             printf(" %13.6f", difference / (2 * h));
         }
         printf("\n");
     }
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n", score[1], score[2], score[3]);
-    printf("   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n");
-}
-
-// E[ G d log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
-static void print_reinforce_identity(const double* theta, double slip, Rng* rng) {
-    enum { WALKS = 40000 };
-    const double h = 1e-5;
-    ChainPolicy pi = chain_policy_from(theta);
-    double sampled[CHAIN_STATES] = {0};
+    printf(" formula             %14.6f %13.6f %13.6f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
     for (int i = 0; i < WALKS; i++) {
-        Trajectory tau;
-        double score[CHAIN_STATES];
-        sample_trajectory(&tau, 2, &pi, slip, rng);
-        score_trajectory(score, &tau, &pi);
-        for (int s = 0; s < CHAIN_STATES; s++)
-            sampled[s] += discounted_return(tau.reward, tau.T, 1.0) * score[s] / WALKS;
+        Trajectory walk;
+        sample_trajectory(&walk, 2, &pi, slip, rng);
+        score_trajectory(score, &walk, &pi);
+        double G = discounted_return(walk.reward, walk.T, 1.0);
+        for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n");
-    printf("                                 d/d theta_1  d/d theta_2  d/d theta_3\n");
-    printf("   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n", sampled[1], sampled[2], sampled[3]);
-    printf("   Bellman, needs p(s'|s,a)    ");
+    printf("5. What that buys: the gradient of J = V(2)\n\n"
+           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
+           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
+           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
     for (int s = 1; s < CHAIN_GOAL; s++) {
-        double up[CHAIN_STATES], down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        ChainPolicy pi_up = chain_policy_moved(theta, s, h), pi_down = chain_policy_moved(theta, s, -h);
-        solve_chain(up, Q, &pi_up, slip, 1.0);
-        solve_chain(down, Q, &pi_down, slip, 1.0);
-        printf(" %12.4f", (up[2] - down[2]) / (2 * h));
+        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
+        solve_chain(V_up, Q, &up[s], slip, 1.0);
+        solve_chain(V_down, Q, &down[s], slip, 1.0);
+        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
     }
     printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
 }
@@ -351,8 +335,8 @@ static void lesson_1(int more) {
            "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
            "             than what pi does on average?\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
-           "             One step in six (a die shows 6) slips and goes the other way.\n\n");
-    printf("1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
+           "             One step in six (a die shows 6) slips and goes the other way.\n\n"
+           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
     print_chain_values("coin flip", 0.5, slip, &rng);
     print_chain_values("mostly right", 0.75, slip, &rng);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
@@ -360,8 +344,7 @@ static void lesson_1(int more) {
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
     print_discounting(slip);
     print_trajectory(&tau, &pi, slip);
-    print_gradient_without_dynamics(&tau, theta);
-    print_reinforce_identity(theta, slip, &rng);
+    print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
            "gradient needs returns and log pi. It never needs p(s'|s,a).\n");
 }
@@ -369,8 +352,7 @@ static void lesson_1(int more) {
 /* ==========================================================================================================
  * CHAPTER 2. Two warm-ups: the thermostat and CartPole                                         (D3 section 2)
  *
- * Question: does the gradient of chapter 1 really teach anything? Two worlds in which something moves, one
- * algorithm, no library.
+ * Question: does the gradient of chapter 1 really teach anything? Two worlds that move, one algorithm.
  *
  * REINFORCE, as run here. Play a group of K episodes, then move the parameters w of the policy uphill:
  *
@@ -422,8 +404,7 @@ static void lesson_1(int more) {
  *   (1) Group mean, what GRPO does to language models: the K episodes of a group start in the same state (the
  *       same "prompt"); every step of episode i gets the one number G_i - mean(G). Good steps of a short
  *       episode are punished together with the bad one; on average over many episodes that cancels.
- *   (2) A learned value function and generalized advantage estimation (GAE, below): every step gets its own
- *       number.
+ *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
  * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
@@ -439,27 +420,126 @@ static void lesson_1(int more) {
  * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
  * little about the next: learning curves in reinforcement learning need several.
  * ======================================================================================================== */
-enum { CURVE_COLUMNS = 64, CURVE_ROWS = 11 };
+// ---- the one plot of this book: letters, for any terminal -------------------------------------------------
+//
+// Each series is drawn with the first letter of its name (A to F when that is taken), '*' where two meet. A
+// column shows the mean of the points that fall into it; an empty one lies between its neighbours.
+enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_HEIGHT = 3 * PLOT_PARTS + 1 };
 
-// Draw the n values of y between low and high as stars, at most 80 columns wide; the label names the x axis.
-// When n is not CURVE_COLUMNS, every column shows the value that lies at its place.
-static void draw_curve(const double* y, int n, double low, double high, const char* label) {
-    for (int row = CURVE_ROWS - 1; row >= 0; row--) {
-        printf("%8.4g |", low + (high - low) * row / (CURVE_ROWS - 1));
-        int last = -1;
-        char line[CURVE_COLUMNS + 1];
-        for (int i = 0; i < CURVE_COLUMNS; i++) {
-            double value = y[(size_t)i * (size_t)n / CURVE_COLUMNS];
-            int at = (int)floor((value - low) / (high - low) * (CURVE_ROWS - 1) + 0.5);
-            line[i] = at == row ? '*' : ' ';
-            if (at == row) last = i;
-        }
-        line[last + 1] = '\0';
-        printf("%s\n", line);
+typedef struct {
+    const char *title, *x_name;
+    const double* x;                      // (points); NULL: 1, 2, 3, ...
+    const double* y[PLOT_SERIES];         // (points) each; what is not a finite number is left out
+    const char* names[PLOT_SERIES];
+    int series, points;
+    int scaled;                           // 1 = each from its own min to its own max: for different units
+    int log_x;
+} Plot;
+
+typedef struct { double low, high; } Range;
+
+static void widen(Range* r, double v) {
+    r->low = fmin(r->low, v);
+    r->high = fmax(r->high, v);
+}
+
+// The tightest range around r of PLOT_PARTS steps that are round numbers times a power of ten.
+static Range round_range(Range r) {
+    static const double steps[] = {1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0};
+    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
+    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        double step = steps[i] * unit;
+        double first = floor(r.low / step + 1e-9);
+        if ((first + PLOT_PARTS) * step >= r.high - 1e-9 * step)
+            return (Range){first * step, (first + PLOT_PARTS) * step};
     }
-    printf("         +");
-    for (int i = 0; i < CURVE_COLUMNS; i++) putchar('-');
-    printf("\n          %s\n", label);
+    return r;
+}
+
+static double plot_x(const Plot* p, int i) {
+    double x = p->x ? p->x[i] : i + 1;
+    return p->log_x ? log(x) : x;
+}
+
+static int plot_has(const Plot* p, int s, int i) {   // beyond 1e300 a difference might not be finite
+    return fabs(plot_x(p, i)) < 1e300 && fabs(p->y[s][i]) < 1e300;
+}
+
+static char plot_letter(const Plot* p, int s) {
+    int taken = !isalpha((unsigned char)p->names[s][0]);
+    for (int i = 0; i < s; i++) taken |= plot_letter(p, i) == p->names[s][0];
+    return taken ? (char)('A' + s) : p->names[s][0];
+}
+
+// Series s, between the heights of r.
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+    double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    int last = -1;
+    for (int i = 0; i < p->points; i++) {
+        if (!plot_has(p, s, i)) continue;
+        double part = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) : 0.0;
+        double up = r.high > r.low ? (p->y[s][i] - r.low) / (r.high - r.low) : 0.5;
+        int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
+        height[column] += up;
+        count[column]++;
+    }
+    for (int c = 0; c < PLOT_WIDTH; c++) {
+        if (!count[c]) continue;
+        double here = height[c] / count[c];
+        double before = last < 0 ? here : height[last] / count[last];
+        for (int i = last < 0 ? c : last + 1; i <= c; i++) {
+            double up = i == c ? here : before + (here - before) * (i - last) / (c - last);
+            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            *cell = *cell == ' ' ? plot_letter(p, s) : '*';
+        }
+        last = c;
+    }
+}
+
+static void print_plot(const Plot* p) {
+    char grid[PLOT_HEIGHT][PLOT_WIDTH];
+    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES] = {x, x, x, x, x, x};
+    for (int s = 0; s < p->series; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            widen(&x, plot_x(p, i));
+            widen(&own[s], p->y[s][i]);
+            widen(&all, p->y[s][i]);
+        }
+    printf("%s\n\n", p->title);
+    if (x.low > x.high) {
+        printf("  (there is nothing to draw)\n");
+        return;
+    }
+    all = round_range(all);
+    memset(grid, ' ', sizeof grid);
+    for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
+    for (int row = 0; row < PLOT_HEIGHT; row++) {
+        double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
+        int end = PLOT_WIDTH;
+        while (end && grid[row][end - 1] == ' ') end--;
+        if (fabs(v) < 1e-9 * (all.high - all.low)) v = 0.0;                  // a rounding error of 0
+        if (p->scaled) printf("%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
+        else if (row % 3) printf("%7s", "");
+        else printf("%7.4g", v);
+        printf(" |%.*s\n", end, grid[row]);
+    }
+    printf("%9s+", "");
+    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
+    printf("\n%9s", "");
+    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
+        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
+        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    }
+    printf("\n%9s%s\n", "", p->x_name);
+    for (int s = 0; s < p->series; s++) {
+        printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
+        if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
+        else printf(": no numbers");
+    }
+    printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
 // Euclidean scalar product of two short vectors.
@@ -469,14 +549,29 @@ static double inner_product(const double* a, const double* b, int n) {
     return sum;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// The thermostat
+// gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
+// divided by its root mean square: within a group that changes the length of the step only (between groups it
+// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
+// comes from. The root mean square counts as at least `least`.
+static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
+                               const double* w, int n, double least) {
+    double square = 0.0;
+    for (int i = 0; i < N; i++) square += A[i] * A[i] / N;
+    for (int j = 0; j < n; j++) gradient[j] = 0.0;
+    for (int i = 0; i < N; i++) {
+        double surprise = action[i] - sigmoid(inner_product(w, f + i * n, n));
+        double weight = A[i] / fmax(sqrt(square), least) * surprise;
+        for (int j = 0; j < n; j++) gradient[j] += weight * f[i * n + j] / N;
+    }
+}
+
+// ---- the thermostat
 
 static const double thermostat_target = 70.0, thermostat_band = 2.0;                     // F
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
-enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8 };
+enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
 
 typedef struct {
     int updates;             // gradient steps
@@ -484,32 +579,25 @@ typedef struct {
     double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
 } ThermostatOptions;
 
-static const ThermostatOptions thermostat_defaults = {CURVE_COLUMNS, 3.0, 0.8};
+static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
     return (on ? thermostat_heat : 0.0) - thermostat_loss * (temperature - thermostat_outside);
 }
 
-static int thermostat_in_band(double temperature) {
-    return fabs(temperature - thermostat_target) <= thermostat_band;
-}
+static int thermostat_in_band(double now) { return fabs(now - thermostat_target) <= thermostat_band; }
 
-static void thermostat_features(double* f, double temperature) {
-    f[0] = 1.0;
-    f[1] = (temperature - thermostat_target) / thermostat_band;
-}
-
-// One day under sigmoid(w . f), starting anywhere from 60 to 80 F. Writes the temperature each action saw,
-// the action, and the reward of the temperature it led to (each 288). Returns the share of the day in the
-// band.
-static double simulate_day(double* temperature, int* action, double* reward, const double* w, Rng* rng) {
+// One day under sigmoid(w . f), starting anywhere from 60 to 80 F: the temperature each action saw (288), its
+// features f (288,2), the action, the reward of where it led. Returns the share of the day in the band.
+static double simulate_day(double* temperature, double* f, int* action, double* reward, const double* w,
+                           Rng* rng) {
     double now = 60.0 + 20.0 * random_uniform(rng), share = 0.0;
     for (int t = 0; t < THERMOSTAT_STEPS; t++) {
-        double f[2];
-        thermostat_features(f, now);
         temperature[t] = now;
-        action[t] = random_uniform(rng) < sigmoid(inner_product(w, f, 2));
+        f[2 * t] = 1.0;
+        f[2 * t + 1] = (now - thermostat_target) / thermostat_band;
+        action[t] = random_uniform(rng) < sigmoid(inner_product(w, f + 2 * t, 2));
         now += thermostat_rate(now, action[t]);
         reward[t] = thermostat_in_band(now);
         share += reward[t] / THERMOSTAT_STEPS;
@@ -517,51 +605,39 @@ static double simulate_day(double* temperature, int* action, double* reward, con
     return share;
 }
 
-// REINFORCE with the return from step t on, G_t (the "reward-to-go"), and one baseline, the mean of all G_t
-// of the group. w (2) starts at 0, random switching. share (updates) receives the part of time in the band
-// during each update's episodes.
+// REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
+// at 0, random switching. share (updates): the part of time in the band during each update's episodes.
 static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
-    enum { N = THERMOSTAT_GROUP * THERMOSTAT_STEPS };
+    enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
+    double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
+    int action[N];
     Rng rng = {seed};
     w[0] = w[1] = 0.0;
     for (int update = 0; update < options->updates; update++) {
-        double temperature[N], reward[N], advantage[N], mean = 0.0, square = 0.0, gradient[2] = {0.0, 0.0};
-        int action[N];
+        double mean = 0.0;
         share[update] = 0.0;
-        for (int k = 0; k < THERMOSTAT_GROUP; k++) {
-            int first = k * THERMOSTAT_STEPS;
-            double G = 0.0;
-            share[update] += simulate_day(temperature + first, action + first, reward + first, w, &rng)
-                             / THERMOSTAT_GROUP;
-            for (int t = THERMOSTAT_STEPS - 1; t >= 0; t--) {
-                G = reward[first + t] + options->gamma * G;        // G_t = r_t + gamma G_{t+1}
-                advantage[first + t] = G;
-            }
+        for (int i = 0; i < N; i += T)
+            share[update] += simulate_day(temperature, f + 2 * i, action + i, reward + i, w, &rng) * T / N;
+        for (int i = N - 1; i >= 0; i--) {
+            double later = (i + 1) % T ? A[i + 1] : 0.0;           // nothing comes after the day's last step
+            A[i] = reward[i] + options->gamma * later;             // G_t = r_t + gamma G_{t+1}
+            mean += A[i] / N;
         }
-        for (int i = 0; i < N; i++) mean += advantage[i] / N;
-        for (int i = 0; i < N; i++) square += (advantage[i] - mean) * (advantage[i] - mean) / N;
-        for (int i = 0; i < N; i++) {
-            double f[2];
-            thermostat_features(f, temperature[i]);
-            double surprise = action[i] - sigmoid(inner_product(w, f, 2));
-            double A = (advantage[i] - mean) / (sqrt(square) + 1e-8);
-            for (int j = 0; j < 2; j++) gradient[j] += A * surprise * f[j] / N;
-        }
+        for (int i = 0; i < N; i++) A[i] -= mean;
+        reinforce_gradient(gradient, f, action, A, N, w, 2, 1e-8);
         for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
     }
 }
 
 // Share of time in the band over `days` fresh days, and the last day's temperatures for a drawing.
 static double test_thermostat(double* temperature, const double* w, int days, Rng* rng) {
-    double reward[THERMOSTAT_STEPS], share = 0.0;
+    double f[2 * THERMOSTAT_STEPS], reward[THERMOSTAT_STEPS], share = 0.0;
     int action[THERMOSTAT_STEPS];
-    for (int day = 0; day < days; day++)
-        share += simulate_day(temperature, action, reward, w, rng) / days;
+    for (int day = 0; day < days; day++) share += simulate_day(temperature, f, action, reward, w, rng) / days;
     return share;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: the world
+// ---- CartPole: the world
 
 typedef struct { double x, x_dot, theta, theta_dot; } CartPole;    // m, m/s, rad, rad/s; theta 0 is upright
 
@@ -584,8 +660,7 @@ static CartPoleForces cartpole_forces(const CartPole* c, double force) {
     return a;
 }
 
-// One step of 0.02 s; action 1 pushes right, 0 left. Returns 1 while the pole stands and the cart is on its
-// track.
+// One step of 0.02 s; action 1 pushes right, 0 left. 1 = the pole stands and the cart is on its track.
 static int step_cartpole(CartPole* c, int action) {
     CartPoleForces a = cartpole_forces(c, action ? push_force : -push_force);
     c->x += time_step * c->x_dot;                   // explicit Euler: positions move with the old velocities
@@ -597,16 +672,12 @@ static int step_cartpole(CartPole* c, int action) {
 
 // Every episode starts nearly at rest: four numbers from -0.05 to 0.05, as in Gym.
 static CartPole start_cartpole(Rng* rng) {
-    CartPole c;
-    c.x = 0.1 * random_uniform(rng) - 0.05;
-    c.x_dot = 0.1 * random_uniform(rng) - 0.05;
-    c.theta = 0.1 * random_uniform(rng) - 0.05;
-    c.theta_dot = 0.1 * random_uniform(rng) - 0.05;
-    return c;
+    double u[4];
+    for (int i = 0; i < 4; i++) u[i] = 0.1 * random_uniform(rng) - 0.05;
+    return (CartPole){u[0], u[1], u[2], u[3]};
 }
 
-// The state in units of its limits (a speed of 2 is a typical high one), so that one step size suits them
-// all.
+// The state in units of its limits (a speed of 2 is a typical high one): one step size suits them all.
 static void cartpole_features(double* f, const CartPole* c) {
     f[0] = 1.0;
     f[1] = c->x / x_limit;
@@ -615,8 +686,7 @@ static void cartpole_features(double* f, const CartPole* c) {
     f[4] = c->theta_dot / 2.0;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: the value function and GAE
+// ---- CartPole: the value function and GAE
 
 // V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
 static double value_of(const double* v, const double* f) {
@@ -653,11 +723,9 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
     }
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// CartPole: learning
+// ---- CartPole: learning
 
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
-
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
 typedef struct {
@@ -680,27 +748,18 @@ typedef struct {
     int cut_off[CARTPOLE_GROUP];                     // 1 = reached the cap standing, 0 = fell
 } CartPoleGroup;
 
-// One episode from `c` under sigmoid(w . f); returns its length. `group` may be NULL when nothing is to be
-// kept.
+// Episode k of the group, from `c` under sigmoid(w . f); returns its length.
 static int run_cartpole_episode(CartPoleGroup* group, int k, CartPole c, const double* w, Rng* rng) {
-    int standing = 1, length = 0;
-    for (; standing && length < CARTPOLE_CAP; length++) {
-        double f[POLICY_SIZE];
-        cartpole_features(f, &c);
-        int action = random_uniform(rng) < sigmoid(inner_product(w, f, POLICY_SIZE));
-        if (group) {
-            int i = group->first[k] + length;
-            for (int j = 0; j < POLICY_SIZE; j++) group->features[i][j] = f[j];
-            group->action[i] = action;
-        }
-        standing = step_cartpole(&c, action);
+    int first = group->first[k], i = first, standing = 1;
+    for (; standing && i - first < CARTPOLE_CAP; i++) {
+        cartpole_features(group->features[i], &c);
+        group->action[i] = random_uniform(rng) < sigmoid(inner_product(w, group->features[i], POLICY_SIZE));
+        standing = step_cartpole(&c, group->action[i]);
     }
-    if (group) {
-        group->first[k + 1] = group->first[k] + length;
-        group->cut_off[k] = standing;
-        cartpole_features(group->last[k], &c);
-    }
-    return length;
+    group->first[k + 1] = i;
+    group->cut_off[k] = standing;
+    cartpole_features(group->last[k], &c);
+    return i - first;
 }
 
 // K episodes from one common start. Returns their mean length.
@@ -729,22 +788,11 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
     }
 }
 
-// gradient (5) = mean over the group's steps of A_t d log pi(a_t | s_t) / d w, with A divided by its root
-// mean square. Within a group that changes the length of the step only (between groups it changes their
-// weights, as GRPO's division does), and it makes one learning rate mean the same for both rules. The root
-// mean square counts as at least 1, the reward of one step: near the cap A is little more than the error of
-// the value function, and blown up to full size it would undo what was learned.
+// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
+// little more than the error of the value function, and blown up to full size it would undo what was learned.
 static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
-    int N = group->first[CARTPOLE_GROUP];
-    double square = 0.0;
-    for (int i = 0; i < N; i++) square += group->advantage[i] * group->advantage[i] / N;
-    for (int j = 0; j < POLICY_SIZE; j++) gradient[j] = 0.0;
-    for (int i = 0; i < N; i++) {
-        const double* f = group->features[i];
-        double surprise = group->action[i] - sigmoid(inner_product(w, f, POLICY_SIZE));
-        for (int j = 0; j < POLICY_SIZE; j++)
-            gradient[j] += group->advantage[i] / fmax(sqrt(square), 1.0) * surprise * f[j] / N;
-    }
+    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
+                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
 }
 
 // The value function walks through each episode from its end, towards the discounted return that followed.
@@ -761,8 +809,7 @@ static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptio
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
     int updates;                              // gradient steps taken
-    int solved;                               // environment steps used when a group first averaged 475 of 500
-                                              // (the usual mark of "solved") or more; -1 if none did
+    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
@@ -787,54 +834,54 @@ static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOption
 
 // Mean length of `episodes` fresh episodes of the policy as it is, sampling included.
 static double test_cartpole(const double* w, int episodes, Rng* rng) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
     double sum = 0.0;
-    for (int i = 0; i < episodes; i++) sum += run_cartpole_episode(NULL, 0, start_cartpole(rng), w, rng);
+    for (int i = 0; i < episodes; i++) sum += run_cartpole_episode(group, 0, start_cartpole(rng), w, rng);
+    free(group);
     return sum / episodes;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// What the commands `thermostat` and `cartpole` and lesson 2 print
+// ---- what the commands `thermostat` and `cartpole` and lesson 2 print
 
 static void print_thermostat_rates(void) {
-    printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n",
+    printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
+           "   room    off, F/step    on, F/step    reward\n",
            thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    printf("   room    off, F/step    on, F/step    reward\n");
-    for (int i = 0; i < 3; i++) {
-        double room = thermostat_target + (i - 1) * 5.0;
+    for (double room = 65.0; room <= 75.0; room += 5.0)
         printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
                thermostat_in_band(room));
-    }
     printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
 }
 
 // Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
 static void print_thermostat_policies(const double* w, Rng* rng) {
-    const double nothing[2] = {0.0, 0.0}, rule[2] = {0.0, -1000.0};   // -1000: in effect "on below 70"
-    double day[THERMOSTAT_STEPS];
-    printf("In the band, 200 fresh days:\n");
-    printf("   random switching, pi(on) = 1/2               %6.2f%%\n",
-           100 * test_thermostat(day, nothing, 200, rng));
-    printf("   written by hand (D3), on below 70 F          %6.2f%%\n",
-           100 * test_thermostat(day, rule, 200, rng));
-    printf("   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n", w[0], w[1],
-           100 * test_thermostat(day, w, 200, rng));
+    const double policy[3][2] = {{0.0, 0.0}, {0.0, -1000.0}, {w[0], w[1]}};   // -1000: "on below 70"
+    double day[THERMOSTAT_STEPS], percent[3];
+    for (int i = 0; i < 3; i++) percent[i] = 100 * test_thermostat(day, policy[i], 200, rng);
+    printf("In the band, 200 fresh days:\n"
+           "   random switching, pi(on) = 1/2               %6.2f%%\n"
+           "   written by hand (D3), on below 70 F          %6.2f%%\n"
+           "   learned, sigmoid(%6.3f %+7.3f (s - 70)/2)  %6.2f%%\n",
+           percent[0], percent[1], w[0], w[1], percent[2]);
 }
 
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[CURVE_COLUMNS], temperature[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
     test_thermostat(temperature, nothing, 1, &rng);
-    printf("Before: pi(on) = 0.5, random switching. The first %d steps of a day, in F:\n", CURVE_COLUMNS);
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
+                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
+                       .points = THERMOSTAT_STEPS});
     train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each. Share of the time within 2 F of 70 F:\n",
-           thermostat_defaults.updates, THERMOSTAT_GROUP);
-    draw_curve(share, thermostat_defaults.updates, 0.0, 1.0, "updates");
+    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
+                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
     test_thermostat(temperature, w, 1, &rng);
-    printf("\nAfter. A fresh day:\n");
-    draw_curve(temperature, CURVE_COLUMNS, 60.0, 100.0, "steps of five minutes");
+    printf("\n");
+    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
+                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
@@ -843,15 +890,13 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
     CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
         CartPoleOptions options = cartpole_defaults;
-        char label[80];
         options.baseline = b;
         options.learning_rate = learning_rate;
         train_cartpole(&run[b], seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, rate %g: mean length of an episode\n",
-               baseline_names[b], (unsigned long long)seed, learning_rate);
-        snprintf(label, sizeof label, "updates 1 to %d, %d environment steps in all", run[b].updates,
-                 options.budget);
-        draw_curve(run[b].length, run[b].updates, 0.0, CARTPOLE_CAP, label);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, options.budget);
+        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
+                           .names = {"length"}, .series = 1, .points = run[b].updates});
         const double* w = run[b].w;
         printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
                w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
@@ -870,12 +915,12 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
 static void print_cartpole_steps(int steps) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
-           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n");
-    printf("   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
+           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
+           "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
     for (int t = 0; t < steps; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
-        printf("%4d %10.4f %10.4f %10.4f |", t, a.alpha, a.theta_acc, a.x_acc);
-        printf(" %8.5f %8.5f %8.5f %10.5f\n", c.x, c.x_dot, c.theta, c.theta_dot);
+        printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
+               c.x_dot, c.theta, c.theta_dot);
         step_cartpole(&c, 1);
     }
     printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
@@ -884,25 +929,24 @@ static void print_cartpole_steps(int steps) {
 
 static void print_cartpole_lengths(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    const double nothing[POLICY_SIZE] = {0};
+    CartPoleRun run = {0};                                          // w = 0: a coin flip
+    CartPoleOptions options = cartpole_defaults;
     Rng rng = {2};
     int length = 1;
     while (step_cartpole(&c, 1)) length++;
-    printf("Length of an episode:  always right, from rest  %7d\n", length);
-    printf("                       coin flip, mean of 1000  %7.1f\n", test_cartpole(nothing, 1000, &rng));
-    for (int b = 0; b < BASELINES; b++) {
-        CartPoleRun run;
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        options.budget = 100000;
+    printf("Length of an episode:  always right, from rest  %7d\n"
+           "                       coin flip, mean of 1000  %7.1f\n",
+           length, test_cartpole(run.w, 1000, &rng));
+    options.budget = 100000;
+    for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
         train_cartpole(&run, 1, &options);
-        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget, baseline_names[b],
-               test_cartpole(run.w, 100, &rng));
+        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget,
+               baseline_names[options.baseline], test_cartpole(run.w, 100, &rng));
     }
 }
 
 static void lesson_2(int more) {
-    double w[2], share[CURVE_COLUMNS];
+    double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
@@ -969,13 +1013,16 @@ static void lesson_2(int more) {
  * fit in both cases, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
-// The row function log_sum_exp(z, V) stands in train_gpt.c, section 4, since the model uses it too; so does shift_mask(), in
-// section 12: out[b,t] = mask[b,t+1]. The mask moves with the tokens.
+// Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
+// mask, (B,T) -> (B,T-1) (section 12):
+//
+//     for (int b = 0; b < B; b++)
+//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
-// nothing. An id outside 0 ... V-1 gives NaN at its place (a wrong number would be worse). D3 section 3,
-// compute_log_probs.
+// nothing. An id outside 0 ... V-1 gives NaN at its place, not a wrong number. D3's compute_log_probs.
 void token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
     for (int b = 0; b < B; b++) {
         for (int t = 0; t + 1 < T; t++) {
@@ -1011,16 +1058,11 @@ void sequence_logprobs(float* out, const float* logp, const int* mask, int B, in
     }
 }
 
-// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n). Summed in
-// double.
+// Mean of x where the mask is not 0; 0 when the mask is empty (or n <= 0), never 0/0. x, mask (n).
 double masked_mean(const float* x, const int* mask, int n) {
     double sum = 0.0;
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        if (!mask[i]) continue;
-        sum += x[i];
-        count++;
-    }
+    for (int i = 0; i < n; i++) if (mask[i]) sum += x[i];
+    int count = count_masked(mask, n);
     return count ? sum / count : 0.0;
 }
 
@@ -1058,8 +1100,7 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
-        used += (size_t)snprintf(out + used, cap - used, "%s%s", t > first ? " " : "",
-                                 example_tokens[ids[t]]);
+        used += (size_t)snprintf(out + used, cap - used, t > first ? " %s" : "%s", example_tokens[ids[t]]);
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
@@ -1067,19 +1108,19 @@ int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the 
 // The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
 // for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
 static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, first = 0;
+    int n = 0, first = 0, done = 0;
     while (!example_mask[first]) first++;                          // the prompt is the first state
-    for (int t = first; t < EXAMPLE_T; t++) {
+    for (int t = first; !done; t++) {
         MdpStep* step = &steps[n++];
         char answer[32];
         join_example_tokens(step->state, sizeof step->state, ids, 0, t);
         join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
         join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
         step->action = example_tokens[ids[t]];
         step->pi = exp((double)logp[t - 1]);
-        step->done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
-        step->reward = step->done ? answers_equal(answer, truth) : 0.0;
-        if (step->done) break;
+        step->reward = done ? answers_equal(answer, truth) : 0.0;
+        step->done = done;
     }
     return n;
 }
@@ -1089,28 +1130,26 @@ static void print_example_as_mdp(const int* ids) {
     MdpStep steps[EXAMPLE_T];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
     int n = example_as_mdp(steps, ids, logp, "4");
-    for (int i = 0; i < n; i++)
-        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, steps[i].state, steps[i].action, steps[i].pi,
-               steps[i].next, steps[i].reward, steps[i].done ? "yes" : "no");
+    for (int i = 0; i < n; i++) {
+        const MdpStep* s = &steps[i];
+        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, s->state, s->action, s->pi, s->next, s->reward,
+               s->done ? "yes" : "no");
+    }
+    printf("\n");
 }
 
 static void print_example_as_table(const float* logp, const int* shifted) {
-    printf("          logits: one row per token read, [ ] the one looked up\n");
-    printf(" t reads ");
+    printf("          logits: one row per token read, [ ] the one looked up\n t reads ");
     for (int v = 0; v < EXAMPLE_V; v++) printf("%4s ", v == EXAMPLE_END ? "<e>" : example_tokens[v]);
     printf("   LSE   about     logp  mask of it\n");
     for (int t = 0; t < EXAMPLE_T; t++) {
         const float* z = example_logits + t * EXAMPLE_V;
-        int last = t == EXAMPLE_T - 1;
+        int next = t + 1 < EXAMPLE_T ? example_ids[t + 1] : -1;
         printf("%2d %-6s", t, example_tokens[example_ids[t]]);
-        for (int v = 0; v < EXAMPLE_V; v++) {
-            int picked = !last && v == example_ids[t + 1];
-            printf(picked ? "  [%.0f]" : "   %.0f ", z[v]);
-        }
-        if (last) printf("%7.4f   a token that does not exist yet\n", log_sum_exp(z, EXAMPLE_V));
-        else
-            printf("%7.4f   %-5s %8.4f %6d\n", log_sum_exp(z, EXAMPLE_V), example_tokens[example_ids[t + 1]],
-                   (double)logp[t], shifted[t]);
+        for (int v = 0; v < EXAMPLE_V; v++) printf(v == next ? "  [%.0f]" : "   %.0f ", z[v]);
+        printf("%7.4f   ", log_sum_exp(z, EXAMPLE_V));
+        if (next < 0) printf("a token that does not exist yet\n");
+        else printf("%-5s %8.4f %6d\n", example_tokens[next], (double)logp[t], shifted[t]);
     }
     printf("\n   By hand, row 3: LSE = log(e + e^3 + 3) = log 25.804 = 3.2505, and\n"
            "   log pi(\"4\" | 2 + 2 =) = 3 - 3.2505 = -0.2505. %d tokens, %d log-probs.\n\n", EXAMPLE_T,
@@ -1128,9 +1167,9 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
 // the rollout has it, not shifted. The first `prompt` tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
-    float *logp = allocate(room, sizeof(float)), *late = allocate(room, sizeof(float));
-    int *shifted = allocate(room, sizeof(int)), *every = allocate(room, sizeof(int));
-    int *answer = allocate(room, sizeof(int)), *late_ids = allocate(room, sizeof(int));
+    float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
+    int *shifted = allocate(4 * room, sizeof(int)), *every = shifted + room, *answer = every + room;
+    int* late_ids = answer + room;
     for (int t = 0; t < T; t++) {
         every[t] = 1;
         answer[t] = t >= prompt;
@@ -1147,30 +1186,27 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     print_mask_line("ids not shifted: row t asks about t", late, mask, T);
     if (count_masked(answer, T - 1) > count_masked(shifted, T - 1))
         print_mask_line("forced tokens counted as chosen", logp, answer, T - 1);
-    free(logp), free(late), free(shifted), free(every), free(answer), free(late_ids);
+    free(logp), free(shifted);
 }
 
 static void print_underflow(void) {
-    float product_float = 1.0f;
-    double product_double = 1.0;
     int tokens_float = 0, tokens_double = 0;
-    for (; product_float > 0.0f; tokens_float++) product_float *= 0.5f;
-    for (; product_double > 0.0; tokens_double++) product_double *= 0.5;
+    for (float product = 1.0f; product > 0.0f; product *= 0.5f) tokens_float++;
+    for (double product = 1.0; product > 0.0; product *= 0.5) tokens_double++;
     printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
            "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
            4000 * log(0.5));
 }
 
 static void print_size_of_space(void) {
-    const double vocabulary = 128000.0, length = 4000.0;
-    printf("4. How big is this MDP?             language model        CartPole\n\n");
-    printf("   actions per step               %16.0f %15d\n", vocabulary, 2);
-    printf("   steps                          %16.0f %15d\n", length, CARTPOLE_CAP);
-    printf("   action sequences               %6s10^%.1f %7s10^%.1f\n", "", length * log10(vocabulary), "",
-           CARTPOLE_CAP * log10(2.0));
-    printf("   rewards per episode            %16s %15s\n\n", "1, at the end", "1 per step");
-    printf("   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
-           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n");
+    printf("4. How big is this MDP?             language model        CartPole\n\n"
+           "   actions per step                         128000               2\n"
+           "   steps                                      4000 %15d\n"
+           "   action sequences                     10^%.1f        10^%.1f\n"
+           "   rewards per episode               1, at the end      1 per step\n\n"
+           "   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
+           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n",
+           CARTPOLE_CAP, 4000 * log10(128000), CARTPOLE_CAP * log10(2));
 }
 
 static void lesson_3(int more) {
@@ -1185,15 +1221,14 @@ static void lesson_3(int more) {
            "   Formula   log pi(y|x) = sum over t of log pi(y_t | x, y_<t)\n"
            "             log pi(i) = z_i - LSE,   LSE = log(sum over j of e^(z_j))\n"
            "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
-           "             z_i the logit of token i; log is natural, its unit the nat\n\n");
-    printf("1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n");
-    printf("   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+           "             z_i the logit of token i; log is natural, its unit the nat\n\n"
+           "1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n"
+           "   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
-    printf("\n");
     print_example_as_mdp(wrong_ids);
-    printf("\n   The transition appends the token: no chance in it. The verifier reads the\n"
-           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n");
-    printf("2. From logits to token log-probs: row t is about token t+1\n\n");
+    printf("   The transition appends the token: no chance in it. The verifier reads the\n"
+           "   answer once, at the end: r is 1 for 4, and 0 for 2.\n\n"
+           "2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
     printf("3. The answer's log-prob, and the usual slips\n\n");
     print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
@@ -1214,64 +1249,46 @@ static void lesson_3(int more) {
 static float* all_logits(Model* m, const int* ids, int T) {
     Batch b = {0};
     int* targets = allocate((size_t)T, sizeof(int)); // all 0: every position is asked, about anything
-    float* logits = allocate((size_t)T * m->config.vocab_size, sizeof(float));
+    size_t n = (size_t)T * m->config.vocab_size;
+    float* logits = allocate(n, sizeof(float));
     batch_add(&b, ids, targets, T, -1);
     model_forward(m, &b);
-    memcpy(logits, m->acts.logits, (size_t)T * m->config.vocab_size * sizeof(float));
+    memcpy(logits, m->acts.logits, n * sizeof(float));
     batch_free(&b), free(targets);
     return logits;
 }
 
-// The terms of log pi(y|x) in two ways: from the logits of one pass over the whole text, and from a pass of
-// its own for each token, which sees nothing of what comes later. Tokens first .. T-1; (T - first) each, 0
-// where the mask is 0. Returns the largest difference.
-static double decompose(float* at_once, float* one_by_one, Model* m, const float* logits, const Tokens* text,
-                        int first) {
-    double largest = 0.0;
-    int V = m->config.vocab_size;
-    float* logp = allocate((size_t)text->length, sizeof(float));
-    token_logprobs(logp, logits, text->ids, 1, text->length, V);
-    for (int t = first; t < text->length; t++) {
-        int i = t - first;
-        at_once[i] = one_by_one[i] = 0.0f;
-        if (!text->mask[t]) continue;
-        float* prefix = all_logits(m, text->ids, t);
-        const float* z = prefix + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
-        at_once[i] = logp[t - 1];
-        one_by_one[i] = (float)(z[text->ids[t]] - log_sum_exp(z, V));
-        largest = fmax(largest, fabs((double)at_once[i] - one_by_one[i]));
-        free(prefix);
-    }
-    free(logp);
-    return largest;
-}
-
-// text is a question and an answer to it, the first `prompt` tokens are the question's.
+// text is a question (its first `prompt` tokens) and an answer. log pi(y|x) in two ways: from the logits of
+// one pass over the whole text, and from a pass for each token, which sees nothing of what comes later.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
-    int T = text->length, length = T - prompt, V = m->config.vocab_size;
-    float* logits = all_logits(m, text->ids, T);
-    float* at_once = allocate((size_t)length, sizeof(float));
-    float* one_by_one = allocate((size_t)length, sizeof(float));
-    double difference = decompose(at_once, one_by_one, m, logits, text, prompt), sum[2] = {0.0, 0.0};
-    for (int t = 0; t < length; t++) {
-        sum[0] += at_once[t];
-        sum[1] += one_by_one[t];
+    int T = text->length, V = m->config.vocab_size;
+    float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
+    double at_once = 0.0, one_by_one = 0.0, difference = 0.0;
+    token_logprobs(logp, logits, text->ids, 1, T, V);
+    for (int t = prompt; t < T; t++) {
+        if (!text->mask[t]) continue;
+        float* before = all_logits(m, text->ids, t);
+        const float* z = before + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
+        double term = z[text->ids[t]] - log_sum_exp(z, V);
+        at_once += logp[t - 1];
+        one_by_one += term;
+        difference = fmax(difference, fabs(logp[t - 1] - term));
+        free(before);
     }
     printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
            "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
            "   a pass for each token, over what came before it           %12.4f nats\n"
            "   largest difference of a term                              %12.1e nats\n\n"
-           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n",
-           sum[0], sum[1], difference);
-    printf("2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n", prompt, length,
-           count_masked(text->mask, T));
+           "   One pass is enough: attention is causal, no token sees what comes after it.\n\n"
+           "2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n",
+           at_once, one_by_one, difference, prompt, T - prompt, count_masked(text->mask, T));
     print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
     printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
            "   tokens. A sum grows with the length: answers of different lengths compare by\n"
            "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
            "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
            "Neither the question nor what a tool wrote belongs to it.\n");
-    free(logits), free(at_once), free(one_by_one);
+    free(logits), free(logp);
 }
 
 /* ==========================================================================================================
@@ -1351,7 +1368,7 @@ static void toy_fill(double* theta, int n, int k, double scale) {
 // Log-softmax of one row of n logits, in double precision: logp[j] = logits[j] - log sum_k exp(logits[k]).
 static void toy_log_softmax(double* logp, const double* logits, int n) {
     double largest = logits[0], sum = 0.0;
-    for (int j = 1; j < n; j++) largest = logits[j] > largest ? logits[j] : largest;
+    for (int j = 1; j < n; j++) largest = fmax(largest, logits[j]);
     for (int j = 0; j < n; j++) sum += exp(logits[j] - largest);
     for (int j = 0; j < n; j++) logp[j] = logits[j] - largest - log(sum);
 }
@@ -1363,27 +1380,21 @@ static void toy_log_policy(double* logp, const double* theta) {
 
 // The three entries that answer y passes through, found backwards from its last one.
 static void toy_path(int* path, int y) {
-    int entry = TOY_LAST + y;
-    for (int t = TOY_T - 1; t >= 0; t--) {
-        path[t] = entry;
-        entry = entry / TOY_V - 1;   // the entry that led to this entry's state
-    }
+    path[TOY_T - 1] = TOY_LAST + y;
+    for (int t = TOY_T - 1; t > 0; t--) path[t - 1] = path[t] / TOY_V - 1;   // it led to the state of path[t]
 }
 
 // Sum of the values that a table of 39 entries holds along answer y. For logp that is log pi(y).
 static double toy_sum_along(const double* table, int y) {
     int path[TOY_T];
-    toy_path(path, y);
     double sum = 0.0;
+    toy_path(path, y);
     for (int t = 0; t < TOY_T; t++) sum += table[path[t]];
     return sum;
 }
 
 // The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
-static double toy_verify(int y) {
-    int digit_sum = y / 9 + y / 3 % 3 + y % 3;
-    return digit_sum == 3 ? 1.0 : 0.0;
-}
+static double toy_verify(int y) { return y / 9 + y / 3 % 3 + y % 3 == 3 ? 1.0 : 0.0; }
 
 // The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
 static void toy_rewards(double* reward) {
@@ -1394,7 +1405,7 @@ static void toy_rewards(double* reward) {
 // gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
 static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
     int row = entry / TOY_V * TOY_V;
-    for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry ? 1.0 : 0.0) - exp(logp[e]));
+    for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry) - exp(logp[e]));
 }
 
 // The answer view: grad = sum_y weight[y] * grad log pi(y). With weight[y] = pi(y) r(y) it is grad J.
@@ -1412,7 +1423,7 @@ static void toy_answer_gradient(double* grad, const double* logp, const double* 
 //     dJ/dlogit(s,a) = visit(s) pi(a|s) (Q(s,a) - V(s))                      (policy gradient theorem)
 // Writes V (13) and the gradient (39), returns J = V(first state). reward has one number per entry.
 static double toy_solve(double* value, double* grad, const double* logp, const double* reward) {
-    double q[TOY_PARAMS], visit[TOY_STATES] = {1.0};
+    double q[TOY_PARAMS], visit[TOY_PARAMS + 1] = {1.0};
     for (int s = TOY_STATES - 1; s >= 0; s--) {      // children have larger numbers than their parent
         value[s] = 0.0;
         for (int e = s * TOY_V; e < (s + 1) * TOY_V; e++) {
@@ -1422,9 +1433,8 @@ static double toy_solve(double* value, double* grad, const double* logp, const d
     }
     for (int e = 0; e < TOY_PARAMS; e++) {
         int s = e / TOY_V;
-        double reach = visit[s] * exp(logp[e]);
-        if (e < TOY_LAST) visit[e + 1] = reach;
-        grad[e] = reach * (q[e] - value[s]);
+        visit[e + 1] = visit[s] * exp(logp[e]);
+        grad[e] = visit[e + 1] * (q[e] - value[s]);
     }
     return value[0];
 }
@@ -1437,7 +1447,7 @@ enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, tho
 // Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
 static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
                                    const double* baseline, double gamma, int credit) {
-    double mean_square = 0.0, square_mean = 0.0;
+    double variance = 0.0;
     for (int e = 0; e < TOY_PARAMS; e++) mean[e] = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) {
         double sample[TOY_PARAMS] = {0}, p = exp(toy_sum_along(logp, y));
@@ -1452,11 +1462,11 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
         }
         for (int e = 0; e < TOY_PARAMS; e++) {
             mean[e] += p * sample[e];
-            mean_square += p * sample[e] * sample[e];
+            variance += p * sample[e] * sample[e];
         }
     }
-    for (int e = 0; e < TOY_PARAMS; e++) square_mean += mean[e] * mean[e];
-    return mean_square - square_mean;
+    for (int e = 0; e < TOY_PARAMS; e++) variance -= mean[e] * mean[e];       // E[x^2] - E[x]^2
+    return variance;
 }
 
 // The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
@@ -1464,40 +1474,36 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
 static double toy_best_baseline(const double* logp, const double* reward) {
     double top = 0.0, bottom = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS], square = 0.0;
+        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
         one[y] = 1.0;
         toy_answer_gradient(score, logp, one);
-        for (int e = 0; e < TOY_PARAMS; e++) square += score[e] * score[e];
-        top += exp(toy_sum_along(logp, y)) * toy_sum_along(reward, y) * square;
-        bottom += exp(toy_sum_along(logp, y)) * square;
+        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
+        top += weight * toy_sum_along(reward, y);
+        bottom += weight;
     }
     return top / bottom;
 }
 
 static double toy_largest_difference(const double* a, const double* b, int n) {
     double largest = 0.0;
-    for (int i = 0; i < n; i++) largest = fabs(a[i] - b[i]) > largest ? fabs(a[i] - b[i]) : largest;
+    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
     return largest;
 }
 
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
-    double difference = 0.0, length = 0.0;
-    for (int i = 0; i < n; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        length += b[i] * b[i];
-    }
-    return sqrt(difference / length);
+    double square = 0.0;
+    for (int i = 0; i < n; i++) square += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(square / inner_product(b, b, n));
 }
 
 // The angle between two vectors in degrees. A common factor does not change it.
 static double toy_angle(const double* a, const double* b, int n) {
-    double dot = 0.0, cross = 0.0;
-    for (int i = 0; i < n; i++) {
-        dot += a[i] * b[i];
+    double cross = 0.0;
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    }
-    return atan2(sqrt(cross), dot) * 180.0 / M_PI;   // acos would lose the small angles to rounding
+    // acos(a.b / |a| |b|) would lose the small angles to rounding
+    return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
 }
 
 // A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
@@ -1512,120 +1518,96 @@ static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out h
     return out;
 }
 
-// ---- lesson 4 ------------------------------------------------------------------------------------------
+// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
 
-static void lesson_4_discount(void) {
-    const int steps[] = {1, 100, 499};
-    printf("1. What gamma = 0.99 would do to the tokens of an answer\n\n");
-    printf("   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
-    for (int i = 0; i < 3; i++)
-        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
-           "   both belong to one answer with one reward. So gamma = 1.\n\n",
-           100.0 * pow(0.99, 499));
-}
-
-static void lesson_4_toy(const double* logp, const double* reward) {
-    double passed = 0.0, value[TOY_STATES], grad[TOY_PARAMS];
+static void print_toy(const double* logp, const double* value) {
+    double passed = 0.0;
     char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
-           "   if they add up to 3. These do; the other 20 have reward 0:\n\n");
-    printf("   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
+           "   if they add up to 3. These do; the other 20 have reward 0:\n\n"
+           "   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
-        int path[TOY_T];
+        int e[TOY_T];
         double p = exp(toy_sum_along(logp, y));
-        toy_path(path, y);
-        passed += p * toy_verify(y);
-        if (toy_verify(y) > 0.0)
-            printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[path[0]]),
-                   exp(logp[path[1]]), exp(logp[path[2]]), p);
+        if (toy_verify(y) == 0.0) continue;
+        passed += p;
+        toy_path(e, y);
+        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
+               exp(logp[e[2]]), p);
     }
-    double J = toy_solve(value, grad, logp, reward);
-    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n", passed);
-    printf("   V of the empty prefix, Bellman               %.6f   (token view)\n\n", J);
-    printf("   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n", value[0],
-           value[1], value[6]);
+    printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
+           "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
+           "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
+           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
+           passed, value[0], value[0], value[1], value[6]);
 }
 
-static void lesson_4_line(const char* name, const double* grad, const double* exact, double variance) {
+static const char* toy_off_by(char* out, const double* grad, const double* exact) {
+    return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
+}
+
+// The token view with the whole return at each token, and with the reward-to-go.
+static void print_token_views(const double* logp, const double* reward, const double* exact) {
+    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
+    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
+        char text[16];
+        double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
+        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
+    }
+}
+
+static void print_views(const double* logp, const double* reward, const double* exact) {
+    double grad[TOY_PARAMS], weight[TOY_ANSWERS];
     char text[16];
-    printf("   %-49s %10s", name,
-           toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12));
-    if (variance >= 0.0) printf("  %9.4f\n", variance);
-    else printf("  %9s\n", "-");
-}
-
-static void lesson_4_views(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], weight[TOY_ANSWERS];
-    toy_solve(value, exact, logp, reward);
-    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n");
-    printf("   %-49s %10s  %9s\n", "39 derivatives each", "off by", "variance");
-    lesson_4_line("token MDP: visit * pi * (Q - V), Bellman", exact, exact, -1.0);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, logp, weight);
-    lesson_4_line("bandit: sum over 27 of pi(y) r(y) grad log pi(y)", grad, exact, -1.0);
-    double variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_WHOLE);
-    lesson_4_line("tokens, whole return at each", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
+    printf("3. One gradient, written in four ways, each an exact sum over all 27 answers\n\n"
+           "   39 derivatives each                                   off by   variance\n"
+           "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
+           "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
+           toy_off_by(text, grad, exact));
+    print_token_views(logp, reward, exact);
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
            "   the whole return.\n\n");
 }
 
-static void lesson_4_paid_early(const double* logp) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], paid[TOY_PARAMS];
-    for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
-    toy_solve(value, exact, logp, paid);
-    printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
-    double variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_WHOLE);
-    lesson_4_line("tokens, whole return at each", grad, exact, variance);
-    variance = toy_rollout_gradient(grad, logp, paid, NULL, 1.0, CREDIT_TO_GO);
-    lesson_4_line("tokens, reward-to-go", grad, exact, variance);
-    printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
-}
-
-static void lesson_4_baseline(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES], baseline[TOY_STATES];
-    double J = toy_solve(value, exact, logp, reward), none = 0.0;
-    const char* names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
-    char text[16];
-    const double constants[] = {0.0, J, toy_best_baseline(logp, reward), 1.0, 0.0};
-    printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n");
-    printf("   baseline            value  gradient off by   variance   of no baseline\n");
+static void print_baselines(const double* logp, const double* reward, const double* value,
+                            const double* exact) {
+    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
+    const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
+    double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
+    char text[16], constant[16];
+    printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
+           "   baseline            value  gradient off by   variance   of no baseline\n");
     for (int i = 0; i < 5; i++) {
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i == 4 ? value[s] : constants[i];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
         double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
         if (i == 0) none = variance;
-        if (i == 4) printf("   %-16s %8s", names[i], "varies");
-        else printf("   %-16s %8.4f", names[i], constants[i]);
-        printf("  %15s  %9.4f  %14.1f%%\n",
-               toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12), variance,
-               100.0 * variance / none);
+        snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
+        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
+               variance, 100.0 * variance / none);
     }
     printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
            "   close to the best constant. V(prefix) adds a little, but here we know V\n"
            "   exactly; a learned V costs a second model and is never exact.\n\n");
 }
 
-static void lesson_4_bias(const double* logp, const double* reward) {
-    double exact[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
+static void print_discount_bias(const double* logp, const double* reward, const double* exact) {
     const double gammas[] = {1.0, 0.99, 0.9};
     const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
+    double grad[TOY_PARAMS];
     char text[16];
-    toy_solve(value, exact, logp, reward);
-    printf("6. What discounting does to the expected gradient\n\n");
-    printf("            gamma^(steps to the end)       gamma^(last step) for every\n");
-    printf("            at each token                  token of the answer\n");
-    printf("   gamma    relative error     angle       relative error     angle\n");
+    printf("6. What discounting does to the expected gradient\n\n"
+           "            gamma^(steps to the end)       gamma^(last step) for every\n"
+           "            at each token                  token of the answer\n"
+           "   gamma    relative error     angle       relative error     angle\n");
     for (int i = 0; i < 3; i++) {
         printf("   %-5g ", gammas[i]);
         for (int c = 0; c < 2; c++) {
             toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
-            printf("   %14s  %6.3f deg",
-                   toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12),
-                   toy_angle(grad, exact, TOY_PARAMS));
+            toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+            printf("   %14s  %6.3f deg", text, toy_angle(grad, exact, TOY_PARAMS));
         }
         printf("\n");
     }
@@ -1635,24 +1617,36 @@ static void lesson_4_bias(const double* logp, const double* reward) {
 }
 
 static void lesson_4(int more) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
+    const int steps[] = {1, 100, 499};
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], exact[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
+    toy_solve(value, exact, logp, reward);
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
            "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
            "                    = E[sum over t of r(x,y) grad log pi(y_t|x,y_<t)]   tokens\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
-           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n");
-    lesson_4_discount();
-    lesson_4_toy(logp, reward);
-    lesson_4_views(logp, reward);
-    lesson_4_baseline(logp, reward);
+           "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
+           "1. What gamma = 0.99 would do to the tokens of an answer\n\n"
+           "   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
+    for (int i = 0; i < 3; i++)
+        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
+    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n", 100.0 * pow(0.99, 499));
+    print_toy(logp, value);
+    print_views(logp, reward, exact);
+    print_baselines(logp, reward, value, exact);
     if (more) {
-        lesson_4_paid_early(logp);
-        lesson_4_bias(logp, reward);
+        double paid[TOY_PARAMS], exact_paid[TOY_PARAMS];
+        for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
+        toy_solve(value, exact_paid, logp, paid);
+        printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
+        print_token_views(logp, paid, exact_paid);
+        printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
+        print_discount_bias(logp, reward, exact);
     }
     printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
            "a bandit, for which a mean over answers is a good baseline.\n");
@@ -1719,13 +1713,14 @@ enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_NORMALIZED = 2048,  // room for a rewritten answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
-       EVALUATION_POINTS = 3 };
+       EVALUATION_POINTS = 32 };
 
 /* ---- 5.1 Extract ---- */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
 // Copies [start, end) without the spaces around it to out. 1 = copied; 0 = it doesn't fit, and out is "":
 // half an answer might be accepted, so nothing is ever cut off.
@@ -1807,11 +1802,46 @@ static int read_number(const char** text, char* out, int cap) {
     return 1;
 }
 
-// The number behind the last #### of text, on the same line, without currency sign and thousands separators:
-// "#### **$1,080.50** in all" gives "1080.50". What follows the number doesn't matter. out and cap as above.
-// 1 = found; 0 = no ####, or no number behind the last one, even if there was one behind an earlier one. D1
-// says the last ####; the code that D1 describes searches for the first. They differ when a response corrects
-// itself.
+// Does a number that was read up to p go on there, so that it was only the beginning of one? Yes before a
+// further number (2 2/3, 1.5.2, 1, 2), an operator (6*7, 10^3, 1e3, 5!, 2\pi, 5x) or a number word (2
+// thousand, 3 and a half). Other words may follow, and a percent sign may.
+static int number_goes_on(const char* p) {
+    static const char* const words[] = {"and", "or", "to", "a", "an", "by", "x", "times", "plus", "minus",
+        "over", "point", "hundred", "thousand", "million", "billion", "trillion", "dozen", "half", "halve",
+        "third", "quarter", "fourth", "fifth", "sixth", "eighth", "tenth", "pi", "sqrt"};
+    enum { JOINING = 12, WORDS = sizeof words / sizeof *words };  // the first twelve only join two numbers
+    // raised 2 3 1, the fractions, a dot, times, division, pi, the other raised digits, minus, root
+    static const char* const symbols[] = {"\xc2\xb2", "\xc2\xb3", "\xc2\xb9", "\xc2\xbc", "\xc2\xbd",
+        "\xc2\xbe", "\xc2\xb7", "\xc3\x97", "\xc3\xb7", "\xcf\x80", "\xe2\x81", "\xe2\x88\x92",
+        "\xe2\x88\x9a"};
+    if (*p == '!' || (is_letter(*p) && !is_letter(p[1]))) return 1;
+    for (;;) {
+        int operators = 0, word = 0;
+        for (; *p && strchr(" \t*,;:%\"'()[]{}$+-/^=<>~|", *p); p++)
+            operators |= strchr("*+-/^=<>~|", *p) != NULL;
+        if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) return 1;
+        for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+            if (!strncmp(p, symbols[i], strlen(symbols[i]))) return 1;
+        if (!strncmp(p, "\\text", 5) || !strncmp(p, "\\mbox", 5)) return 0;
+        if (*p == '\\') return !strchr("%$,;!)]} ", p[1]);
+        size_t n = 0;
+        while (is_letter(p[n])) n++;
+        for (; word < WORDS; word++) {
+            size_t m = 0;  // the word or its plural, in small letters or capitals
+            while (words[word][m] && lower_case(p[m]) == words[word][m]) m++;
+            if (!words[word][m] && (n == m || (n == m + 1 && n > 4 && p[m] == 's'))) break;
+        }
+        if (n == 0 || word == WORDS) return n == 1 && operators;
+        if (word >= JOINING) return 1;
+        p += n;
+    }
+}
+
+// The number behind the last #### of text, on the same line, without currency sign and thousands
+// separators: "#### **$1,080.50** in all" gives "1080.50". Words may follow, but nothing that continues
+// the number. out and cap as above. 1 = found; 0 = no ####, or no whole number behind the last one, even
+// if there was one behind an earlier one. D1 says the last ####; the code that D1 describes searches for
+// the first. They differ when a response corrects itself.
 int extract_hash_answer(const char* text, char* out, int cap) {
     const char* mark = NULL;
     if (cap > 0) out[0] = 0;
@@ -1819,14 +1849,31 @@ int extract_hash_answer(const char* text, char* out, int cap) {
     if (!mark) return 0;
     mark += 4;
     while (*mark == ' ' || *mark == '\t' || *mark == '*') mark++;  // ** is bold in Markdown
-    if (read_number(&mark, out, cap)) return 1;
+    if (read_number(&mark, out, cap) && !number_goes_on(mark)) return 1;
     if (cap > 0) out[0] = 0;
     return 0;
 }
 
+// The answer that a data set calls right, as every reward and command reads it: what stands behind the
+// last #### of its line, a number or an expression; else in the last \boxed{}; else the bare answer. 1 =
+// found; 0 = there is none, or it doesn't fit: nothing can earn such a truth, and out is "".
+static int extract_truth(char* out, int cap, const char* answer) {
+    const char *mark = NULL, *end;
+    for (const char* p = strstr(answer, "####"); p; p = strstr(p + 1, "####")) mark = p + 4;
+    if (!mark) {
+        if (extract_boxed(answer, out, cap) && out[0]) return 1;
+        return copy_trimmed(out, cap, answer, answer + strlen(answer)) && out[0];
+    }
+    if (extract_hash_answer(answer, out, cap)) return 1;
+    end = mark + strcspn(mark, "\n");
+    while (mark < end && (*mark == '#' || *mark == '*' || is_space(*mark))) mark++;
+    while (end > mark && (end[-1] == '*' || is_space(end[-1]))) end--;
+    return copy_trimmed(out, cap, mark, end) && out[0];
+}
+
 // The forgiving extraction, which the reward does NOT use: the box, else the last number, else the whole
-// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3 =
-// whole text, 0 = nothing there, or it doesn't fit.
+// text. Good for measuring what a model knows, useless for teaching a format. 1 = box, 2 = last number, 3
+// = whole text, 0 = nothing there, or it doesn't fit.
 static int extract_lenient(const char* text, char* out, int cap) {
     char number[64], last[64] = "";
     if (extract_boxed(text, out, cap)) return 1;
@@ -1845,32 +1892,34 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals truth, else 0. truth is the bare answer, such as "83".
-// Without a box, or with nothing in it, the reward is 0, whatever else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
+// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
+// else the response says. D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
-    return extract_boxed(response, answer, sizeof answer) && answers_equal(answer, truth) ? 1.0f : 0.0f;
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
+    if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number, or a
-// whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42., 42.00 and
-// $42.
+// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
+// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
+// 42.00 and $42.
 float reward_gsm8k(const char* response, const char* truth) {
-    char answer[64], expected[64];
+    char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
-    if (extract_hash_answer(truth, expected, sizeof expected)) truth = expected;
-    return answers_equal(answer, truth) ? 1.0f : 0.0f;
+    if (!extract_truth(expected, sizeof expected, truth)) return 0.0f;
+    return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
-
-/* ---- Lesson 5 ---- */
 
 // Two rewards that the lesson warns of. Partial credit pays 1 for right and boxed, 0.5 for right without a
 // box, 0.1 for a box with something wrong in it.
 static float reward_partial(const char* response, const char* truth) {
-    char answer[MAX_ANSWER + 1];
+    char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (reward_boxed(response, truth) == 1.0f) return 1.0f;
     if (extract_boxed(response, answer, sizeof answer)) return 0.1f;
-    return extract_lenient(response, answer, sizeof answer) && answers_equal(answer, truth) ? 0.5f : 0.0f;
+    if (!extract_lenient(response, answer, sizeof answer)) return 0.0f;
+    return extract_truth(expected, sizeof expected, truth) && answers_equal(answer, expected) ? 0.5f : 0.0f;
 }
 
 // Format only pays 1 for a box, whatever is in it.
@@ -1880,15 +1929,17 @@ static float reward_format(const char* response, const char* truth) {
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
 
+/* ---- Lesson 5 ---- */
+
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
     static float (*const rewards[])(const char*, const char*) = {reward_boxed, reward_partial,
                                                                  reward_format};
     static const char* const names[] = {"r1", "r2", "r3", "r4", "--"};
-    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n");
-    printf("                                                           partial   format\n");
-    printf("     response                         in the box  strict     credit     only\n");
+    printf("1. Four rollouts (D2 section 4), and an empty box that tries to cheat\n\n"
+           "                                                           partial   format\n"
+           "     response                         in the box  strict     credit     only\n");
     for (int i = 0; i < 5; i++) {
         char answer[64];
         int found = extract_boxed(responses[i], answer, sizeof answer);
@@ -1908,13 +1959,13 @@ static void print_hash_answers(void) {
     static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
         "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
     const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
-    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n");
-    printf("  response               read       reward\n");
+    printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
+           "  response               read       reward\n");
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
-        float reward = reward_gsm8k(responses[i], truth);
-        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)", reward);
+        printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
+               reward_gsm8k(responses[i], truth));
     }
     printf("\n");
 }
@@ -1931,9 +1982,9 @@ static void lesson_5(int more) {
            "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
            "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
            "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n");
-    printf("The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n", left, right, truth);
-    printf("By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
+           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
+           "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
+           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
     printf("2. ");
     print_comparisons();
@@ -1969,9 +2020,9 @@ static void lesson_5(int more) {
  *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
  *     36                  no        0        no        the calculator
  *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer, padding. It is the
- * shape of chapter 3, and everything that follows keeps it. (That the prompt is computed once for all K rows, and that padding
- * costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
+ * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
@@ -1987,11 +2038,10 @@ enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not eval
 // 1 = evaluated, 0 = no output.
 int calculate(const char* expression, char* out, int cap);
 
-// The tool's state after `length` tokens of an answer, for people who want to watch it.
 typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 
-// Where the machine stands: READING between <|python_start|> and <|python_end|>, CALLED right behind a
-// <|python_end|> that closes an expression. from is the first token of the expression.
+// The tool's state after `length` tokens of an answer: READING between <|python_start|> and <|python_end|>,
+// CALLED right behind a <|python_end|> that closes an expression. from is the first token of the expression.
 static ToolState tool_state(const int* ids, int length, int* from) {
     int last = length - 1;
     int i = last - (length > 0 && ids[last] == PYTHON_END);
@@ -2019,15 +2069,14 @@ static int tool_calculator(int* forced, int capacity, const int* ids, int length
     return count;
 }
 
-// The text of a rollout's answer, special tokens by name: what the reward function reads. Lives until text_free().
+// The text of a rollout's answer, special tokens by name: what the reward function reads. text_free() it.
 static Text rollout_text(const Rollout* r) {
     Text text = {0};
     decode_tokens(&text, r->ids + r->prompt, r->length, 1);
     return text;
 }
 
-// Did the tool answer in this rollout? (The tool writes <|output_start|> with mask 0; the model's own has
-// mask 1.)
+// Did the tool answer in this rollout? (If the model itself writes <|output_start|>, its mask is 1.)
 static int used_tool(const Rollout* r) {
     for (int t = r->prompt; t < r->prompt + r->length; t++)
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
@@ -2036,31 +2085,19 @@ static int used_tool(const Rollout* r) {
 
 // ---- a rollout, token by token
 
-// A token sequence, fit for a terminal: calls of the tool as [17+26 -> 43], bytes that are no text as \xNN.
+// A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
-    static const char *const start = "<|python_start|>", *const end = "<|python_end|>",
-                             *const from = "<|output_start|>", *const to = "<|output_end|>";
+    static const char* const shown[][2] = {{"<|python_start|>", "["}, {"<|output_end|>", "]"},
+        {"<|python_end|><|output_start|>", " -> "}, {"<|python_end|>", "]"}, {"<|assistant_end|>", ""}};
+    enum { SHOWN = sizeof shown / sizeof *shown };
     text_append(out, "", 0);
     for (const char *s = text, *stop = text + strlen(text); s < stop;) {
-        const char *e = strstr(s, end), *o = e ? e + strlen(end) : NULL, *t = o ? strstr(o, to) : NULL;
-        if (!strncmp(s, start, strlen(start)) && t && !strncmp(o, from, strlen(from))) {
-            s += strlen(start);
-            o += strlen(from);
-            text_append(out, "[", 1);
-            append_printable(out, s, (size_t)(e - s));
-            text_append(out, " -> ", 4);
-            append_printable(out, o, (size_t)(t - o));
-            text_append(out, "]", 1);
-            s = t + strlen(to);
-            continue;
-        }
-        const char* end_name = special_names[ASSISTANT_END - 256];
-        if (!strncmp(s, end_name, strlen(end_name))) {
-            s += strlen(end_name);
-            continue;
-        }
-        int n = max_int(1, utf8_length(s, stop));
-        append_printable(out, s, (size_t)n);
+        int i = 0, n = max_int(1, utf8_length(s, stop));
+        while (i < SHOWN && strncmp(s, shown[i][0], strlen(shown[i][0]))) i++;
+        if (i < SHOWN) {
+            n = (int)strlen(shown[i][0]);
+            text_append(out, shown[i][1], strlen(shown[i][1]));
+        } else append_printable(out, s, (size_t)n);
         s += n;
     }
 }
@@ -2081,8 +2118,8 @@ static const char* tool_state_name(const Rollout* r, int t) {
     return r->mask[t] ? names[tool_state(r->ids + r->prompt, t + 1 - r->prompt, &from)] : "answers";
 }
 
-// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the tool answers where
-// it is called. Lives until rollouts_free().
+// A rollout that follows a script instead of a model: each token of the script counts as sampled, and the
+// tool answers where it is called. Lives until rollouts_free().
 static Rollout* play_script(const Tokens* prompt, const int* script, int length) {
     Rollout* r = rollouts_new(1, prompt->length + length + EXPRESSION_SIZE);
     rollout_begin(r, prompt);
@@ -2106,24 +2143,23 @@ static void score_rollouts(float* logp, Model* m, const Rollout* rollouts, int K
     free(mask);
 }
 
-// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" where the token was
-// not the model's choice.
+static int nats_decimals(double x) { return x < 9.99995 ? 4 : x < 99.9995 ? 3 : x < 999.995 ? 2 : 0; }
+
+// A number of nats (or of thousandths) in 8 columns, with as many decimals as fit; "-" for a forced token.
 static void print_nats(double x, int sampled) {
-    double size = fabs(x);
-    if (sampled) printf(" %7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (sampled) printf(" %7.*f", nats_decimals(fabs(x)), x);
     else printf("       -");
 }
 
 static void print_change(double x, int sampled) { // the same with its sign
-    double size = fabs(x);
-    if (!sampled || size < 5e-5) print_nats(0.0, sampled);
-    else printf(" %+7.*f", size < 9.99995 ? 4 : size < 99.9995 ? 3 : size < 999.995 ? 2 : 0, x);
+    if (!sampled || fabs(x) < 5e-5) print_nats(0.0, sampled);
+    else printf(" %+7.*f", nats_decimals(fabs(x)), x);
 }
 
-// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool the state of the
-// tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
+// A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
+// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
 //   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): titles of the two and of their difference
+//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
 //   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
@@ -2177,17 +2213,14 @@ static void print_mask_rows(const Rollout* r) {
 static void lesson_6(int more) {
     const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
-    Tokens prompt = {0}, script = {0};
+    const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
+                          '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
+    Tokens prompt = {0};
     Config small = train_defaults().config;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "\n#### 36", 8, 1);
-    tokens_add(&script, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
+    Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
     double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
@@ -2197,16 +2230,16 @@ static void lesson_6(int more) {
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
-           "             token t, 0 = it was forced: the program that runs it wrote it\n\n");
-    printf("1. %s\n\n", question);
+           "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
+           "1. %s\n\n", question);
     print_mask_rows(r);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
-           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n");
-    printf("2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n", VOCAB_SIZE);
-    printf("   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n", sampled, sampled,
-           VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum);
-    printf("   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n", r->length,
-           r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
+           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
+           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
+           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
     if (more) {
         print_tokens(r, r->logp, NULL, NULL, NULL);
         printf("\n");
@@ -2219,24 +2252,24 @@ static void lesson_6(int more) {
     printf("\nTake away: forced tokens belong to what the model reads, not to what it does.\n"
            "They are no part of log pi(y|x) and get no gradient.\n");
     rollouts_free(r);
-    tokens_free(&prompt), tokens_free(&script), model_free(&m);
+    tokens_free(&prompt), model_free(&m);
 }
 
 /* ==========================================================================================================
  * CHAPTER 7. Advantages: better than average                                               (D1, D3 section 4)
  *
- * Question: sixteen answers to one question have been marked 0 or 1. By how much should each be made more or
- * less likely?
+ * Question: sixteen answers to one question have been rewarded with 0 or 1. By how much should each be made
+ * more or less likely?
  *
- * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then says nothing at
- * all; and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
- * Subtract what was to be expected, and every answer has its say. The mean of the group, the K answers to the
- * same question, is the cheapest expectation there is: no second model has to learn it.
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing;
+ * and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * Subtract what was to be expected, and every answer counts. The mean of the group, the K answers to the same
+ * question, is the cheapest expectation there is: no second model has to learn it.
  *
  *     centered    A_i = r_i - mean(r)                                  nanochat (D1), Dr. GRPO
  *     RLOO        A_i = r_i - mean of the OTHER rewards                leave one out (Kool et al. 2019)
  *     GRPO        A_i = (r_i - mean(r)) / (std(r) + eps)               DeepSeekMath 2024
- *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}     per step, needs a V: chapter 2
+ *     GAE         A_t = sum over l of (gamma lambda)^l delta_{t+l}   per token, needs a value model: ch. 2
  *
  * std is the standard deviation, the root of the mean square of r_i - mean(r); eps is a tiny number, against
  * 0/0. RLOO is centered, stretched: the mean of the others is (K mean - r_i) / (K - 1), so
@@ -2244,23 +2277,24 @@ static void lesson_6(int more) {
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
  * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
- * answer's own signal away. Its expected gradient is (K - 1) / K times the true one: right direction,
+ * answer's own reward away. Its expected gradient is (K - 1) / K times the true one: right direction,
  * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
  * so its expected gradient is the true one times a factor that differs from question to question: the factor
- * is larger where answers are nearly always or nearly never right. The lesson computes all three expectations
+ * is larger where answers are nearly always or nearly never right. The lesson computes these expectations
  * exactly.
  *
- * Which standard deviation? torch.std divides the squares by K - 1 ("sample"), numpy.std by K ("population").
- * For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
+ * Which standard deviation? torch.std divides the squares by K - 1 ("sample": D3, TRL, verl), numpy.std by K
+ * ("population"). For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
  *
  *     sample      std = sqrt(1/3) = 0.5774      A = 0.5 / 0.5774 = +-0.8660
  *     population  std = sqrt(1/4) = 0.5         A = 0.5 / 0.5    = +-1
  *
- * No signal. When all K rewards are equal, every rule gives 0 for everyone: nothing is learned from that
- * question in this step. With a chance p of being right that happens with probability p^K + (1 - p)^K.
+ * Zero-variance groups. When all K rewards are equal, every rule that compares gives 0 to everyone: nothing
+ * is learned from that question in this step. With a chance p of being right it happens with probability
+ * p^K + (1 - p)^K.
  *
- * Traps. (1) 0/0 in an all-equal group: the result here is exactly 0. (2) "Most rewards equal" is not "no
- * signal". D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
+ * Traps. (1) 0/0 in a zero-variance group: the result here is exactly 0. (2) "Most rewards equal" is no such
+ * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
  * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
  * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
  * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
@@ -2277,23 +2311,17 @@ void advantages_centered(float* adv, const float* reward, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - mean);
 }
 
-// Centered, divided by (standard deviation + eps); the squares are divided by `divisor`: K - 1 sample, K
-// population.
-static void advantages_standardized(float* adv, const float* reward, int K, int divisor, double eps) {
-    double square = 0.0;
-    advantages_centered(adv, reward, K);
-    for (int k = 0; k < K; k++) square += (double)adv[k] * adv[k];
-    if (square == 0.0) return;                                     // all equal, or K = 1: already exactly 0
-    double scale = sqrt(square / divisor) + eps;
-    for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
-}
-
 // A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
 // reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
 // and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
 // section 4.
 void advantages_grpo(float* adv, const float* reward, int K, float eps) {
-    advantages_standardized(adv, reward, K, K - 1, eps);
+    double square = 0.0;
+    advantages_centered(adv, reward, K);
+    for (int k = 0; k < K; k++) square += (double)adv[k] * adv[k];
+    if (square == 0.0) return;                                     // all equal, or K = 1: already exactly 0
+    double scale = sqrt(square / (K - 1)) + eps;
+    for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
 }
 
 // A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
@@ -2304,9 +2332,9 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae is not among them:
-// it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has 1e-4): large enough that rewards
-// which differ by float rounding alone, 6e-8, are not blown up to +-1.
+// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae
+// is not among them: it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has
+// 1e-4): large enough that rewards which differ by float rounding alone, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -2316,16 +2344,17 @@ static void compute_advantages(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
 }
 
-// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0. D3 section 4.
+// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0.
+// D3 section 4.
 void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
     for (int k = 0; k < K; k++)
         for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
 }
 
-// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays (K,T1); reward and value
-// belong to the token that was sampled there, adv is 0 where the mask is 0.
-static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1, float gamma,
-                      float lambda) {
+// GAE along the sampled tokens of each answer: what the tool wrote is no step of the policy. All arrays
+// (K,T1); reward and value belong to the token that was sampled there, adv is 0 where the mask is 0.
+static void group_gae(float* adv, const float* reward, const float* value, const int* mask, int K, int T1,
+                      float gamma, float lambda) {
     float* step_adv = allocate(3 * (size_t)T1, sizeof(float));
     float *step_reward = step_adv + T1, *step_value = step_reward + T1;
     for (int k = 0; k < K; k++) {
@@ -2342,37 +2371,14 @@ static void group_gae(float* adv, const float* reward, const float* value, const
     free(step_adv);
 }
 
-// Probability that K answers with a chance p each make a zero-variance group: all right or all wrong.
-static double no_signal_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
-
-// The same by playing it: share of groups in which the largest absolute centered advantage is 0.
-static double no_signal_sampled(double p, int K, int groups, Rng* rng) {
-    int zero = 0;
-    for (int g = 0; g < groups; g++) {
-        float reward[64], adv[64], largest = 0.0f;
-        for (int k = 0; k < K; k++) reward[k] = random_uniform(rng) < p ? 1.0f : 0.0f;
-        advantages_centered(adv, reward, K);
-        for (int k = 0; k < K; k++) if (fabs(adv[k]) > largest) largest = (float)fabs(adv[k]);
-        zero += largest == 0.0f;
-    }
-    return (double)zero / groups;
-}
-
-enum { RULE_CENTERED, RULE_GRPO, RULE_GRPO_POPULATION, RULE_RLOO, RULES };
-
-static const char* const rule_names[RULES] = {"centered", "GRPO sample", "GRPO popul.", "RLOO"};
-
-static void advantages_by_rule(float* adv, const float* reward, int K, int rule) {
-    static const int kinds[RULES] = {ADVANTAGE_CENTERED, ADVANTAGE_GRPO, -1, ADVANTAGE_RLOO};
-    if (rule == RULE_GRPO_POPULATION) advantages_standardized(adv, reward, K, K, 1e-6);
-    else compute_advantages(adv, reward, K, kinds[rule]);
-}
+// Probability that K answers, each right with chance p, make a zero-variance group: all right or all wrong.
+static double zero_variance_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
 // its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
 // over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
 // d theta = dp / d theta = p (1 - p).
-static double expected_gradient(double p, int K, int rule) {
+static double expected_gradient(double p, int K, int kind) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
         float reward[16], adv[16] = {0};
@@ -2381,165 +2387,169 @@ static double expected_gradient(double p, int K, int rule) {
             reward[k] = (float)(group >> k & 1);
             probability *= reward[k] > 0.0f ? p : 1.0 - p;
         }
-        advantages_by_rule(adv, reward, K, rule);
+        compute_advantages(adv, reward, K, kind);
         for (int k = 0; k < K; k++) g += adv[k] * (reward[k] - p) / K;
         expected += probability * g;
     }
     return expected;
 }
 
-// GAE looks at one answer at a time. Spread a reward over an answer of T tokens, all of it on the last one,
-// with a value function that says `value` everywhere (here the group's mean), and read the first and the last
-// token.
-static void gae_of_answer(float* first, float* last, float reward, float value, int T, float lambda) {
-    float rewards[64] = {0}, values[64], adv[64];
-    rewards[T - 1] = reward;
-    for (int t = 0; t < T; t++) values[t] = value;
-    advantages_gae(adv, rewards, values, T, 1.0f, lambda);
-    *first = adv[0];
-    *last = adv[T - 1];
+// ---- lesson 7 ------------------------------------------------------------------------------------------
+
+// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
+static void print_advantages(void) {
+    static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
+    const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
+    float a[4], b[16], c[8];
+    printf("1. D2's four rollouts [1,1,0,0], D1's sixteen, the eight of D3's experiment 3\n\n"
+           "                  K = 4               K = 16                K = 8\n"
+           "              2 right  2 wrong    3 right 13 wrong    2 right  6 wrong\n");
+    for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++) {
+        compute_advantages(a, four, 4, kind);
+        compute_advantages(b, sixteen, 16, kind);
+        compute_advantages(c, eight, 8, kind);
+        printf("   %-9s %9.4f%9.4f  %9.4f%9.4f  %9.4f%9.4f\n", names[kind], a[0], a[3], b[0], b[15], c[0],
+               c[7]);
+    }
+    printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
+           "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
+           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
+           "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
+           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// One line per distinct reward value of the group, its advantages under every rule, then the sums.
-static void print_group(const char* title, const float* reward, int K) {
-    enum { TOKENS = 10 };
-    float adv[RULES][16];
-    double mean = 0.0;
-    for (int k = 0; k < K; k++) mean += (double)reward[k] / K;
-    printf("%s", title);
-    for (int k = 0; k < K; k++) printf("%s%g", k ? "," : " [", reward[k]);
-    printf("], K = %d, mean %.4f\n", K, mean);
-    printf("  reward  times   centered  GRPO smpl  GRPO popl      RLOO |  GAE l=1  GAE l=.95\n");
-    for (int rule = 0; rule < RULES; rule++) advantages_by_rule(adv[rule], reward, K, rule);
-    for (int k = 0; k < K; k++) {
-        int times = 0, seen = 0;
-        float first, last, faded, same;
-        for (int i = 0; i < K; i++) times += reward[i] == reward[k];
-        for (int i = 0; i < k; i++) seen += reward[i] == reward[k];
-        if (seen) continue;
-        gae_of_answer(&first, &last, reward[k], (float)mean, TOKENS, 1.0f);
-        gae_of_answer(&faded, &same, reward[k], (float)mean, TOKENS, 0.95f);
-        printf("%8g %6d %10.4f %10.4f %10.4f %9.4f | %8.4f %9.4f\n", reward[k], times, adv[RULE_CENTERED][k],
-               adv[RULE_GRPO][k], adv[RULE_GRPO_POPULATION][k], adv[RULE_RLOO][k], first, faded);
-    }
-    printf("  sum of all    ");
-    for (int rule = 0; rule < RULES; rule++) {
-        double sum = 0.0;
-        for (int k = 0; k < K; k++) sum += adv[rule][k];
-        printf(rule == RULE_RLOO ? "%10.4f" : rule ? " %10.4f" : "%9.4f", fabs(sum) < 5e-6 ? 0.0 : sum);
-    }
-    printf(" |\n");
-}
-
-static void print_gae_example(void) {
-    const float reward[5] = {0.0f, 0.0f, 0.5f, 0.0f, 1.0f}, value[5] = {0.2f, 0.1f, 0.4f, 0.6f, 0.5f};
-    const float setting[4][2] = {{1.0f, 1.0f}, {1.0f, 0.95f}, {0.99f, 0.95f}, {0.9f, 0.0f}};
-    printf("GAE with a value function that has an opinion per step (terminal value 0):\n");
-    printf("   gamma  lambda      t = 0         1         2         3         4\n");
-    printf("   reward        ");
-    for (int t = 0; t < 5; t++) printf("%10.4g", reward[t]);
-    printf("\n   value V       ");
-    for (int t = 0; t < 5; t++) printf("%10.4g", value[t]);
+// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
+static void print_zero_variance(void) {
+    const double chances[] = {0.01, 0.1875, 0.5, 0.9};
+    printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
+           "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
+           "   p          K = 1     K = 4     K = 8    K = 16\n");
     for (int i = 0; i < 4; i++) {
-        float adv[5];
-        advantages_gae(adv, reward, value, 5, setting[i][0], setting[i][1]);
-        printf("\n%8.2f %7.2f ", setting[i][0], setting[i][1]);
-        for (int t = 0; t < 5; t++) printf("%10.4f", adv[t]);
+        printf("   %-6g", chances[i]);
+        for (int K = 1; K <= 16; K *= K == 1 ? 4 : 2) printf("%10.4f", zero_variance_odds(chances[i], K));
+        printf("\n");
     }
-    printf("\n\n");
+    printf("\n   (1/2)^4 + (1/2)^4 = 1/8. One answer alone has nothing to be compared with.\n\n");
 }
 
+// Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
-    const double chances[] = {0.01, 0.1, 0.5, 0.9, 0.99};
-    enum { K = 8 };
-    printf("Expected gradient over ALL %d groups of K = %d, divided by the true p(1-p):\n", 1 << K, K);
-    printf("   chance p    p(1-p)");
-    for (int rule = 0; rule < RULES; rule++) printf("%13s", rule_names[rule]);
-    printf("\n");
-    for (int i = 0; i < 5; i++) {
-        double p = chances[i];
-        printf("%11.2f %9.4f", p, p * (1.0 - p));
-        for (int rule = 0; rule < RULES; rule++)
-            printf("%13.4f", expected_gradient(p, K, rule) / (p * (1.0 - p)));
+    const double chances[] = {0.5, 0.5, 0.1, 0.01};
+    printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
+           "   K  p         no baseline  centered      RLOO      GRPO\n");
+    for (int i = 0; i < 4; i++) {
+        double p = chances[i], truth = p * (1.0 - p);
+        int K = i ? 8 : 2;
+        printf("   %d  %-10g", K, p);
+        for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++)
+            printf("%10.4f", expected_gradient(p, K, kind) / truth);
         printf("\n");
     }
-    printf("RLOO is exact. Centered is short by (K-1)/K = %.4f, for every p alike. GRPO\n", (K - 1.0) / K);
-    printf("stretches the gradient of nearly solved and nearly hopeless questions the most.\n\n");
+    printf("\n   By hand, K = 2: only 1,0 and 0,1 count, chance 2 p (1-p). Centered A = +-1/2,\n"
+           "   so g = 1/2 (1/2 (1-p) + 1/2 p) = 1/4, on average p (1-p) / 2: half the truth,\n"
+           "   (K-1)/K. RLOO's K/(K-1) mends it. GRPO's factor depends on the question: rare\n"
+           "   successes (p = 0.01) and rare failures are enlarged most.\n\n");
 }
 
-static void print_no_signal(void) {
-    const double chances[] = {0.01, 0.1, 0.1875, 0.5, 0.9, 0.99};
-    const int sizes[] = {2, 4, 8, 16};
-    Rng rng = {7};
-    printf("Chance that a group carries no signal: p^K + (1-p)^K | 20000 groups played.\n");
-    printf("   chance p");
-    for (int j = 0; j < 4; j++) printf("          K = %-2d%s", sizes[j], j < 3 ? " " : "");
-    printf("\n");
-    for (int i = 0; i < 6; i++) {
-        printf("%11.4f", chances[i]);
-        for (int j = 0; j < 4; j++)
-            printf("  %6.4f | %6.4f", no_signal_odds(chances[i], sizes[j]),
-                   no_signal_sampled(chances[i], sizes[j], 20000, &rng));
-        printf("\n");
+// One answer of four tokens, once with each lambda.
+static void print_gae(void) {
+    const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
+    float adv[4];
+    printf("4. PPO's GAE, per token, from a value model V (0 behind the end), gamma = 1:\n"
+           "   delta_t = r_t + gamma V_t+1 - V_t,  A_t = delta_t + gamma lambda A_t+1\n\n"
+           "   r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n");
+    for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
+        advantages_gae(adv, reward, value, 4, 1.0f, lambda);
+        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
     }
-    printf("A question is worth its samples when it is neither hopeless nor solved.\n\n");
+    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
 
-static void print_eight(void) {
-    printf("Eight answers, c of them right (GRPO, sample std): what is \"near zero\"?\n");
-    printf("   c        ");
-    for (int c = 0; c <= 8; c++) printf("%7d", c);
-    for (int side = 1; side >= 0; side--) {
-        printf(side ? "\n   A, right " : "\n   A, wrong ");
-        for (int c = 0; c <= 8; c++) {
-            float reward[8], adv[8];
-            for (int k = 0; k < 8; k++) reward[k] = k < c ? 1.0f : 0.0f;
-            compute_advantages(adv, reward, 8, ADVANTAGE_GRPO);
-            if (side ? c == 0 : c == 8) printf("      -");
-            else printf("%7.3f", side ? adv[0] : adv[7]);
+// ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
+//
+// `./rl experiment 3` samples K answers to each of `groups` questions and calls this. reward[i] (groups,K):
+// the same answers under reward i; right (groups,K): 1 = the answer is right, in whatever format.
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, const int* right,
+                         int groups, int K) {
+    float* adv = allocate((size_t)rewards * K, sizeof(float));
+    printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
+    for (int i = 0; i < rewards; i++) {
+        printf("%10s %7s", names[i], "A");
+        advantages_grpo(adv + i * K, reward[i], K, 1e-6f);
+    }
+    for (int k = 0; k < K; k++) {
+        printf("\n%5d", k + 1);
+        for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
+    }
+    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n", groups, K);
+    printf("                mean  answers with           p^%-2d +  groups of 16  A > 0 for a\n", K);
+    printf("   reward     reward     |A| < 0.1       z (1-p)^%-2d    that teach wrong answer\n", K);
+    for (int i = 0; i < rewards; i++) {
+        double mean = 0.0;
+        int zero_variance = 0, small = 0, wrong = 0;
+        int binary = 1;
+        for (int g = 0; g < groups; g++) {
+            const float* r = reward[i] + (size_t)g * K;
+            int varies = 0;
+            advantages_grpo(adv, r, K, 1e-6f);
+            for (int k = 0; k < K; k++) {
+                mean += r[k] / ((double)groups * K);
+                binary &= r[k] == 0.0f || r[k] == 1.0f;
+                varies |= r[k] != r[0];
+                small += fabsf(adv[k]) < 0.1f;
+                wrong += adv[k] > 0.0f && !right[(size_t)g * K + k];
+            }
+            zero_variance += !varies;
         }
+        double n = (double)groups * K;
+        double z = (double)zero_variance / groups;
+        printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
+        if (binary) printf("%8.3f", zero_variance_odds(mean, K));
+        else printf("%8s", "-");
+        printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
     }
-    printf("\nSix equal scores of eight (c = 2 or 6) still teach; only eight equal do not.\n\n");
+    printf("\n   (+-: standard deviation from update to update, were the questions drawn at\n"
+           "   random. One p for all questions, easy and hard, is not their z: the curve\n"
+           "   p^K + (1-p)^K bends.)\n\n"
+           "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
+           "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
+           "\"the finer the reward, the steadier\". The last column can be its price: what is\n"
+           "paid is learned, right or wrong.\n");
+    free(adv);
 }
 
 static void lesson_7(int more) {
-    (void)more;
-    const float four[4] = {1, 1, 0, 0}, equal[4] = {1, 1, 1, 1}, one[1] = {1}, two[2] = {1, 0};
-    const float sixteen[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
-    printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n");
-    printf("GAE here: answers of 10 tokens, reward on the last, V = group mean everywhere,\n");
-    printf("gamma 1; the first token's A. l (lambda) = 1 is centered; 0.95 fades by 0.95^9.\n\n");
-    print_group("D2's four rollouts", four, 4);
-    printf("\n");
-    print_group("D1's sixteen", sixteen, 16);
-    printf("\n");
-    print_group("All equal", equal, 4);
-    printf("\n");
-    print_group("One rollout", one, 1);
-    printf("\n");
-    print_group("Two rollouts", two, 2);
-    printf("\n");
-    print_gae_example();
+    printf("LESSON 7. Advantages: better than average (D1, D3 section 4)\n\n"
+           "   Question  K answers to one question have been rewarded. How much more or less\n"
+           "             likely should each of them become?\n"
+           "   Formula   centered  A_i = r_i - m                          nanochat, Dr. GRPO\n"
+           "             RLOO      A_i = r_i - m_i = K/(K-1) (r_i - m)\n"
+           "             GRPO      A_i = (r_i - m) / (s + eps)\n"
+           "   Symbols   r_i the reward of answer i, m the mean of all K, m_i that of the\n"
+           "             others, s their standard deviation, eps = 1e-6 against 0/0. A_i,\n"
+           "             the advantage, goes to every sampled token of answer i\n\n");
+    print_advantages();
+    print_zero_variance();
     print_expected_gradients();
-    print_no_signal();
-    print_eight();
-    printf("Take away: an advantage is a comparison. Without difference there is nothing to\n");
-    printf("learn, and the rules differ only in how they scale the difference.\n");
+    if (more) print_gae();
+    printf("Take away: an advantage is a comparison. Without difference there is nothing to\n"
+           "learn, and the rules differ only in how they scale the difference.\n");
 }
 
 /* ==========================================================================================================
  * CHAPTER 8. The objective: reward minus beta KL                                               (D3 section 5)
  *
- * The question. A policy that only chases reward leaves the region where its reward can be trusted, and
- * forgets what pre-training taught it. How do we hold it near its starting point, and how do we measure
- * "near" from samples?
+ * Question: a policy that only chases reward leaves the region where its reward can be trusted, and forgets
+ * what pre-training taught it. How do we hold it near its starting point, and how do we measure "near" from
+ * samples?
  *
  * The objective has two parts that pull against each other:
  *
  *     J(pi) = E over x ~ D, y ~ pi(.|x) of [ r(x,y) ]  -  beta E over x ~ D of [ KL(pi(.|x) || pi_ref(.|x)) ]
  *
  *     D       the set of prompts              pi      the policy in training
- *     r       judge or verifier               pi_ref  where it started: a frozen copy, usually the SFT model
+ *     r       reward model or verifier        pi_ref  the reference model: the SFT model, frozen
  *     beta    the price of one nat of drift   nat     the unit of natural logarithms, 1.443 bits
  *
  * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
@@ -2548,33 +2558,31 @@ static void lesson_7(int more) {
  * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
  * and the rollouts are such answers:
  *
- *     KL(pi || pi_ref) = E over y ~ pi of [ log_ratio(y) ],     about (1/N) sum_i log_ratio(y_i)
- *     log_ratio(y)     = log pi(y|x) - log pi_ref(y|x),         in the code logp - logp_ref
+ *     KL(pi || pi_ref) = E over y ~ pi of [ L(y) ],     about (1/N) sum_i L(y_i)
+ *     L(y)             = log pi(y|x) - log pi_ref(y|x), the log-ratio, in the code logp - logp_ref
  *
  * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
  *
- *     k1 = log_ratio                         right on average, noisy, negative for many samples
- *     k2 = log_ratio^2 / 2                   never negative, wrong on average unless the drift is small
- *     k3 = exp(-log_ratio) - 1 + log_ratio   right on average, never negative
+ *     k1 = L                    right on average, noisy, negative for many samples
+ *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
+ *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus exp(-log_ratio) - 1. That extra is pi_ref/pi - 1, and its average under pi is
- * sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And
- * e^u >= 1 + u for every u, so k3 >= 0.
+ * k3 is k1 plus exp(-L) - 1. That extra is pi_ref/pi - 1, and its average under pi is sum pi * pi_ref/pi - 1
+ * = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so
+ * k3 >= 0.
  *
  * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
- * number, and the policy gradient multiplies it with the score. In the LOSS it is differentiated. The
- * gradient that we want is
+ * number, and the policy gradient multiplies it with the score, grad log pi. In the LOSS it is
+ * differentiated. The gradient that we want is
  *
- *     grad KL = E[ log_ratio * grad log pi ]                     (the term E[grad log pi] is 0, chapter 4)
+ *     grad KL = E[ L * score ]                             (the term E[score] is 0, chapter 4)
  *
- *     k1 in the reward             E[ log_ratio * score ]                 exact
- *     k1 in the loss               E[ 1 * score ] = 0                     does nothing at all, on average
- *     k2 in the loss               E[ log_ratio * score ]                 exact, although k2 itself is biased
- *     k3 in the loss (GRPO paper)  E[ (1 - pi_ref/pi) * score ]           grad KL(pi_ref || pi), the other KL
- *     k3 in the reward             E[ k3 * score ]                        grad of one KL minus the other
- *     k3 * pi/pi_sample in the loss                                       exact again
- *
- * score is grad log pi; pi_sample is the policy that drew the samples, equal to pi but a constant.
+ *     k1 in the reward   E[ L * score ]                  exact: InstructGPT's PPO, verl's use_kl_in_reward
+ *     k1 in the loss     E[ 1 * score ] = 0              does nothing at all, on average
+ *     k2 in the loss     E[ L * score ]                  exact, although k2 itself is biased
+ *     k3 in the loss     E[ (1 - pi_ref/pi) * score ]    grad KL(pi_ref || pi), the other KL: GRPO, TRL
+ *     k3 in the reward   E[ k3 * score ]                 grad of one KL minus the other: D3's code
+ *     k3 * pi/pi_old in the loss                         exact again; pi_old is the sampler, a constant
  *
  * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
  * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
@@ -2592,46 +2600,48 @@ static void lesson_7(int more) {
  * reweighted. Large beta: stay. Small beta: the best answers take all.
  *
  * Where D3 needs care.
- *   - Signs. D3 prints k1 = -log_ratio and k3 = exp(log_ratio) - 1 - log_ratio, with the same log_ratio. Then
- *     k1 estimates minus the KL, and k3 estimates nothing useful, since its exponential has the policy on top
- *     and is averaged over the policy. For samples from pi_ref that k3 is right, as an estimate of
- *     KL(pi_ref || pi). Here the sign follows the samples, which come from the policy.
+ *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Then k1 estimates minus the KL, and
+ *     k3 estimates nothing useful, since its exponential has the policy on top and is averaged over the
+ *     policy. Both are right for samples from pi_ref, as estimates of KL(pi_ref || pi). Here the sign follows
+ *     the samples, which come from the policy; so it does in TRL and verl.
  *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
  *     use k1. Its single values may be negative, and that is no flaw there.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
- *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one. The lesson prints both.
+ *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
  *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
  *     is n times smaller for n tokens, so long answers may drift almost for free.
  * ======================================================================================================== */
 
-// e^x and its slope for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80 =
-// 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that value and slope stay
-// finite, keep their sign and still belong together. A cut at 80 would have slope 0 and would tell the
-// optimizer that all is well exactly where the drift is worst.
+// e^x and its derivative for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80
+// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that both stay finite,
+// keep their sign and still belong together. A cut at 80 would have derivative 0 and would tell the optimizer
+// that all is well exactly where the drift is worst.
 enum { EXP_LIMIT = 80 };
 
-static double bounded_exp(double* slope, double x) {
-    *slope = exp(x > EXP_LIMIT ? EXP_LIMIT : x);           // a NaN stays a NaN
-    return x > EXP_LIMIT ? *slope * (1.0 + x - EXP_LIMIT) : *slope;
+static double bounded_exp(double* derivative, double x) {
+    *derivative = exp(x > EXP_LIMIT ? EXP_LIMIT : x);      // a NaN stays a NaN
+    return x > EXP_LIMIT ? *derivative * (1.0 + x - EXP_LIMIT) : *derivative;
 }
 
 // Estimate of KL(policy || reference) from one sample of the policy, in nats, and its derivative by logp.
 // estimator is 1, 2 or 3. k3 of a small log-ratio x is about x^2/2, the tiny rest of numbers near 1: expm1(x)
 // = e^x - 1 keeps the digits that exp(x) - 1 loses.
-static double kl_estimate(double* slope, double log_ratio, int estimator) {
-    if (estimator == 1) { *slope = 1.0; return log_ratio; }
-    if (estimator == 2) { *slope = log_ratio; return 0.5 * log_ratio * log_ratio; }
-    if (estimator != 3) { *slope = (double)NAN; return (double)NAN; }
+static double kl_estimate(double* derivative, double log_ratio, int estimator) {
+    *derivative = estimator == 1 ? 1.0 : estimator == 2 ? log_ratio : (double)NAN;
+    if (estimator == 1) return log_ratio;
+    if (estimator == 2) return 0.5 * log_ratio * log_ratio;
+    if (estimator != 3) return (double)NAN;
     double x = -log_ratio, power;
     double ratio_minus_1 = x > EXP_LIMIT ? bounded_exp(&power, x) - 1.0 : expm1(x);
-    *slope = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
+    *derivative = x > EXP_LIMIT ? 1.0 - power : -ratio_minus_1;
     return ratio_minus_1 - x;
 }
 
 static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
-    double slope;
-    for (int i = 0; i < n; i++) kl[i] = (float)kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
+    double derivative;
+    for (int i = 0; i < n; i++)
+        kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
 }
 
 // The three estimators of KL(policy || reference), one value per sample or token, in nats.
@@ -2652,13 +2662,14 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 3);
 }
 
-// The KL penalty in the reward, token by token: -beta kl on each sampled token and, on an answer's last one, its reward.
+// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward.
 //   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
 //   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
 //   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
 //   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
 // Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
-void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1, float beta, int mean) {
+void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1,
+                   float beta, int mean) {
     for (int k = 0; k < K; k++) {
         int last = -1, count = mean ? count_masked(mask + k * T1, T1) : 1;
         for (int i = k * T1; i < (k + 1) * T1; i++) {
@@ -2670,38 +2681,23 @@ void token_rewards(float* out, const float* reward, const float* kl, const int* 
 }
 
 // The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
-//   dlogp (n)              out: d(loss)/d(logp), as autograd would give it: k1 -> 1, k2 -> log_ratio, k3 -> 1 - pi_ref/pi
+//   dlogp (n)              out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi
 //   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
-//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0 and nothing is read
+//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0
+//                          and nothing is read
 // Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
 double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
-    double loss = 0.0, slope;
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        loss += w[i] * kl_estimate(&slope, (double)logp[i] - logp_ref[i], estimator);
-        dlogp[i] = (float)(w[i] * slope);
+        loss += w[i] * kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
+        dlogp[i] = (float)(w[i] * derivative);
     }
     return loss;
 }
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
-
-// Expectation of the estimator over n outcomes with log-probabilities logp and logp_ref; also its variance
-// and the probability that one sample comes out negative. sign -1 gives the formulas as D3 prints them.
-static double kl_moments(double* variance, double* negative, const double* logp, const double* logp_ref,
-                         int n, double sign, int estimator) {
-    double mean = 0.0, square = 0.0, slope;
-    *negative = 0.0;
-    for (int i = 0; i < n; i++) {
-        double p = exp(logp[i]), k = kl_estimate(&slope, sign * (logp[i] - logp_ref[i]), estimator);
-        mean += p * k;
-        square += p * k * k;
-        *negative += k < 0.0 ? p : 0.0;
-    }
-    *variance = square - mean * mean;
-    return mean;
-}
 
 static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
     double kl = 0.0;
@@ -2709,23 +2705,33 @@ static double exact_kl(const double* logp, const double* logp_ref, int n) { // s
     return kl;
 }
 
+// Mean of the estimator over n outcomes, drawn with log-probabilities logp, and its variance. sign -1 gives
+// the formulas as D3 prints them.
+static double kl_moments(double* variance, const double* logp, const double* logp_ref, int n, double sign,
+                         int estimator) {
+    double mean = 0.0, square = 0.0, derivative;
+    for (int i = 0; i < n; i++) {
+        double k = kl_estimate(&derivative, sign * (logp[i] - logp_ref[i]), estimator);
+        mean += exp(logp[i]) * k;
+        square += exp(logp[i]) * k * k;
+    }
+    *variance = square - mean * mean;
+    return mean;
+}
+
 // The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
-// estimator's slope; in the reward, its value; and for k3 times the ratio pi/pi_sample both, by the product
-// rule at ratio 1.
-enum { KL_USES = 9, KL_K3_REWARD = 6 };
-static const struct {
-    const char* name;
-    int estimator, uses_slope, uses_value;
-    double sign;                               // -1: the formula as D3 prints it
-} kl_uses[KL_USES] = {{"k1 in the loss", 1, 1, 0, 1.0},   {"k2 in the loss", 2, 1, 0, 1.0},
-                      {"k3 in the loss", 3, 1, 0, 1.0},   {"k3 * ratio, loss", 3, 1, 1, 1.0},
-                      {"k1 in the reward", 1, 0, 1, 1.0}, {"k2 in the reward", 2, 0, 1, 1.0},
-                      {"k3 in the reward", 3, 0, 1, 1.0}, {"D3 k1, reward", 1, 0, 1, -1.0},
-                      {"D3 k3, reward", 3, 0, 1, -1.0}};
+// estimator's derivative; in the reward, its value; and for k3 times the ratio pi/pi_old both, by the product
+// rule at ratio 1. sign -1: the formula as D3 prints it.
+enum { KL_USES = 9 };
+static const struct { const char* name; int estimator, in_loss, in_reward, sign; } kl_uses[KL_USES] = {
+    {"k1 in the loss", 1, 1, 0, 1},   {"k2 in the loss", 2, 1, 0, 1},   {"k3 in the loss", 3, 1, 0, 1},
+    {"k3 * ratio, loss", 3, 1, 1, 1}, {"k1 in the reward", 1, 0, 1, 1}, {"k2 in the reward", 2, 0, 1, 1},
+    {"k3 in the reward", 3, 0, 1, 1}, {"D3 k1, reward", 1, 0, 1, -1},   {"D3 k3, reward", 3, 0, 1, -1}};
 
 static double kl_score_weight(double log_ratio, int use) {
-    double slope, value = kl_estimate(&slope, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
-    return kl_uses[use].uses_slope * slope + kl_uses[use].uses_value * value;
+    double derivative;
+    double value = kl_estimate(&derivative, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
+    return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
 }
 
 // Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
@@ -2746,6 +2752,26 @@ static void exact_kl_gradient(double* grad, double* grad_other, const double* lo
         grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
         grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
     }
+}
+
+// How far the expected gradient of a use is from that of the KL, |g - exact| / |exact|, on the 27 answers of
+// chapter 4: with the log-ratio of the whole answer, and token by token, as trainers do it.
+static void toy_kl_use(double* whole, double* tokens, int use) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], exact[TOY_PARAMS];
+    double grad[TOY_PARAMS], weight[TOY_ANSWERS], value[TOY_STATES];
+    toy_fill(theta, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(ratio, theta);
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ratio[e];
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    for (int y = 0; y < TOY_ANSWERS; y++)
+        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+    toy_answer_gradient(grad, logp, weight);
+    *whole = toy_relative_error(grad, exact, TOY_PARAMS);
+    for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
+    toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
+    *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
 }
 
 // The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
@@ -2780,7 +2806,7 @@ static int toy_ascend(double* theta, const double* logp_ref, const double* rewar
         toy_solve(value, grad, logp, penalized);
         for (int e = 0; e < TOY_PARAMS; e++) {
             theta[e] += rate * grad[e];
-            largest = fabs(grad[e]) > largest ? fabs(grad[e]) : largest;
+            largest = fmax(largest, fabs(grad[e]));
         }
         if (largest < small && step % 100 == 0) return step;
     }
@@ -2789,256 +2815,273 @@ static int toy_ascend(double* theta, const double* logp_ref, const double* rewar
 
 // ---- lesson 8 ------------------------------------------------------------------------------------------
 
-static void five_way(double* logp, double* logp_ref, double drift) {   // drift 1: the example; 0: equal
-    double policy[5], reference[5];
-    toy_fill(policy, 5, 2, 1.5);
-    toy_fill(reference, 5, 3, 1.5);
-    for (int i = 0; i < 5; i++) policy[i] = reference[i] + drift * (policy[i] - reference[i]);
-    toy_log_softmax(logp, policy, 5);
-    toy_log_softmax(logp_ref, reference, 5);
-}
+// Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
+// multiple of ln 2.
+enum { KL_ANSWERS = 4 };
+static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
+static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-static void lesson_8_estimators(void) {
-    double logp[5], logp_ref[5], slope, variance, negative;
-    five_way(logp, logp_ref, 1.0);
-    printf("1. Five possible answers: the three estimators, by exact summation\n\n");
-    printf("   L = log pi - log pi_ref. The columns \"D3\" have the signs as D3 prints them.\n\n");
-    printf("   answer      pi  pi_ref        L       k1       k2       k3    D3 k1    D3 k3\n");
-    for (int i = 0; i < 5; i++) {
+static double no_minus_zero(double x) { return fabs(x) < 5e-5 ? 0.0 : x; }       // -1e-17 prints as -0.0000
+
+// What every rollout would give, so that the means are sums.
+static void lesson_8_estimators(const double* logp, const double* logp_ref) {
+    double derivative, mean[4], variance[4];
+    printf("1. Four possible answers\n\n   answer     pi  pi_ref        L       k1       k2       k3\n");
+    for (int i = 0; i < KL_ANSWERS; i++) {
         double L = logp[i] - logp_ref[i];
-        printf("   %6d  %6.4f  %6.4f  %7.4f", i + 1, exp(logp[i]), exp(logp_ref[i]), L);
-        for (int k = 1; k <= 3; k++) printf("  %7.4f", kl_estimate(&slope, L, k));
-        printf("  %7.4f  %7.4f\n", kl_estimate(&slope, -L, 1), kl_estimate(&slope, -L, 3));
+        printf("   %6d  %5.3f  %6.3f  %7.4f", i + 1, example_pi[i], example_ref[i], L);
+        for (int k = 1; k <= 3; k++) printf("  %7.4f", kl_estimate(&derivative, L, k));
+        printf("\n");
     }
-    printf("\n   Over samples from pi; the exact KL(pi||pi_ref) is %.4f nats:\n\n",
-           exact_kl(logp, logp_ref, 5));
-    printf("   estimator    mean     mean - exact    variance    samples below 0\n");
-    for (int i = 0; i < 5; i++) {
-        static const char* const names[] = {"k1", "k2", "k3", "D3 k1", "D3 k3"};
-        static const int estimators[] = {1, 2, 3, 1, 3};
-        double mean = kl_moments(&variance, &negative, logp, logp_ref, 5, i < 3 ? 1.0 : -1.0, estimators[i]);
-        double miss = mean - exact_kl(logp, logp_ref, 5);
-        printf("   %-9s %7.4f  %14.4f  %10.4f  %16.1f%%\n", names[i], mean, fabs(miss) < 1e-12 ? 0.0 : miss,
-               variance, 100.0 * negative);
-    }
-    double other = exact_kl(logp_ref, logp, 5);
-    double printed = kl_moments(&variance, &negative, logp_ref, logp, 5, 1.0, 3);
-    printf("\n   With samples from pi_ref, D3's k3 averages %.4f = KL(pi_ref||pi) = %.4f:\n"
-           "   the printed line belongs to samples from the other distribution.\n\n", printed, other);
+    for (int k = 1; k <= 3; k++) mean[k] = kl_moments(&variance[k], logp, logp_ref, KL_ANSWERS, 1.0, k);
+    printf("   mean over pi                     %7.4f  %7.4f  %7.4f\n"
+           "   variance                         %7.4f  %7.4f  %7.4f\n\n"
+           "   exact: KL(pi||pi_ref) = 1/2 ln 2 + 1/4 ln 2 - 1/8 ln 4 = 1/2 ln 2 = %.4f\n"
+           "          KL(pi_ref||pi) = -1/4 ln 2 - 1/8 ln 2 + 1/2 ln 4 = 5/8 ln 2 = %.4f\n"
+           "   KL is not symmetric. k1 and k3 are right on average, k2 is not; k1 is below\n"
+           "   0 for answer 3. By hand, k3 of answer 1: 1/2 - 1 + ln 2 = 0.1931.\n\n",
+           mean[1], mean[2], mean[3], variance[1], variance[2], variance[3],
+           exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
-static void lesson_8_drift(void) {
-    const double drifts[] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
-    printf("2. The same five answers at different distances from the reference: drift times\n"
-           "   the difference of the logits of part 1\n\n");
-    printf("   drift   exact KL     mean k2   mean D3 k3   variance k1   variance k3\n");
-    for (int i = 0; i < 6; i++) {
-        double logp[5], logp_ref[5], v1, v2, v3, negative;
-        five_way(logp, logp_ref, drifts[i]);
-        kl_moments(&v1, &negative, logp, logp_ref, 5, 1.0, 1);
-        double k2 = kl_moments(&v2, &negative, logp, logp_ref, 5, 1.0, 2);
-        double printed = kl_moments(&v2, &negative, logp, logp_ref, 5, -1.0, 3);
-        kl_moments(&v3, &negative, logp, logp_ref, 5, 1.0, 3);
-        printf("   %5.1f  %9.4g  %10.4g  %11.4g  %12.4g  %12.4g\n", drifts[i], exact_kl(logp, logp_ref, 5),
-               k2, printed, v1, v3);
-    }
-    printf("\n   Near the reference k3 is far calmer than k1. Far away it is the wilder one:\n"
-           "   the policy has dropped answers that pi_ref likes; pi_ref/pi is huge there.\n\n");
+static void print_four(const char* name, const double* grad) {
+    printf("   %-18s", name);
+    for (int j = 0; j < KL_ANSWERS; j++) printf(" %7.4f", no_minus_zero(grad[j]));
 }
 
-static void lesson_8_gradients(void) {
-    double logp[5], logp_ref[5], exact[5], other[5], grad[5], weight[5];
-    five_way(logp, logp_ref, 1.0);
-    exact_kl_gradient(exact, other, logp, logp_ref, 5);
-    printf("3. Expected gradients by the five logits: the estimate as loss or as reward\n\n");
-    printf("   %-18s  logit 1  logit 2  logit 3  logit 4  logit 5\n", "");
-    printf("   %-18s", "exact, KL(pi||ref)");
-    for (int j = 0; j < 5; j++) printf("  %7.4f", exact[j]);
-    printf("\n   %-18s", "exact, KL(ref||pi)");
-    for (int j = 0; j < 5; j++) printf("  %7.4f", other[j]);
+// The expected gradient of a use by the logits of the four answers, and how far it is off on the 27.
+static void print_kl_use(int use, const double* logp, const double* logp_ref) {
+    double weight[KL_ANSWERS], grad[KL_ANSWERS], whole, tokens;
+    char a[16], b[16];
+    for (int i = 0; i < KL_ANSWERS; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
+    softmax_score_sum(grad, logp, weight, KL_ANSWERS);
+    toy_kl_use(&whole, &tokens, use);
+    print_four(kl_uses[use].name, grad);
+    printf("  %9s  %9s\n", toy_difference_text(a, whole, 1e-12), toy_difference_text(b, tokens, 1e-12));
+}
+
+static void lesson_8_gradients(const double* logp, const double* logp_ref, int more) {
+    const int order[] = {4, 6, 0, 1, 2, 3, 5};
+    double exact[KL_ANSWERS], other[KL_ANSWERS];
+    exact_kl_gradient(exact, other, logp, logp_ref, KL_ANSWERS);
+    printf("2. In the reward or in the loss: the expected gradient\n\n"
+           "                             by the four logits             off, 27 answers\n"
+           "                          1       2       3       4      whole  per token\n");
+    print_four("KL(pi||pi_ref)", exact);
     printf("\n");
-    for (int use = 0; use < KL_USES; use++) {
-        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
-        softmax_score_sum(grad, logp, weight, 5);
-        printf("   %-18s", kl_uses[use].name);
-        for (int j = 0; j < 5; j++) printf("  %7.4f", fabs(grad[j]) < 5e-5 ? 0.0 : grad[j]);
-        printf("%s\n", toy_largest_difference(grad, exact, 5) < 1e-12   ? "  exact"
-                       : toy_largest_difference(grad, other, 5) < 1e-12 ? "  other KL" : "");
-    }
-    printf("\n   k1 as a loss pushes nowhere. k3 as a loss is exact for the OTHER KL. k3 as a\n"
-           "   reward is the difference of the two, and near the reference nothing is left:\n\n"
-           "   drift   |gradient of k3 in the reward| / |exact gradient|\n");
-    for (int d = 0; d < 3; d++) {
-        const double drifts[] = {1.0, 0.1, 0.01};
-        double left[5];
-        five_way(logp, logp_ref, drifts[d]);
-        exact_kl_gradient(exact, other, logp, logp_ref, 5);
-        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], KL_K3_REWARD);
-        softmax_score_sum(grad, logp, weight, 5);
-        for (int j = 0; j < 5; j++) left[j] = grad[j] + exact[j];   // so that left - exact = grad
-        printf("   %5g   %8.4f\n", drifts[d], toy_relative_error(left, exact, 5));
-    }
+    print_four("KL(pi_ref||pi)", other);
     printf("\n");
+    for (int i = 0; i < (more ? 7 : 5); i++) print_kl_use(order[i], logp, logp_ref);
+    printf("\n   By hand: pi_j (L_j - KL) = 1/2 (ln 2 - 1/2 ln 2) = 0.1733; the other KL has\n"
+           "   pi_j - pi_ref_j. \"off\": |g - exact| / |exact| on chapter 4's 27 answers; 1 =\n"
+           "   no gradient at all. k1 belongs in the reward, in the loss it does nothing. k2\n"
+           "   is exact in the loss, but per token it does not see where a token leads. k3\n"
+           "   in the loss (GRPO) is exact for the other KL; in the reward it is neither.\n\n");
 }
 
-// The same on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
-static void lesson_8_toy_gradients(const double* logp, const double* logp_ref) {
-    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
-    toy_solve(value, exact, logp, ratio); // KL is the expected sum of log-ratios, so Bellman's way applies
-    printf("   Distance of the expected gradient from the exact one, |g - exact| / |exact|:\n\n");
-    printf("   use                 whole answer    token by token\n");
-    for (int use = 0; use < KL_USES; use++) {
-        char a[16], b[16];
-        double weight[TOY_ANSWERS];
-        for (int y = 0; y < TOY_ANSWERS; y++)
-            weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
-        toy_answer_gradient(grad, logp, weight);
-        toy_difference_text(a, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
-        toy_rollout_gradient(grad, logp, table, NULL, 1.0,
-                             kl_uses[use].uses_slope ? CREDIT_OWN : CREDIT_TO_GO);
-        toy_difference_text(b, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-        printf("   %-18s  %12s  %16s\n", kl_uses[use].name, a, b);
-    }
-    printf("\n   1 means: as far off as no gradient at all. Token by token, a loss term does\n"
-           "   not see where its token leads. The reward form does, through the return.\n\n");
-}
-
-// The same estimators on the 27 answers: with the log-ratio of the whole answer, and summed over its tokens.
-static void lesson_8_toy(const double* logp, const double* logp_ref) {
-    double value[TOY_STATES], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], slope;
-    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], variance, negative;
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - logp_ref[e];
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        all[y] = toy_sum_along(logp, y);
-        all_ref[y] = toy_sum_along(logp_ref, y);
-    }
-    printf("4. The 27-answer model of chapter 4: whole answers against sums over tokens\n\n");
-    printf("   exact KL, 27 answers         %.12f\n", exact_kl(all, all_ref, TOY_ANSWERS));
-    printf("   exact KL, token by token     %.12f   (Bellman)\n\n", toy_solve(value, grad, logp, ratio));
-    printf("              log-ratio of the answer         summed over the tokens\n");
-    printf("   estimator   mean  variance  below 0         mean  variance  below 0\n");
-    for (int k = 1; k <= 3; k++) {
-        double mean = kl_moments(&variance, &negative, all, all_ref, TOY_ANSWERS, 1.0, k);
-        printf("   k%d       %7.4f  %8.4f  %6.1f%%", k, mean, variance, 100.0 * negative);
-        double token_mean = 0.0, square = 0.0, below = 0.0;
-        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_estimate(&slope, ratio[e], k);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            double p = exp(all[y]), sum = toy_sum_along(table, y);
-            token_mean += p * sum;
-            square += p * sum * sum;
-            below += sum < 0.0 ? p : 0.0;
-        }
-        printf("      %7.4f  %8.4f  %6.1f%%\n", token_mean, square - token_mean * token_mean, 100.0 * below);
-    }
-    printf("\n");
-    lesson_8_toy_gradients(logp, logp_ref);
-}
-
-static void lesson_8_sum_or_mean(void) {
-    enum { LONGEST = 1000 };
-    const int lengths[] = {10, 100, 1000};
-    float logp[LONGEST], logp_ref[LONGEST], dlogp[LONGEST], w[LONGEST];
-    int mask[LONGEST];
-    const double beta = 0.05;
-    printf("5. Sum over the answer or mean per token, beta = %.2f\n\n", beta);
-    printf("   Log-ratios +0.3 and -0.3 in turn. What a reward of at most 1 loses:\n\n");
-    printf("   tokens   k3 per token   sum over answer   beta * sum   beta * mean\n");
-    for (int i = 0; i < 3; i++) {
-        for (int t = 0; t < LONGEST; t++) {
-            logp[t] = t % 2 ? -1.3f : -1.0f;
-            logp_ref[t] = t % 2 ? -1.0f : -1.3f;
-            mask[t] = 1;
-        }
-        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_SUM, 0);
-        double sum = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
-        token_weights(w, mask, 1, lengths[i], NORM_SEQUENCE_MEAN, 0);
-        double mean = loss_kl(dlogp, logp, logp_ref, w, lengths[i], 3);
-        printf("   %6d  %13.4f  %16.4f  %11.4f  %12.4f\n", lengths[i], mean, sum, beta * sum, beta * mean);
-    }
-    printf("\n   The objective has the sum. With the mean, drifting costs a long answer no\n"
-           "   more than a short one: an answer of n tokens pays at the price beta / n.\n\n");
-}
-
-static void lesson_8_optimum(const double* logp_ref, const double* theta_ref) {
-    const double betas[] = {4.0, 1.0, 0.5, 0.25};
-    double reward[TOY_PARAMS];
+// The objective's optimum is known in closed form; plain ascent has to find it.
+static void lesson_8_optimum(void) {
+    const double betas[] = {4.0, 1.0, 0.25};
+    double reward[TOY_PARAMS], theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
-    printf("6. Gradient ascent on the exact objective, from pi_ref\n\n");
-    printf("   beta     E[r]       KL        J   beta log Z    steps   max |pi - pi*|\n");
-    char text[16];
-    for (int i = 0; i < 4; i++) {
-        double theta[TOY_PARAMS], logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES],
-            grad[TOY_PARAMS];
-        double p[TOY_ANSWERS], best[TOY_ANSWERS];
+    printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
+           "   beta     E[r]       KL        J   beta log Z   max |pi - pi*|\n");
+    for (int i = 0; i < 3; i++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
+        double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
+        char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        int steps = toy_ascend(theta, logp_ref, reward, betas[i], 2.0 / (0.3 + betas[i]), 1e-10, 50000);
+        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
         toy_log_policy(logp, theta);
-        double expected = toy_solve(value, grad, logp, reward);
-        toy_penalized(penalized, reward, logp, logp_ref, betas[i]);
-        double J = toy_solve(value, grad, logp, penalized);
-        double log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
         toy_probabilities(p, logp);
-        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %7d  %15s\n", betas[i], expected,
-               (expected - J) / betas[i], J, betas[i] * log_Z, steps,
-               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9));
+        toy_penalized(penalized, reward, logp, logp_ref, beta);
+        double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
+        double log_Z = toy_optimum(best, logp_ref, reward, beta);
+        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9);
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
+               beta * log_Z, text);
     }
-    printf("\n   The policy arrives at pi_ref exp(r/beta)/Z, and J at its peak, beta log Z. A\n"
-           "   smaller beta buys reward with KL. Every answer here has three tokens, so the\n"
-           "   mean KL per token at beta is the sum at beta/3: another policy, not a detail.\n\n");
+    printf("\n   pi* = pi_ref exp(r/beta) / Z, Z so that it adds up to 1. J(pi) = beta log Z\n"
+           "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-static void lesson_8_digits(void) {
-    const float drifts[] = {1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f};
-    printf("7. k3 of a small log-ratio x: the digits that a float loses\n\n");
-    printf("            x   in floats, plainly       kl_k3   x^2/2 - x^3/6 + x^4/24\n");
-    for (int i = 0; i < 5; i++) {
-        const float logp[1] = {drifts[i]}, logp_ref[1] = {0.0f};
-        float k3;
-        double x = drifts[i];
-        float power = (float)exp(-x), plain = power - 1.0f;
-        plain += drifts[i];
-        kl_k3(&k3, logp, logp_ref, 1);
-        printf("   %10.0e  %19.3e  %10.3e  %23.3e\n", x, (double)plain, (double)k3,
-               x * x / 2 - x * x * x / 6 + x * x * x * x / 24);
+// kl_moments(.., -1.0, ..) under pi, and under pi_ref, where exchanging the two models changes the sign of L.
+static void lesson_8_signs(const double* logp, const double* logp_ref) {
+    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
+    double variance;
+    printf("4. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Their means:\n\n"
+           "                       k1       k3   the KL they estimate\n");
+    for (int i = 0; i < 2; i++)
+        printf("   %-17s  %7.4f  %7.4f   %.4f\n", i ? "samples of pi_ref" : "samples of pi",
+               kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 1),
+               kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
+               exact_kl(side[i], side[1 - i], KL_ANSWERS));
+    printf("\n");
+    print_kl_use(7, logp, logp_ref);
+    print_kl_use(8, logp, logp_ref);
+    printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
+           "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
+           "   And the code takes the mean over the n tokens of an answer, where the formula\n"
+           "   has their sum: n times cheaper, so that long answers drift almost for free.\n\n");
+}
+
+// ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
+
+enum { NOISES = 6, KL_DRAWS = 500 };
+enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE };   // where the tokens come from
+static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
+
+static int draw_token(const double* logp, int V, Rng* rng) {
+    double left = random_uniform(rng);
+    for (int v = 0; v < V - 1; v++) {
+        left -= exp(logp[v]);
+        if (left < 0.0) return v;
     }
-    printf("\n   After a small step all log-ratios are small. exp(-x) - 1 + x done plainly in\n"
-           "   floats returns noise. kl_k3 works in double precision and with expm1.\n");
+    return V - 1;
+}
+
+// One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
+// normal number added to each, the same normals for every noise. Returns the exact KL per token.
+static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int source,
+                           uint64_t seed) {
+    double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
+    double exact = 0.0, sum[4] = {0}, square[4] = {0};
+    int draws = source == FROM_TEXT ? 1 : KL_DRAWS;
+    for (int i = 0; i < n; i++) {
+        Rng noise_rng = random_stream(seed, 4, (uint64_t)i), rng = random_stream(seed, 5, (uint64_t)i);
+        for (int v = 0; v < V; v++) {
+            ref[v] = logits[(size_t)i * V + v];
+            pi[v] = ref[v] + noise * random_normal(&noise_rng);
+        }
+        toy_log_softmax(ref, ref, V);
+        toy_log_softmax(pi, pi, V);
+        exact += (source == FROM_POLICY ? exact_kl(pi, ref, V) : exact_kl(ref, pi, V)) / n;
+        for (int d = 0; d < draws; d++) {
+            int v = source == FROM_TEXT ? ids[i] : draw_token(source == FROM_POLICY ? pi : ref, V, &rng);
+            float k[4], logp = (float)pi[v], logp_ref = (float)ref[v];
+            kl_k1(&k[0], &logp, &logp_ref, 1);
+            kl_k3(&k[1], &logp, &logp_ref, 1);
+            kl_k1(&k[2], &logp_ref, &logp, 1);     // D3's signs: the two models exchanged
+            kl_k3(&k[3], &logp_ref, &logp, 1);
+            for (int e = 0; e < 4; e++) {
+                sum[e] += k[e];
+                square[e] += (double)k[e] * k[e];
+            }
+        }
+    }
+    printf("   %5.1f%12.4g", noise, exact);
+    for (int e = 0; e < 4; e++) printf("%11.3g", sum[e] / ((double)n * draws));
+    for (int pair = 0; pair < 2; pair++) {         // deviations: of k1 and k3 with the samples' signs
+        int e = source == FROM_POLICY ? pair : 2 + pair;
+        double mean = sum[e] / ((double)n * draws);
+        printf("%8.2g", sqrt(fmax(0.0, square[e] / ((double)n * draws) - mean * mean)));
+    }
+    printf("\n");
+    free(ref), free(pi);
+    return exact;
+}
+
+// `./rl experiment 2`: text is a question and an answer to it, the first `prompt` tokens are the question's;
+// sampled = 1 when m, the reference, wrote the answer.
+static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
+    static const double betas[] = {0.001, 0.01, 0.1};
+    double kl[NOISES];
+    int n = 0, V = m->config.vocab_size;
+    float* logits = all_logits(m, text->ids, text->length);
+    int* ids = allocate((size_t)text->length, sizeof(int));
+    for (int t = prompt; t < text->length; t++) {      // the row before a token is about it (chapter 3)
+        if (!text->mask[t]) continue;
+        memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
+        ids[n++] = text->ids[t];
+    }
+    printf("The reference is the model, the policy the model with noise on its logits, as if\n"
+           "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
+           "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
+           "   D3's code has -L and exp(L) - 1 - L: the same with pi and pi_ref exchanged.\n\n", n);
+    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++) {
+        if (source == FROM_TEXT)
+            printf("1. The text's own tokens, as in D3. %s\n\n",
+                   sampled ? "The reference wrote them: D3's signs are\n   unbiased, for KL(ref||pi)."
+                           : "Nobody sampled them: no column promises\n   anything.");
+        else printf("%d. %d tokens drawn at each place FROM %s:\n\n", source + 1, KL_DRAWS,
+                    source == FROM_POLICY ? "PI: k1 and k3 meet KL(pi||ref)"
+                                          : "PI_REF: D3's k1 and k3 meet KL(ref||pi)");
+        printf("   noise %s         k1         k3      D3 k1      D3 k3  dev k1  dev k3\n",
+               source == FROM_POLICY ? "KL(pi||ref)" : "KL(ref||pi)");
+        for (int i = 0; i < NOISES; i++) {
+            double exact = print_kl_row(logits, ids, n, V, noises[i], source, seed);
+            if (source == FROM_POLICY) kl[i] = exact;
+        }
+        printf("\n");
+    }
+    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. k3\n"
+           "   is never below 0, k1 often is.\n\n"
+           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum\n"
+           "   over %d tokens (the formula) or their mean (D3's code). Below 0 the KL has\n"
+           "   taken all.\n\n   noise          ",
+           n);
+    for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
+    for (int b = 0; b < 6; b++) {
+        printf("\n   %s  beta %-5g", b < 3 ? "sum " : "mean", betas[b % 3]);
+        for (int i = 0; i < NOISES; i++) printf("%9.4f", 1.0 - betas[b % 3] * kl[i] * (b < 3 ? n : 1));
+    }
+    printf("\n\nTake away: an estimator belongs to the distribution that drew the samples. And\n"
+           "beta means nothing before one has said sum or mean: here they differ %d-fold.\n", n);
+    free(logits), free(ids);
 }
 
 static void lesson_8(int more) {
-    (void)more;
-    double theta[TOY_PARAMS], theta_ref[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS];
-    toy_fill(theta, TOY_PARAMS, 1, 1.0);
-    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp, theta);
-    toy_log_policy(logp_ref, theta_ref);
-    printf("LESSON 8. The objective: reward minus beta KL (D3 section 5)\n\n");
-    lesson_8_estimators();
-    lesson_8_drift();
-    lesson_8_gradients();
-    lesson_8_toy(logp, logp_ref);
-    lesson_8_sum_or_mean();
-    lesson_8_optimum(logp_ref, theta_ref);
-    lesson_8_digits();
+    double logp[KL_ANSWERS], logp_ref[KL_ANSWERS];
+    for (int i = 0; i < KL_ANSWERS; i++) {
+        logp[i] = log(example_pi[i]);
+        logp_ref[i] = log(example_ref[i]);
+    }
+    printf("LESSON 8. The objective: reward minus beta KL (D3 section 5)\n\n"
+           "   Question  How is a policy that chases reward held near the model it started\n"
+           "             from, and how is \"near\" measured from samples?\n"
+           "   Formula   J(pi) = E[r(x,y)] - beta KL(pi||pi_ref)\n"
+           "             KL(P||Q) = sum over y of P(y) log(P(y)/Q(y)). From one y of pi,\n"
+           "             with L = log pi(y|x) - log pi_ref(y|x):\n"
+           "             k1 = L      k2 = L^2 / 2      k3 = exp(-L) - 1 + L\n"
+           "   Symbols   x prompt, y answer, r reward, pi the policy, E the mean over its\n"
+           "             answers; pi_ref the reference model, frozen; beta the price of\n"
+           "             one nat (the unit of natural logarithms) of drift\n\n");
+    lesson_8_estimators(logp, logp_ref);
+    lesson_8_gradients(logp, logp_ref, more);
+    lesson_8_optimum();
+    lesson_8_signs(logp, logp_ref);
+    printf("Take away: an estimator belongs to the distribution that drew the samples, and\n"
+           "an unbiased estimate is not an unbiased gradient.\n");
 }
 
 /* ==========================================================================================================
  * CHAPTER 9. Losses                                                            (D3 section 6, D1 on the loss)
  *
- * The question. We have log-probabilities and a judgement: an advantage, a demonstration or a preference.
- * What number do we minimize, and what does its gradient do to each token?
+ * Question: we have log-probabilities and an advantage, a demonstration or a preference. What number do we
+ * minimize, and what does its gradient do to each token?
  *
  * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
  * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
  * network does the rest. Read that number and you have understood the loss.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
- *     L = - sum_t A log pi(y_t | x, y_<t) / (what we average over)             d/dlogp = -A * weight
+ *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
  *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
- *   D1's loss = -(advantage * sum of logp) / (number of valid tokens) is NORM_TOKEN_MEAN over the group of
- *   answers to one question.
+ *
+ * What one token counts is computed once, by token_weights() in train_gpt.c, section 12. The four ways are
+ * four trainings: with the second a token of a long answer counts less than one of a short answer.
+ *
+ *     w_t                            here                TRL loss_type  verl loss_agg_mode       used by
+ *     1 / scored tokens              NORM_TOKEN_MEAN     bnpo, dapo     token-mean               D1, DAPO
+ *     1 / (K * tokens of its answer) NORM_SEQUENCE_MEAN  grpo           seq-mean-token-mean      GRPO
+ *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
+ *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
+ *
+ *   The first line: D1's loss = -(advantage * sum of logp) / (number of valid tokens). nanochat divides by
+ *   the tokens of a pass of 8 rollouts and averages a question's two passes; here the group is all 16. TRL
+ *   and verl divide by the tokens of the whole minibatch.
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -3051,29 +3094,28 @@ static void lesson_8(int more) {
  *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
  *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. Clipping silences exactly the tokens that change most, often the rare
- *            words at which an answer turns. CISPO bounds their weight and lets them speak.
+ *            stop: held constant. Clipping switches off exactly the tokens that change most, often the rare
+ *            words at which an answer turns. CISPO bounds their weight and keeps their gradient.
  *
- * The value model (PPO) foretells the reward at every token, so that GAE (chapters 2 and 7) can tell at which
+ * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
  *     L = 1/2 (V - target)^2,  target = A + V_old                              d/dV = V - target
  *
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
- *   somebody else's answer, and never a reproach. We average over tokens, as everyone does.
+ *   somebody else's answer, and never a reproach. We average over tokens, as everyone does (loss_sft stands
+ *   beside token_weights).
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
  *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
- *     P(y_w beats y_l | x) = exp(r_w) / (exp(r_w) + exp(r_l)) = sigma( r(x,y_w) - r(x,y_l) ),
- *     sigma(z) = 1 / (1 + exp(-z))
+ *     P(y_w beats y_l | x) = sigma( r(x,y_w) - r(x,y_l) ),  sigma(z) = 1 / (1 + exp(-z))
  *     L_RM(phi) = - E[ log sigma( r_phi(x,y_w) - r_phi(x,y_l) ) ]      d/dr_w = -(1 - P),  d/dr_l = +(1 - P)
  *   Only differences count: r + constant has the same loss.
  *
  * Three ways to use a reward: RL (chapters 7 to 10), and
  *   Rejection sampling, best of N
- *     y+ = the y_i with the largest r(x, y_i),  i = 1..N,  y_i ~ pi_ref(.|x)
- *     L_RS(theta) = - E over x of [ log pi_theta(y+|x) ]
+ *     y+ = the y_i with the largest r(x, y_i),  i = 1..N,  y_i ~ pi_ref(.|x);  then SFT on y+
  *   DPO (direct preference optimization)
  *     Chapter 8's optimum pi* = pi_ref exp(r/beta)/Z, solved for r:  r = beta log(pi* / pi_ref) + beta log Z.
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
@@ -3081,13 +3123,23 @@ static void lesson_8(int more) {
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
  *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
  *
- * RLVR (verifiable rewards): the policy gradient again, with a program in place of the judge,
+ * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
  *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
  *
+ * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
+ *
+ *     loss               d/dlogp, times w               it is (nearly) 0 when
+ *     policy gradient    - A                            the answer was as good as expected
+ *     PPO's clip         - rho A                        so, or the token has moved far enough
+ *     CISPO              - clip(rho) A                  the answer was as good as expected
+ *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
+ *     SFT                - 1                            never
+ *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
+ *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *
  * Traps.
- *   - Three ways to average make three different trainings (chapter 8, average_tokens). The lesson shows it.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
- *     27 answers. DPO reaches pi* from preferences alone, given all pairs and a judge as in Bradley-Terry.
+ *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
  *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
  *     and on how often pi_ref passes: another one for every question. With more values it is another family
  *     of policies.
@@ -3095,10 +3147,10 @@ static void lesson_8(int more) {
  *     log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what each token counts
-// (token_weights() in train_gpt.c, where also loss_sft stands), and where it is 0 the derivative is 0 and nothing else is read:
-// padding may hold anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of each
-// token, a constant through which no gradient flows; w (n). All return the loss.
+// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
+// each token counts, and where it is 0 the derivative is 0 and nothing else is read: padding may hold
+// anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of
+// each token, a constant through which no gradient flows; w (n). All return the loss.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -3113,13 +3165,16 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return loss;
 }
 
-// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
+// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where
+// the mask is 0.
 void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
     for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
-void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
+// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025),
+// equation 7.
+void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K,
+                        int T1) {
     token_log_ratio(out, logp, logp_old, mask, K, T1);
     for (int k = 0; k < K; k++) {
         float mean = (float)masked_mean(out + k * T1, mask + k * T1, T1);
@@ -3130,50 +3185,53 @@ void sequence_log_ratio(float* out, const float* logp, const float* logp_old, co
 // x held between low and high; a NaN stays a NaN.
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks for.
+// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks
+// for.
 static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
     return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
-// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio). With
-// sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so that the flat derivative
-// -w s A is exact. (With GAE's advantages, which differ within an answer, that would be GSPO-token.)
-// clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the gradient is the unclipped one.
-// Log-ratios above 80: see bounded_exp, finite. Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
-double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n, float clip_low,
-                 float clip_high) {
-    double loss = 0.0, slope;
+// PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio).
+// With sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so
+// that the flat derivative -w s A is exact. (With GAE's advantages, which differ within an answer, that would
+// be GSPO-token.) clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the
+// gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp). Schulman et al. (2017),
+// equation 7; Yu et al. (2025) for two bounds.
+double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n,
+                 float clip_low, float clip_high) {
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        double ratio = bounded_exp(&slope, log_ratio[i]);
+        double ratio = bounded_exp(&derivative, log_ratio[i]);
         int clipped = is_clipped(ratio, adv[i], clip_low, clip_high);
         loss -= w[i] * (clipped ? clamp(ratio, 1.0 - clip_low, 1.0 + clip_high) : ratio) * adv[i];
-        if (!clipped) dlogp[i] = (float)(-w[i] * slope * adv[i]);
+        if (!clipped) dlogp[i] = (float)(-w[i] * derivative * adv[i]);
     }
     return loss;
 }
 
-// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is ever switched off.
-// MiniMax (2025), equation 4.
-double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w, int n,
-                  float clip_low, float clip_high) {
-    double loss = 0.0, slope;
+// CISPO:  L = - stop(clip(rho)) A logp. The clipped ratio is a weight, held constant: no token's gradient is
+// ever switched off. MiniMax (2025), equation 4.
+double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const float* adv, const float* w,
+                  int n, float clip_low, float clip_high) {
+    double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
         dlogp[i] = 0.0f;
         if (w[i] == 0.0f) continue;
-        double weight = w[i] * clamp(bounded_exp(&slope, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
+        double weight = w[i] * clamp(bounded_exp(&derivative, log_ratio[i]), 1.0 - clip_low, 1.0 + clip_high);
         loss -= weight * adv[i] * logp[i];
         dlogp[i] = (float)(-weight * adv[i]);
     }
     return loss;
 }
 
-// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within `clip` of its older
-// self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value, value_old, target (n) in units of the
-// reward, target: the return that the value is to predict. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
-double loss_value(float* dvalue, const float* value, const float* value_old, const float* target, const float* w, int n,
-                  float clip) {
+// PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within
+// `clip` of its older self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value,
+// value_old, target (n) in units of the reward, target: the return that the value is to predict. Schulman's
+// PPO code (OpenAI baselines); Ouyang et al. (2022).
+double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
+                  const float* w, int n, float clip) {
     double loss = 0.0;
     for (int i = 0; i < n; i++) {
         dvalue[i] = 0.0f;
@@ -3189,8 +3247,8 @@ double loss_value(float* dvalue, const float* value, const float* value_old, con
 
 // -log sigma(margin) and its derivative -sigma(-margin). log1p(exp(-|margin|)) can neither overflow nor take
 // the log of 0, so a margin of -800 costs 800 and not infinity.
-static double bradley_terry(double* slope, double margin) {
-    *slope = -sigmoid(-margin);
+static double bradley_terry(double* derivative, double margin) {
+    *derivative = -sigmoid(-margin);
     return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
 }
 
@@ -3200,9 +3258,9 @@ static double bradley_terry(double* slope, double margin) {
 // Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
 // (2022).
 double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
-    double slope, loss = bradley_terry(&slope, (double)chosen - rejected);
-    *dchosen = (float)slope;
-    *drejected = (float)-slope;
+    double derivative, loss = bradley_terry(&derivative, (double)chosen - rejected);
+    *dchosen = (float)derivative;
+    *drejected = (float)-derivative;
     return loss;
 }
 
@@ -3214,9 +3272,9 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
-    double slope, loss = bradley_terry(&slope, margin);
-    *dchosen = (float)(beta * slope);
-    *drejected = (float)(-beta * slope);
+    double derivative, loss = bradley_terry(&derivative, margin);
+    *dchosen = (float)(beta * derivative);
+    *drejected = (float)(-beta * derivative);
     return loss;
 }
 
@@ -3246,23 +3304,21 @@ static void toy_best_of_n(double* p, const double* p_ref, const double* reward, 
 }
 
 // Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
-// from pi_ref, and a judge who knows the reward prefers i to j with probability sigma(r_i - r_j).
+// from pi_ref, and an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
 static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
                                double beta) {
     double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
-    float all[TOY_ANSWERS], all_ref[TOY_ANSWERS];
+    float all[TOY_ANSWERS], all_ref[TOY_ANSWERS], dchosen, drejected, b = (float)beta;
+    toy_probabilities(p, logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) {
         all[y] = (float)toy_sum_along(logp, y);
         all_ref[y] = (float)toy_sum_along(logp_ref, y);
-        p[y] = exp(toy_sum_along(logp_ref, y));
     }
     for (int i = 0; i < TOY_ANSWERS; i++) {
         for (int j = 0; j < TOY_ANSWERS; j++) {
             if (i == j) continue;
             double chance = p[i] * p[j] * sigmoid(reward[i] - reward[j]);
-            float dchosen, drejected;
-            loss += chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j],
-                                      (float)beta);
+            loss += chance * loss_dpo(&dchosen, &drejected, all[i], all[j], all_ref[i], all_ref[j], b);
             weight[i] += chance * dchosen;
             weight[j] += chance * drejected;
             total += chance;
@@ -3273,7 +3329,8 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
+// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
 static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
                             int steps) {
     double velocity[TOY_PARAMS] = {0}, loss = 0.0;
@@ -3289,258 +3346,260 @@ static double toy_train_dpo(double* theta, const double* logp_ref, const double*
     return loss;
 }
 
+// ---- D2's four answers on one blackboard -----------------------------------------------------------------
+//
+// Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
+// log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
+// stands for the end or padding, and is not scored. Each array comes out of the function that trains.
+//
+// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
+// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
+// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
+
+enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
+enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
+
+static const char* const board_text[BOARD_K] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                                "The final answer is 83", "We get \\boxed{38}"};
+static const int board_ids[BOARD_ROWS] = {2, 0, 0, 3, 2, 1, 0, 0, 2, 0, 1, 3, 2, 0, 3, 3};
+static const int board_mask[BOARD_ROWS] = {0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0};
+
+typedef struct {
+    float logits[BOARD_ROWS * BOARD_V], logp[BOARD_N], total[BOARD_K], reward[BOARD_K], adv[BOARD_K];
+    float token_adv[BOARD_N], w[BOARD_N], dlogp[BOARD_N], dlogits[BOARD_ROWS * BOARD_V];
+    int mask[BOARD_N];                                                                          // shifted
+    double loss;
+} Board;
+
+// All that one update of nanochat's computes, in its order; the chapters explain the functions.
+static Board board_compute(void) {
+    const float row[BOARD_V] = {3, 2, 1, 1};
+    float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
+    int target[BOARD_ROWS] = {0}, scored[BOARD_ROWS];
+    Board b;
+    for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) b.logits[i] = row[i % BOARD_V] * logf(2.0f);
+    // Chapter 3. ln 1/2 for token 0, ln 1/4 for token 1; the mask moves with the tokens; an answer is a sum.
+    token_logprobs(b.logp, b.logits, board_ids, BOARD_K, BOARD_T, BOARD_V);
+    shift_mask(b.mask, board_mask, BOARD_K, BOARD_T);
+    sequence_logprobs(b.total, b.logp, b.mask, BOARD_K, BOARD_T1);
+    // Chapter 5. The verifier reads D2's texts: r3 is right, but not in the box.
+    for (int k = 0; k < BOARD_K; k++) b.reward[k] = reward_boxed(board_text[k], "83");
+    // Chapter 7. Minus the mean 1/2; every sampled token of an answer gets the answer's advantage.
+    advantages_centered(b.adv, b.reward, BOARD_K);
+    broadcast_advantages(b.token_adv, b.adv, b.mask, BOARD_K, BOARD_T1);
+    // This chapter. Eight tokens are scored, each counts 1/8.
+    token_weights(b.w, b.mask, BOARD_K, BOARD_T1, NORM_TOKEN_MEAN, 0);
+    b.loss = loss_policy_gradient(b.dlogp, b.logp, b.token_adv, b.w, BOARD_N);
+    // The model's own last layer (train_gpt.c, section 4): d logp/d logit_i = [i = token] - p_i in each row.
+    for (int i = 0; i < BOARD_ROWS; i++) {
+        int predicts = i % BOARD_T < BOARD_T1;             // the row of the last token has no target
+        scored[i] = i;
+        target[i] = predicts ? board_ids[i + 1] : 0;
+        d[i] = predicts ? b.dlogp[i / BOARD_T * BOARD_T1 + i % BOARD_T] : 0.0f;
+    }
+    logprob_forward(logp, b.dlogits, b.logits, target, scored, BOARD_ROWS, BOARD_V);
+    logprob_backward(b.dlogits, d, target, scored, BOARD_ROWS, BOARD_V);
+    return b;
+}
+
 // ---- lesson 9 ------------------------------------------------------------------------------------------
 
-static void lesson_9_policy_gradient(void) {
-    enum { B = 2, T1 = 4 };
-    const float logp[B * T1] = {-0.5f, -1.0f, -1.5f, -9.0f, -2.0f, -9.0f, -9.0f, -9.0f};
-    const float adv[B] = {1.0f, -1.0f};
-    const int mask[B * T1] = {1, 1, 1, 0, 1, 0, 0, 0};
-    const char* names[] = {"token mean", "sequence mean", "sequence sum"};
-    float dlogp[B * T1], token_adv[B * T1], w[B * T1];
-    broadcast_advantages(token_adv, adv, mask, B, T1);
-    printf("1. Policy gradient under three normalizations\n\n");
-    printf("   answer 1: logp %.1f %.1f %.1f, sum S1 = %.1f, advantage A1 = %+.0f\n", logp[0], logp[1],
-           logp[2], logp[0] + logp[1] + logp[2], adv[0]);
-    printf("   answer 2: logp %.1f,           sum S2 = %.1f, advantage A2 = %+.0f\n\n", logp[T1], logp[T1],
-           adv[1]);
-    printf("   token mean     -(A1 S1 + A2 S2) / 4\n"
-           "   sequence mean  -(A1 S1 / 3 + A2 S2 / 1) / 2\n"
-           "   sequence sum   -(A1 S1 + A2 S2) / 2\n\n");
-    printf("                             d(loss)/d(logp)\n");
-    printf("   normalization     loss    answer 1                   answer 2    masked\n");
-    for (int norm = 0; norm < 3; norm++) {
-        token_weights(w, mask, B, T1, norm, 0);
-        double loss = loss_policy_gradient(dlogp, logp, token_adv, w, B * T1);
-        printf("   %-14s  %7.4f   %7.4f  %7.4f  %7.4f    %7.4f   %7.4f\n", names[norm], loss, dlogp[0],
-               dlogp[1], dlogp[2], dlogp[T1], dlogp[T1 + 1]);
+// One policy gradient under the four weights; SFT beside it.
+static void lesson_9_weights(void) {
+    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
+    float w[BOARD_N], dlogp[BOARD_N];
+    Board b = board_compute();
+    printf("1. Policy gradient and SFT on D2's four answers (./rl lesson chain): 2, 3, 2, 1\n"
+           "   tokens, log pi(y) = -2, -4, -3, -1 times ln 2, A = 1/2, 1/2, -1/2, -1/2\n\n"
+           "                     d/dlogp of a token of\n"
+           "   weights              r1       r2       r3       r4      loss\n");
+    for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
+        token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
+        double loss = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[norm], dlogp[0], dlogp[BOARD_T1],
+               dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
     }
-    printf("\n   Same data, three gradients. The sequence mean gives each token of the long\n"
-           "   answer a third of the weight of the short answer's token; the others do not.\n"
-           "   nanochat is the first line, over the answers to one question.\n\n");
+    double loss = loss_sft(dlogp, b.logp, b.w, BOARD_N);
+    printf("   SFT             %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n\n"
+           "   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
+           "   -ln 2, so the first loss is ln 2 / 8. SFT has A = 1 and the loss 10 ln 2 / 8;\n"
+           "   its d/dlogp is never positive: it cannot say what not to do.\n\n",
+           dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
 }
 
+// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
+// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
-    const double ratios[] = {0.5, 1.0, 1.5};
-    const float low = 0.2f, high = 0.28f, w[1] = {1.0f};
-    printf("2. Clipping to [%.2f, %.2f]: sign of the advantage x side of the ratio\n\n", 1.0 - low,
-           1.0 + high);
-    printf("   advantage   ratio   ratio*A   clipped*A     loss   d/dlogp\n");
-    for (int sign = 1; sign >= -1; sign -= 2) {
+    const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
+    printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
+           "    A   rho   rho A   clip(rho) A    loss   d/dlogp\n");
+    for (int sign = 1; sign >= -1; sign -= 2)
         for (int i = 0; i < 3; i++) {
-            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {(float)log(ratios[i])};
-            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, low, high);
-            double clipped = clamp(ratios[i], 1.0 - low, 1.0 + high);
-            printf("   %9d  %6.2f  %8.2f  %10.2f  %7.2f  %8.2f   %s\n", sign, ratios[i], ratios[i] * sign,
-                   clipped * sign, loss, (double)dlogp[0],
-                   ratios[i] == 1.0 ? "on-policy: plain"
-                   : dlogp[0] == 0.0f ? "far enough: rest" : "wrong way: push");
+            float dlogp[1], adv[1] = {(float)sign}, log_ratio[1] = {logf(ratios[i])};
+            double loss = loss_clip(dlogp, log_ratio, adv, w, 1, 0.2f, 0.2f);
+            printf("   %+d  %4.1f  %6.1f  %12.1f  %6.1f  %8.1f   %s\n", sign, ratios[i], sign * ratios[i],
+                   sign * clamp(ratios[i], 0.8, 1.2), loss, dlogp[0],
+                   i == 1 ? "on-policy: -A" : dlogp[0] == 0.0f ? "far enough: stop" : "wrong way: push");
         }
-    }
-    printf("\n   The loss is minus the smaller of the two products.\n\n");
+    printf("\n");
 }
 
-static void lesson_9_ratios(void) {
-    enum { T1 = 3 };
-    const float drift[T1] = {0.5f, 0.0f, -0.1f}, logp_old[T1] = {-2.0f, -1.0f, -0.5f}, low = 0.2f,
-                high = 0.2f;
-    const int mask[T1] = {1, 1, 1};
-    float logp[T1], d[3][T1], w[T1], of_tokens[T1], of_answer[T1];
-    double sum = 0.0;
-    for (int t = 0; t < T1; t++) {
-        logp[t] = logp_old[t] + drift[t];
-        sum += drift[t];
+// Both losses are -log sigma(difference of two rewards).
+static void lesson_9_pairs(void) {
+    const float pair[][2] = {{2, 0}, {1, 1}, {0, 2}, {102, 100}};
+    float dchosen, drejected;
+    printf("3. Reward model and DPO on one pair, P = sigma(r_w - r_l)\n\n"
+           "   r_w   r_l        P     loss   d/dr_w   d/dr_l\n");
+    for (int i = 0; i < 4; i++) {
+        double loss = loss_reward_model(&dchosen, &drejected, pair[i][0], pair[i][1]);
+        printf("   %3.0f   %3.0f   %6.4f   %6.4f  %7.4f  %7.4f\n", pair[i][0], pair[i][1],
+               sigmoid((double)pair[i][0] - pair[i][1]), loss, dchosen, drejected);
     }
-    token_weights(w, mask, 1, T1, NORM_SEQUENCE_MEAN, 0);
-    token_log_ratio(of_tokens, logp, logp_old, mask, 1, T1);
-    sequence_log_ratio(of_answer, logp, logp_old, mask, 1, T1);
-    printf("   An answer of three tokens that an earlier step has moved; bounds %g\n\n",
-           (double)low);
-    printf("   ratio of each token     %7.4f  %7.4f  %7.4f\n", exp(drift[0]), exp(drift[1]), exp(drift[2]));
-    printf("   GSPO: exp(mean log)     %7.4f, for all of them\n\n", exp(sum / T1));
-    printf("   A    d/dlogp * 3 of the token clip       GSPO                    CISPO\n");
-    for (int sign = 1; sign >= -1; sign -= 2) {
-        const float adv[T1] = {(float)sign, (float)sign, (float)sign};
-        loss_clip(d[0], of_tokens, adv, w, T1, low, high);
-        loss_clip(d[1], of_answer, adv, w, T1, low, high);
-        loss_cispo(d[2], logp, of_tokens, adv, w, T1, low, high);
-        printf("  %+d   ", sign);
-        for (int i = 0; i < 3; i++) {
-            for (int t = 0; t < T1; t++) printf("%7.3f", (double)d[i][t] * T1);
-            printf(i < 2 ? "   " : "\n");
-        }
-    }
-    printf("\n   At A = +1 the clip has silenced the first token, the one that moved most.\n"
-           "   CISPO bounds its weight and keeps it. For GSPO the answer as a whole has not\n"
-           "   moved enough.\n\n");
-
-    const float value_old[2] = {0.3f, 0.3f}, value[2] = {0.6f, 0.1f}, target[2] = {1.0f, 1.0f};
-    const float both[2] = {1.0f, 1.0f};
-    float dvalue[2];
-    for (int clipped = 0; clipped < 2; clipped++) {
-        double loss = loss_value(dvalue, value, value_old, target, both, 2, clipped ? 0.2f : 0.0f);
-        printf("   V %.1f and %.1f, before %.1f, target %.0f, %s: loss %.3f, d/dV %6.3f %6.3f\n",
-               (double)value[0], (double)value[1], (double)value_old[0], (double)target[0],
-               clipped ? "clip 0.2" : "no clip ", loss, (double)dvalue[0], (double)dvalue[1]);
-    }
-    printf("   The clip rests where the value has moved far enough towards its target.\n\n");
+    double loss = loss_dpo(&dchosen, &drejected, -12.0f, -15.5f, -11.0f, -14.0f, 0.1f);
+    printf("\n   Only the difference counts. DPO, beta 0.1, log pi = -12 and -15.5, log pi_ref\n"
+           "   = -11, -14: r_w - r_l = 0.1 (-1 + 1.5) = 0.05, loss %.4f, d/dlog pi %.4f\n"
+           "   and %.4f: -+0.1 (1 - P). Both answers have become less likely, no matter.\n\n",
+           loss, dchosen, drejected);
 }
 
-static void lesson_9_sft(void) {
-    enum { T1 = 4 };
-    const float logp[T1] = {-9.0f, -0.5f, -1.0f, -1.5f};
-    const int mask[T1] = {0, 1, 1, 1};
-    float dlogp[T1], w[T1];
-    token_weights(w, mask, 1, T1, NORM_TOKEN_MEAN, 0);
-    double loss = loss_sft(dlogp, logp, w, T1);
-    printf("3. SFT on one demonstration of three tokens (the first entry is prompt, mask 0)\n\n");
-    printf("   logp    ");
-    for (int t = 0; t < T1; t++) printf(" %7.4f", logp[t]);
-    printf("\n   d/dlogp ");
-    for (int t = 0; t < T1; t++) printf(" %7.4f", dlogp[t]);
-    printf("\n   loss = -(sum of the three) / 3 = %.4f nats per token, perplexity %.4f\n", loss, exp(loss));
-    printf("\n   Never positive: SFT says what to do and has no way to say what not to do.\n\n");
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
 }
 
-static void lesson_9_preferences(void) {
-    const float pairs[][2] = {{0.0f, 2.0f}, {0.4f, 1.3f}, {1.0f, 1.0f},
-                              {1.3f, 0.4f}, {2.0f, 0.0f}, {101.3f, 100.4f}};
-    printf("4. Bradley-Terry and the reward model's loss\n\n");
-    printf("   r chosen   r rejected   P(chosen wins)     loss   d/d chosen   d/d rejected\n");
-    for (int i = 0; i < 6; i++) {
-        float dchosen, drejected;
-        double loss = loss_reward_model(&dchosen, &drejected, pairs[i][0], pairs[i][1]);
-        printf("   %8.1f  %11.1f  %15.4f  %7.4f  %11.4f  %13.4f\n", pairs[i][0], pairs[i][1],
-               sigmoid((double)pairs[i][0] - pairs[i][1]), loss, dchosen, drejected);
-    }
-    printf("\n   Only the difference counts (last line), and a pair that is ranked well hardly\n"
-           "   pushes any more.\n\n");
+// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
+static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
+    char text[16];
+    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
+    printf("   %-12s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
 }
 
-static void lesson_9_rejection(const double* logp_ref, const double* reward) {
-    enum { N = 4, T1 = 2 };
-    const float group_reward[N] = {0.0f, 1.0f, 1.0f, 0.0f};
-    const float logp[N * T1] = {-1.0f, -0.3f, -0.7f, -1.2f, -0.2f, -0.9f, -1.1f, -0.4f};
-    float dlogp[N * T1], w[N * T1];
-    int mask[N * T1], best = best_of_n(group_reward, N);
-    for (int i = 0; i < N * T1; i++) mask[i] = i / T1 == best;
-    token_weights(w, mask, N, T1, NORM_TOKEN_MEAN, 0);
-    double loss = loss_sft(dlogp, logp, w, N * T1);
-    printf("5. Rejection sampling: rewards 0 1 1 0, two tokens each, keep the best\n\n");
-    printf("   kept: answer %d (the first of the best), SFT loss on it %.4f, d/dlogp:\n  ", best + 1, loss);
-    for (int i = 0; i < N * T1; i++) printf(" %7.4f", dlogp[i]);
-    printf("\n\n   The best of N on the 27 answers, exactly. \"same beta\" is 1/log of the factor\n"
-           "   by which N multiplies the odds p/(1-p) of a pass; pi* is chapter 8's optimum.\n\n");
-    printf("        N     E[r]   KL to ref   same beta   max |pi_N - pi*|\n");
-    double p_ref[TOY_ANSWERS], verdict[TOY_ANSWERS], p[TOY_ANSWERS], optimum[TOY_ANSWERS];
+// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
+static void lesson_9_three_ways(void) {
+    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
+    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
+    const double *verdict = reward + TOY_LAST;
+    char way[24];
+    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    for (int n = 1; n <= 16; n *= 2) {
-        double passed = 0.0, passed_ref = 0.0, kl = 0.0;
-        char text[16];
-        toy_best_of_n(p, p_ref, verdict, n);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            passed += p[y] * verdict[y];
-            passed_ref += p_ref[y] * verdict[y];
-            kl += p[y] * log(p[y] / p_ref[y]);
-        }
-        printf("   %6d  %7.4f  %10.4f", n, passed, fabs(kl) < 1e-12 ? 0.0 : kl);
-        if (n == 1) { printf("  %10s  %17s\n", "infinite", "-"); continue; }
-        double beta = 1.0 / log(passed / (1.0 - passed) * (1.0 - passed_ref) / passed_ref);
-        toy_optimum(optimum, logp_ref, reward, beta);
-        printf("  %10.4f  %17s\n", beta,
-               toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), 1e-12));
+    toy_rewards(reward);
+    double passed_ref = toy_pass_rate(p_ref);
+    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
+           "                     beta     E[r]   max |pi - pi*|\n");
+    for (int N = 2; N <= 16; N *= 2) {
+        toy_best_of_n(p, p_ref, verdict, N);
+        double passed = toy_pass_rate(p);
+        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
+        toy_optimum(best, logp_ref, reward, beta);
+        snprintf(way, sizeof way, "best of %d", N);
+        print_way(way, beta, p, best, 1e-12);
     }
-    printf("\n   SFT on the kept answers pulls the policy to pi_N. With a 0/1 reward that is a\n"
-           "   policy at which KL-regularized RL would arrive too: N plays the part of beta.\n\n");
-}
-
-static void lesson_9_dpo_pair(void) {
-    const float logp[] = {-12.0f, -15.5f}, ref[] = {-11.0f, -14.0f}, beta = 0.1f;
-    const char* names[] = {"chosen", "rejected"};
-    float dlogp[2];
-    double loss = loss_dpo(&dlogp[0], &dlogp[1], logp[0], logp[1], ref[0], ref[1], beta);
-    double margin = beta * ((logp[0] - ref[0]) - (logp[1] - ref[1]));
-    printf("6. DPO on one pair, beta = %.1f\n\n", beta);
-    printf("   answer      log pi   log pi_ref   implicit reward   d/d(log pi)\n");
-    for (int i = 0; i < 2; i++)
-        printf("   %-9s %8.1f  %11.1f  %16.2f  %12.5f\n", names[i], logp[i], ref[i],
-               beta * (logp[i] - ref[i]), dlogp[i]);
-    printf("\n   margin %.2f, P = sigma(margin) = %.4f, loss = -log P = %.4f\n"
-           "   gradient -beta (1 - P) and +beta (1 - P). Both answers have lost probability,\n"
-           "   and the margin is positive all the same: DPO looks only at the difference.\n\n",
-           margin, sigmoid(margin), loss);
-}
-
-static void lesson_9_dpo(const double* logp_ref, const double* theta_ref, const double* reward) {
-    const double betas[] = {1.0, 0.5, 0.1};
-    double verdict[TOY_ANSWERS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], log_Z = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    printf("7. DPO on the 27 answers: pairs from pi_ref, a judge with P = sigma(r_i - r_j),\n"
-           "   400 steps; pi* is the optimum of chapter 8, which DPO has not been told\n\n");
-    printf("   beta   loss at pi_ref   loss at the end     E[r]   max |pi - pi*|\n");
     for (int i = 0; i < 3; i++) {
-        double theta[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-        char text[16];
+        double beta = i == 2 ? 0.1 : 1.0;
         memcpy(theta, theta_ref, sizeof theta);
-        double start = toy_dpo_gradient(grad, logp_ref, logp_ref, verdict, betas[i]);
-        double end = toy_train_dpo(theta, logp_ref, verdict, betas[i], 400);
+        if (i == 0) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
+        else toy_train_dpo(theta, logp_ref, verdict, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        log_Z = toy_optimum(best, logp_ref, reward, betas[i]);
-        printf("   %4.1f  %15.6f  %16.6f  %7.4f  %15s\n", betas[i], start, end,
-               toy_solve(value, grad, logp, reward),
-               toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-6));
+        toy_optimum(best, logp_ref, reward, beta);
+        print_way(i ? "DPO" : "RL, lesson 8", beta, p, best, 1e-6);
     }
-    printf("\n   At pi_ref the loss is log 2. The end is the same for every beta: what is left\n"
-           "   is the judge's own doubt. The implicit reward after training with beta = 0.1:\n\n");
-    printf("   answer   reward   beta log(pi/pi_ref)   + beta log Z\n");
-    for (int y = 6; y < 10; y++) {
-        char text[4];
-        double implicit = 0.1 * (toy_sum_along(logp, y) - toy_sum_along(logp_ref, y));
-        printf("   %6s  %7.0f  %20.4f  %13.4f\n", toy_text(text, y), verdict[y], implicit,
-               fabs(implicit + 0.1 * log_Z) < 5e-5 ? 0.0 : implicit + 0.1 * log_Z);
-    }
-    printf("\n   The language model has become its own reward model, up to a constant.\n\n");
+    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
+    printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
+           "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
+           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
+           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
+           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
+           passed_ref, passed_ref, right, wrong);
 }
 
-static void lesson_9_limits(void) {
-    const float drifts[] = {80.0f, -80.0f}, other[1] = {-90.0f}, adv[] = {1.0f, -1.0f}, w[1] = {1.0f};
-    printf("8. A policy that has run away: log-ratio +80 and -80, every number stays finite\n\n");
-    printf("   log-ratio  loss                     value      d/dlogp\n");
-    for (int i = 0; i < 2; i++) {
-        float dlogp[1], drejected, logp[1] = {other[0] + drifts[i]};
-        for (int a = 0; a < 2; a++) {
-            double loss = loss_clip(dlogp, &drifts[i], adv + a, w, 1, 0.2f, 0.2f);
-            printf("   %9.0f  clip, advantage %+.0f  %11.4g  %11.4g\n", drifts[i], adv[a], loss, dlogp[0]);
-        }
-        for (int k = 1; k <= 3; k++) {
-            double loss = loss_kl(dlogp, logp, other, w, 1, k);
-            printf("   %9.0f  KL, k%d               %11.4g  %11.4g\n", drifts[i], k, loss, dlogp[0]);
-        }
-        double loss = loss_dpo(dlogp, &drejected, logp[0], 0.0f, other[0], 0.0f, 1.0f);
-        printf("   %9.0f  DPO, beta 1, chosen  %11.4g  %11.4g\n", drifts[i], loss, dlogp[0]);
-    }
-    printf("\n   Finite is not harmless: a k3 or a ratio of this size overrules all the rest.\n"
-           "   Watch the KL, and clip the gradient's norm.\n");
+// What no document asks for: the two relatives of the clip, and the clip of the value.
+static void lesson_9_relatives(void) {
+    const float old[3] = {-2.0f, -1.0f, -0.5f}, logp[3] = {-1.5f, -1.0f, -0.6f}, one[3] = {1, 1, 1};
+    const int mask[3] = {1, 1, 1};
+    float token[3], answer[3], clip[3], gspo[3], cispo[3], value[1];
+    token_log_ratio(token, logp, old, mask, 1, 3);
+    sequence_log_ratio(answer, logp, old, mask, 1, 3);
+    loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
+    loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
+    loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
+    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
+    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
+    double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
+    printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
+           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);
 }
 
 static void lesson_9(int more) {
-    (void)more;
-    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS];
-    toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp_ref, theta_ref);
-    toy_rewards(reward);
-    printf("LESSON 9. Losses (D3 section 6, D1)\n\n");
-    lesson_9_policy_gradient();
+    printf("LESSON 9. Losses (D3 section 6, D1)\n\n"
+           "   Question  What number is minimized, and what does it do to each token?\n"
+           "   Formula   policy gradient  L = - sum of w A logp            d/dlogp = - w A\n"
+           "             PPO's clip       L = - sum of w min(rho A, clip(rho) A)\n"
+           "             SFT              L = - sum of w logp\n"
+           "             reward model     L = - log sigma(r_w - r_l)\n"
+           "             DPO              the same with r = beta log(pi(y|x)/pi_ref(y|x))\n"
+           "   Symbols   logp = log pi of a token, A its advantage, w what it counts; rho =\n"
+           "             pi/pi_old, clip(rho): held within bounds; r_w the reward of the\n"
+           "             preferred answer, r_l the other's; sigma(z) = 1/(1 + exp(-z));\n"
+           "             pi_ref, beta, E and pi* as in lesson 8\n\n");
+    lesson_9_weights();
     lesson_9_clip();
-    lesson_9_ratios();
-    lesson_9_sft();
-    lesson_9_preferences();
-    lesson_9_rejection(logp_ref, reward);
-    lesson_9_dpo_pair();
-    lesson_9_dpo(logp_ref, theta_ref, reward);
-    lesson_9_limits();
+    lesson_9_pairs();
+    lesson_9_three_ways();
+    if (more) lesson_9_relatives();
+    printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
+}
+
+// " 2 0 0 3  "
+static void print_ints(const int* x, int n) {
+    for (int i = 0; i < n; i++) printf(" %d", x[i]);
+    printf("  ");
+}
+
+// `./rl lesson chain`: everything from chapter 3 to here on one screen. The lessons' own examples go the same
+// way one step at a time: 3 log-probs and the mask, 5 the verifier, 7 advantages, 8 k3, 9 the loss.
+static void lesson_chain(int more) {
+    const float half = logf(0.5f), quarter = logf(0.25f);
+    float k3;
+    Board b = board_compute();
+    (void)more;
+    kl_k3(&k3, &half, &quarter, 1);
+    printf("LESSON chain. D2's four answers, from logits to the gradient of the logits\n\n"
+           "   Question  How do four rewards become a push on every logit?\n"
+           "   Formula   loss = - sum of w A logp,  w = 1 / scored tokens,  A = r - mean(r)\n"
+           "             d loss/d logit_i = - w A ([i = token] - p_i)\n"
+           "   Symbols   p = softmax(logits), logp = log p[token], r reward, A advantage;\n"
+           "             [i = token]: 1 for the token that was sampled, else 0\n\n"
+           "   Four tokens, and at every place the logits (3, 2, 1, 1) ln 2: log-sum-exp =\n"
+           "   ln(8 + 4 + 2 + 2) = ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
+           "       ids       mask      shifted      logp where it is 1        sum   r    A\n");
+    for (int k = 0; k < BOARD_K; k++) {
+        printf("   r%d ", k + 1);
+        print_ints(board_ids + k * BOARD_T, BOARD_T);
+        print_ints(board_mask + k * BOARD_T, BOARD_T);
+        print_ints(b.mask + k * BOARD_T1, BOARD_T1);
+        for (int t = 0; t < BOARD_T1; t++)
+            printf(b.mask[k * BOARD_T1 + t] ? " %8.4f" : "        -", b.logp[k * BOARD_T1 + t]);
+        printf("  %8.4f   %.0f %4.1f\n", b.total[k], b.reward[k], b.adv[k]);
+    }
+    printf("\n   By hand the sums are -2, -4, -3, -1 times ln 2 = 0.6931; mean(r) = 1/2; 8\n"
+           "   tokens are scored, w = 1/8; sum of A logp = (-2 - 4 + 3 + 1)/2 ln 2 = -ln 2.\n\n"
+           "   loss                         %8.5f   ln 2 / 8\n"
+           "   d loss/d logp, r1 and r2     %8.5f   -1/16: more likely\n"
+           "   d loss/d logp, r3 and r4     %8.5f   +1/16: less likely\n"
+           "   d loss/d logits, r1's first  %8.5f  %8.5f  %8.5f  %8.5f\n"
+           "      token, a 0: -1/16 (1 - 1/2, -1/4, -1/8, -1/8) = -1/32, 1/64, 1/128, 1/128\n"
+           "   k3 of pi 1/2, pi_ref 1/4     %8.5f   1/2 - 1 + ln 2 (lesson 8)\n\n"
+           "Take away: the reward gives the sign, the mask picks the tokens, w is the size.\n"
+           "What one logit of a softmax gains the others lose.\n",
+           b.loss, b.dlogp[0], b.dlogp[2 * BOARD_T1], b.dlogits[0], b.dlogits[1], b.dlogits[2], b.dlogits[3],
+           k3);
 }
 
 /* ==========================================================================================================
@@ -3600,10 +3659,47 @@ static const RewardKind reward_kinds[] = {
     {"format", reward_format, reward_boxed, extract_boxed},
 };
 
+// The place of `text` in a list that ends in NULL, or a complaint that shows the list.
+static int choose(const char* text, const char* const* names, const char* option) {
+    Text list = {0};
+    for (int i = 0; names[i]; i++) {
+        if (!strcmp(text, names[i])) {
+            text_free(&list);
+            return i;
+        }
+        text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
+    }
+    fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
+}
+
+// The same for the `count` rows of a table, each of `size` bytes, which begin with their names.
+static int choose_row(const char* text, const void* rows, int count, size_t size, const char* option) {
+    const char** names = allocate((size_t)count + 1, sizeof(char*));
+    for (int i = 0; i < count; i++) names[i] = *(const char* const*)((const char*)rows + (size_t)i * size);
+    int row = choose(text, names, option);
+    free(names);
+    return row;
+}
+
 static const RewardKind* find_reward(const char* name) {
-    for (size_t i = 0; i < sizeof reward_kinds / sizeof *reward_kinds; i++)
-        if (!strcmp(name, reward_kinds[i].name)) return &reward_kinds[i];
-    fail(2, "there is no reward '%s'; choose gsm8k, boxed, partial or format", name);
+    int count = sizeof reward_kinds / sizeof *reward_kinds;
+    return &reward_kinds[choose_row(name, reward_kinds, count, sizeof *reward_kinds, "reward")];
+}
+
+// What a reward says about a text. Whoever grades asks here: training, evaluation, ./rl grade.
+typedef struct {
+    float reward;
+    int correct, found;              // by the verifier; the answer is where the reward looks, right or wrong
+    char answer[MAX_ANSWER + 1];     // what stands there; "" = nothing
+} Grade;
+
+static Grade grade_answer(const char* text, const char* truth, const RewardKind* kind) {
+    float verified = kind->verifier(text, truth);
+    Grade g = {.reward = kind->reward == kind->verifier ? verified : kind->reward(text, truth)};
+    g.correct = verified == 1.0f;
+    g.found = kind->format(text, g.answer, sizeof g.answer);
+    if (!g.found) *g.answer = 0;
+    return g;
 }
 
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
@@ -3649,15 +3745,19 @@ static void questions_free(Questions* q) {
 typedef struct {
     const char *model, *data, *eval_data, *reward, *out, *resume, *answer, *reference;
     int num_samples, examples_per_step, eval_every, eval_examples, eval_samples, save_every, log_every,
-        num_epochs, num_steps, threads, allow_overlap;
+        overwrite, num_epochs, num_steps, threads, allow_overlap;
     SampleOptions sample;
     float lr, init_lr_frac, grad_clip;
     AdamOptions adam;
-    uint64_t seed;
+    uint64_t seed, data_hash;
     // what makes a method: see the table below
     const char *algo, *advantage, *ratio, *norm, *kl_estimator, *kl_in, *kl_per;
     float clip_low, clip_high, beta, gamma, lambda, value_lr, value_clip;
     int epochs_per_batch, minibatch, resample, overlong;
+    // what other commands than ./rl train take: those of chapter 12, ./rl eval, grade, trace
+    const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare, *question, *completion;
+    int shortest, longest, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
+    float noise;
 } RlOptions;
 
 // ---- the methods
@@ -3715,16 +3815,16 @@ static const Method methods[] = {
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
     {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "           averaged per question, there over the batch",
+                               "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
     {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "           calm; 2 gradient steps, there 4",
+                                  "  calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
     {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "           1 - 1 = 0, is none, as there",
+                              "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
     {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "           there as the reward model; no mix with pretraining",
+                                  "  there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3738,24 +3838,9 @@ static const char* const estimator_names[] = {"k1", "k2", "k3", NULL};
 static const char* const kl_in_names[] = {"loss", "reward", NULL};
 static const char* const kl_per_names[] = {"sequence", "token", NULL};
 
-// The place of `text` in a list, or a complaint that shows the list.
-static int choose(const char* text, const char* const* names, const char* option) {
-    Text list = {0};
-    for (int i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) {
-            text_free(&list);
-            return i;
-        }
-        text_printf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
-    }
-    fail(2, "there is no --%s '%s'; choose %s", option, text, list.data);
-}
-
 // Makes a method's decisions the defaults.
 static void set_method(RlOptions* o, const char* name) {
-    const char* names[METHODS + 1] = {NULL};
-    for (int i = 0; i < METHODS; i++) names[i] = methods[i].name;
-    const Method* m = &methods[choose(name, names, "algo")];
+    const Method* m = &methods[choose_row(name, methods, METHODS, sizeof *methods, "algo")];
     o->algo = m->name;
     o->advantage = m->advantage;
     o->ratio = m->ratio;
@@ -3790,7 +3875,7 @@ static void print_methods(void) {
         const Method* m = &methods[i];
         printf("%-10s %s", m->name, m->paper);
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n           %s\n", m->differs);
+        printf("\n  %s\n", m->differs);
     }
     printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
@@ -3822,6 +3907,12 @@ static RlOptions rl_defaults(void) {
         .value_lr = 1e-3f,
         .value_clip = 0.2f,
         .epochs_per_batch = 1,
+        .annotator = "verifier",
+        .keep = "prompt",
+        .per_question = 4,
+        .batch_size = 32,
+        .warmup_steps = 10,
+        .rollout = -1,
     };
     set_method(&o, methods[0].name);
     return o;
@@ -3918,16 +4009,15 @@ static void groups_free(Group* group, int B) {
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
 static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
         Text text = rollout_text(r);
-        float correct = kind->verifier(text.data, truth);
-        reward[k] = kind->reward == kind->verifier ? correct : kind->reward(text.data, truth);
-        g.correct += correct == 1.0f;
+        Grade grade = grade_answer(text.data, truth, kind);
+        reward[k] = grade.reward;
+        g.correct += grade.correct;
         g.tool += used_tool(r);
-        g.format += kind->format(text.data, answer, sizeof answer);
+        g.format += grade.found;
         g.tokens += r->length;
         g.sampled += count_masked(r->mask, r->T);
         for (int t = 0; t + 1 < r->T; t++) g.entropy += r->entropy[t];
@@ -3980,31 +4070,29 @@ typedef struct {
         tokens_per_second;
 } Metrics;
 
-typedef struct { const char *name, *title; size_t at; int width, digits; } Column;   // title: on the screen
-
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
+    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
+    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
+    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
+    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
+    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
+    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
+    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
+    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
+    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
+    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {0},
 };
-enum { RL_COLUMNS = sizeof rl_columns / sizeof *rl_columns };
 
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
@@ -4287,9 +4375,9 @@ static void lesson_10(int more) {
  * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
  * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
  * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are five kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the two that are certain. `./rl overlap`
- * counts all five and shows examples, because the loose ones are for a person to judge: problems of one
+ * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
+ * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
+ * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
  * template with other numbers may be just what a test should ask.
  * ======================================================================================================== */
 
@@ -4307,32 +4395,54 @@ double pass_at_k(int n, int correct, int k) {
     return 1.0 - none;
 }
 
-// The k after this one on the ladder 1, f, f^2, ... that ends with n itself; 0 = that was the last.
-static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
+// The answer that most of n answers agree on: the index of the first one of the largest group of equal
+// answers. An empty answer "" abstains. -1 when nobody votes. Time: n comparisons for each different text.
+int majority_vote(const char* const* answers, int n) {
+    int best = -1, most = 0;
+    for (int i = 0; i < n; i++) {
+        int votes = 0, counted = !*answers[i];
+        for (int j = 0; j < i && !counted; j++) counted = !strcmp(answers[j], answers[i]);
+        for (int j = 0; j < n && !counted; j++) votes += *answers[j] && answers_equal(answers[i], answers[j]);
+        if (votes <= most) continue;
+        best = i;
+        most = votes;
+    }
+    return best;
+}
+
+// ---- from the answers to one question to means and intervals over all questions
 
 typedef struct {
     int questions, samples;
-    double* pass;                   // (samples) pass@1 .. pass@samples, means over the questions
-    double* squares;                // (samples) sums over the questions of their pass@k squared
-    double *low, *high;             // (samples) 95% intervals of pass@k
-    int* right;                     // (questions) how many answers to each are right
-    double tool_rate, format_rate, length;
-    double entropy, kl;             // nats per token; KL(model || reference) in nats per answer
+    // Rates, (samples) each; entry k-1 is about k answers. While questions are added, sums over them.
+    double *pass, *low, *high;             // pass@k and its 95% interval
+    double *vote, *vote_low, *vote_high;   // majority of k answers: k = 1, 2, 4, ... and samples only
+    double* no_vote;                       // share of the groups of k in which nobody votes
+    double *squares, *vote_squares;        // sums over the questions of their rates squared
+    int* right;                            // (questions) how many answers to each are right
+    double tool_rate, format_rate, length; // shares of the answers; tokens per answer
+    double entropy, kl;                    // nats per token; KL(model || reference) in nats per answer
+    long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
+enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
+
 static Evaluation evaluation_new(int samples) {
-    size_t n = (size_t)samples;
-    return (Evaluation){.samples = samples,
-                        .pass = allocate(n, sizeof(double)),
-                        .squares = allocate(n, sizeof(double)),
-                        .low = allocate(n, sizeof(double)),
-                        .high = allocate(n, sizeof(double))};
+    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
+    Evaluation e = {.samples = samples};
+    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
+                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
+    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    return e;
 }
 
 static void evaluation_free(Evaluation* e) {
-    free(e->pass), free(e->squares), free(e->low), free(e->high), free(e->right);
+    free(e->pass), free(e->right);
     *e = (Evaluation){0};
 }
+
+// The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
+static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
 // A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
 // question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
@@ -4342,7 +4452,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
     double half = z / (1 + z * z / flips) * sqrt(p * (1 - p) / flips + z * z / (4 * flips * flips));
-    *low = fmax(0.0, middle - half), *high = fmin(1.0, middle + half);
+    *low = fmax(0.0, middle - half);
+    *high = fmin(1.0, middle + half);
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
@@ -4356,26 +4467,66 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// One more question, with n >= samples answers, of which `right` are right.
-static void evaluation_add(Evaluation* e, int n, int right) {
+// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
+// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
+// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
+// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
+//
+// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
+// two votes are as good as one, except that the second counts where the first abstains.
+static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
+                            int votes) {
+    int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
+    for (int from = 0; from < groups * votes; from += votes) {
+        int winner = majority_vote(answers + from, votes);
+        if (winner < 0) nobody++;
+        else right += correct[from + winner];
+    }
+    *none = groups ? (double)nobody / groups : 0.0;
+    return groups ? (double)right / groups : 0.0;
+}
+
+// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
+    int right = 0;
+    double none;
+    for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        double rate = pass_at_k(n, right, k);
+        // pass@1 without the rounding of the product
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
         e->pass[k - 1] += rate;
-        if (k == 1) rate = (double)right / n;   // the same, without the rounding of the product
-        e->squares[k - 1] += pow(rate, 2);
+        e->squares[k - 1] += rate * rate;
+    }
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        double rate = vote_accuracy(&none, answers, correct, n, k);
+        e->vote[k - 1] += rate;
+        e->vote_squares[k - 1] += rate * rate;
+        e->no_vote[k - 1] += none;
     }
     e->right = enlarge(e->right, (size_t)e->questions + 1, sizeof(int));
     e->right[e->questions++] = right;
 }
 
-// Turns the sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k is worth so many independent tries. (The k of the loop is one less.) For pass@1 they are
-// many, and the shares show their own variance.
+// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
+// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
+// shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
-    for (int k = 0; k < e->samples; k++)
-        e->pass[k] = mean_rate(&e->low[k], &e->high[k], e->pass[k], e->squares[k], e->questions,
-                               k ? e->samples / (k + 1) : 0);
+    for (int i = 0; i < e->samples; i++) {
+        int tries = i ? e->samples / (i + 1) : 0;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
+                               e->questions, tries);
+        e->no_vote[i] /= e->questions;
+    }
+    double answers = (double)e->questions * e->samples;
+    e->tool_rate /= answers;
+    e->format_rate /= answers;
+    e->length /= answers;
+    e->kl /= answers;
+    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
 }
+
+// ---- a model on questions
 
 // KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
 // far from the reference: chapter 8.)
@@ -4408,6 +4559,28 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
     return rollouts;
 }
 
+// One more question, with its K rollouts. Each votes for its answer in the rewarded format.
+static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
+                                    const RewardKind* kind) {
+    char** answers = allocate((size_t)K, sizeof(char*));
+    int* correct = allocate((size_t)K, sizeof(int));
+    for (int k = 0; k < K; k++) {
+        Text text = rollout_text(&r[k]);
+        Grade grade = grade_answer(text.data, truth, kind);
+        correct[k] = grade.correct;
+        answers[k] = copy_text(grade.answer);
+        e->tool_rate += used_tool(&r[k]);
+        e->format_rate += grade.found;
+        e->length += r[k].length;
+        e->sampled += count_masked(r[k].mask, r[k].T);
+        for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
+        text_free(&text);
+    }
+    evaluation_add(e, (const char* const*)answers, correct, K);
+    for (int k = 0; k < K; k++) free(answers[k]);
+    free(answers), free(correct);
+}
+
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
 // NULL) the distance to it is measured too.
 static Evaluation evaluate_model(Model* m, const Questions* q, int count, int samples, SampleOptions sample,
@@ -4415,84 +4588,25 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
     count = min_int(count, q->count);
     Evaluation e = evaluation_new(samples);
     int together = max_int(1, EVAL_ROWS / samples);
-    long sampled = 0;
-    float* reward = allocate((size_t)samples, sizeof(float));
     for (int from = 0; from < count; from += together) {
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
         for (int i = 0; i < B; i++) {
-            Grades g = grade_rollouts(reward, rollouts + i * samples, samples, q->list[from + i].truth, kind);
-            evaluation_add(&e, samples, g.correct);
-            e.tool_rate += g.tool;
-            e.format_rate += g.format;
-            e.length += (double)g.tokens;
-            e.entropy += g.entropy;
-            sampled += g.sampled;
+            const Rollout* r = rollouts + (size_t)i * samples;
+            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
         }
         rollouts_free(rollouts);
     }
-    double n = (double)count * samples;
-    e.tool_rate /= n, e.format_rate /= n, e.length /= n, e.kl /= n;
-    e.entropy /= sampled ? (double)sampled : 1.0;
     evaluation_finish(&e);
-    free(reward);
     return e;
-}
-
-// ---- majority vote: the answer that most of n answers agree on, with no training at all (D2 section 1)
-
-// Index of the first answer of the largest group of equal answers; empty answers do not vote. -1 when nobody
-// votes.
-static int majority_vote(const char* const* answers, int n) {
-    int best = -1, best_votes = 0;
-    for (int i = 0; i < n; i++) {
-        int votes = 0;
-        for (int j = 0; j < n && *answers[i]; j++)
-            votes += *answers[j] && answers_equal(answers[i], answers[j]);
-        if (votes > best_votes) best = i, best_votes = votes;
-    }
-    return best;
-}
-
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. *none (out): the share of groups in which nobody voted; these are not right. With fewer
-// answers than votes there is no group, and both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second can speak when the first is silent.
-static double vote_accuracy(double* none, const char* const* answers, int n, int votes, const char* truth) {
-    int groups = votes > 0 ? n / votes : 0, right = 0, silent = 0;
-    for (int g = 0; g < groups; g++) {
-        const char* const* group = answers + (size_t)g * votes;
-        int winner = majority_vote(group, votes);
-        silent += winner < 0;
-        right += winner >= 0 && answers_equal(group[winner], truth);
-    }
-    *none = groups ? (double)silent / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
-}
-
-// How often the vote of n answers is right when each is right with probability p and wrong answers are spread
-// evenly over `others` values. By playing it.
-static double vote_sampled(double p, int others, int n, int games, Rng* rng) {
-    double won = 0.0;
-    for (int g = 0; g < games; g++) {
-        int votes[64] = {0}, most = 0, tied = 0;
-        for (int i = 0; i < n; i++) votes[random_uniform(rng) < p ? 0 : 1 + random_int(rng, others)]++;
-        for (int i = 0; i <= others; i++) most = max_int(most, votes[i]);
-        for (int i = 0; i <= others; i++) tied += votes[i] == most;
-        if (votes[0] == most) won += 1.0 / tied;
-    }
-    return won / games;
 }
 
 // ---- did training teach, or only elicit? Two models on the same questions (D3 section 7)
 //
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
 // be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
-// that lifts the first and not the second has elicited; when the curves even cross, it has narrowed the model
+// that lifts the first and not the second has elicited; when the second even falls, it has narrowed the model
 // (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
 // seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
 // number only; "not in 256 answers" is not "never".
@@ -4509,9 +4623,11 @@ static double pass_difference(double* low, double* high, const Evaluation* befor
                               int k) {
     double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0],
-               y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x, yy += y * y, xy += x * y;
+        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
+        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
+        xx += x * x;
+        yy += y * y;
+        xy += x * y;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
     double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
@@ -4521,28 +4637,20 @@ static double pass_difference(double* low, double* high, const Evaluation* befor
     return mean[1] - mean[0];
 }
 
-// The first k at which the other one of two curves is above than at the beginning; 0 = they do not cross.
-// What differs by less than rounding does not count. a, b (n): pass@1 ... pass@n.
-static int curves_cross(const double* a, const double* b, int n) {
-    double first = 0.0;
-    for (int k = 1; k <= n; k++) {
-        double difference = a[k - 1] - b[k - 1];
-        if (fabs(difference) < 1e-12) continue;
-        if (first == 0.0) first = difference;
-        if (first * difference < 0.0) return k;
-    }
-    return 0;
+// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
+static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
+    memset(solved, 0, 4 * sizeof(int));
+    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
 }
 
 // ---- keeping train and test apart
 
 // When are two questions the same? From strict to loose; each one includes those above it.
 enum {
-    SAME_TEXT,           // byte for byte
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
     SAME_BUT_NUMBERS,    // and every number is "#": one template, filled in anew
-    NEARLY_SAME,         // many of the same runs of words: see find_near()
+    NEARLY_SAME,         // many of the same runs of words: see find_twins()
     LIKENESSES
 };
 
@@ -4567,171 +4675,133 @@ static int gap_length(const char* text, const char* p) {
            !is_within_number(text, p);
 }
 
+// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
+static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
+    while (p < end) {
+        char c = (char)tolower((unsigned char)*p++);
+        int number = hide_numbers && is_digit(c);
+        if (c != ',') text_append(out, number ? "#" : &c, 1);
+        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
+    }
+}
+
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
     text_append(out, "", 0);
-    if (likeness == SAME_TEXT) { text_append(out, question, strlen(question)); return; }
     for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p), name = likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p);
-        end = p + (gap ? gap : 1);
+        int gap = gap_length(question, p);
+        end = p + max_int(gap, 1);
         if (gap) continue;
         if (!is_sign(question, p))
             while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
         if (out->length) text_append(out, " ", 1);
-        if (name) { text_append(out, "@", 1); continue; }
-        while (p < end) {
-            char c = (char)tolower((unsigned char)*p);
-            int number = likeness >= SAME_BUT_NUMBERS && is_digit(c);
-            if (c != ',') text_append(out, number ? "#" : &c, 1);
-            do p++; while (number && p < end && (is_digit(*p) || *p == '.' || *p == ','));
-        }
+        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
+        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
     }
-}
-
-typedef struct { char* text; int question; } Key;
-
-static int compare_keys(const void* a, const void* b) {
-    const Key *x = a, *y = b;
-    int order = strcmp(x->text, y->text);
-    return order ? order : x->question - y->question;
-}
-
-// For each question of b the first one of a that is the same: twin (b->count), -1 = none. NEARLY_SAME is
-// find_near()'s. A question without a word is the same as none.
-static void find_twins(int* twin, const Problems* a, const Problems* b, int likeness) {
-    Key* keys = allocate((size_t)a->count, sizeof(Key));
-    for (int i = 0; i < a->count; i++) {
-        Text t = {0};
-        reduce_question(&t, a->list[i].question, likeness);
-        keys[i] = (Key){t.data, i};
-    }
-    qsort(keys, (size_t)a->count, sizeof(Key), compare_keys);
-    for (int i = 0; i < b->count; i++) {
-        Text t = {0};
-        int low = 0, high = a->count;      // the first key that is not below t
-        reduce_question(&t, b->list[i].question, likeness);
-        while (low < high) {
-            int middle = low + (high - low) / 2;
-            if (strcmp(keys[middle].text, t.data) < 0) low = middle + 1;
-            else high = middle;
-        }
-        int found = t.length && low < a->count && !strcmp(keys[low].text, t.data);
-        twin[i] = found ? keys[low].question : -1;
-        text_free(&t);
-    }
-    for (int i = 0; i < a->count; i++) free(keys[i].text);
-    free(keys);
-}
-
-// How many questions of b also stand in a.
-static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    int* twin = allocate((size_t)b->count, sizeof(int));
-    int shared = 0;
-    find_twins(twin, a, b, likeness);
-    for (int i = 0; i < b->count; i++) shared += twin[i] >= 0;
-    free(twin);
-    return shared;
 }
 
 // Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
 // changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
 // is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only.
+// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
+// its only run.
 //
-// Comparing every pair would take 500 x 12,000 looks at long texts. Instead, all runs of a are sorted by a
-// hash of 64 bits, and each run of b is looked up. (That two different runs share a hash is as good as
-// impossible: 10^6 against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.)
-enum { GRAM_WORDS = 8, GRAM_LOOKS = 256 };   // of a run that is everywhere, so many places are looked at
+// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
+// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
+// 1,319 against 7,473 are ten million pairs and take two seconds.
+enum { GRAM_WORDS = 8 };
 static const double NEAR_SHARE = 0.5;
 
-typedef struct { uint64_t hash; int question; } Gram;
-typedef struct { Gram* list; size_t count, capacity; } Grams;
+typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
 
-static int compare_grams(const void* a, const void* b) {
-    const Gram *x = a, *y = b;
-    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
-    return x->question - y->question;
+static int compare_hashes(const void* a, const void* b) {
+    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
+    return (x > y) - (x < y);
 }
 
-// Appends the runs of one question, each once.
-static void add_grams(Grams* g, const char* question, int index) {
+static Grams question_grams(const char* question, int likeness) {
     Text t = {0};
-    size_t begin = g->count, kept = begin;
-    int words = 0;
-    reduce_question(&t, question, SAME_WORDS);
+    Grams g = {0};
+    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
+    reduce_question(&t, question, near ? SAME_WORDS : likeness);
+    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
     for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += strcspn(p, " ");
-        if (++words < GRAM_WORDS) continue;
+        p += near ? strcspn(p, " ") : t.length;
+        if (++words < GRAM_WORDS && near) continue;
         uint64_t hash = 0;
         for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        if (g->count == g->capacity) {
-            g->capacity = 2 * g->capacity + 64;
-            g->list = enlarge(g->list, g->capacity, sizeof(Gram));
-        }
-        g->list[g->count++] = (Gram){mix_u64(hash), index};
+        g.hash[g.count++] = mix_u64(hash);
         from += strcspn(from, " ") + 1;
     }
-    if (g->count > begin) qsort(g->list + begin, g->count - begin, sizeof(Gram), compare_grams);
-    for (size_t i = begin; i < g->count; i++)
-        if (i == begin || g->list[i].hash != g->list[i - 1].hash) g->list[kept++] = g->list[i];
-    g->count = kept;
+    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
+    for (int i = 0; i < g.count; i++)
+        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
+    g.count = kept;
     text_free(&t);
+    return g;
 }
 
-static size_t first_gram(const Grams* g, uint64_t hash) {   // the first one that is not below hash
-    size_t low = 0, high = g->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->list[middle].hash < hash) low = middle + 1;
-        else high = middle;
+// How many runs two questions share: one walk along both lists.
+static int count_shared(const Grams* a, const Grams* b) {
+    int i = 0, j = 0, shared = 0;
+    while (i < a->count && j < b->count) {
+        uint64_t x = a->hash[i], y = b->hash[j];
+        shared += x == y;
+        i += x <= y;
+        j += y <= x;
     }
-    return low;
+    return shared;
 }
 
-// For each question of b the one of a with which it shares the most runs: twin (b->count), -1 = there is none
-// with NEAR_SHARE of its runs; share (b->count). Time: linear in the length of b and nearly so in that of a.
-static void find_near(int* twin, double* share, const Problems* a, const Problems* b) {
-    Grams all = {0}, own = {0};
-    int *shared = allocate((size_t)a->count, sizeof(int)), *touched = allocate((size_t)a->count, sizeof(int));
-    for (int i = 0; i < a->count; i++) add_grams(&all, a->list[i].question, i);
-    if (all.count) qsort(all.list, all.count, sizeof(Gram), compare_grams);
-    for (int i = 0; i < b->count; i++) {
-        int best = -1, count = 0;
-        own.count = 0;
-        add_grams(&own, b->list[i].question, i);
-        for (size_t k = 0; k < own.count; k++) {
-            size_t from = first_gram(&all, own.list[k].hash), to = from;
-            for (; to < all.count && to - from < GRAM_LOOKS && all.list[to].hash == own.list[k].hash; to++) {
-                int q = all.list[to].question;
-                if (!shared[q]++) touched[count++] = q;
-                if (best < 0 || shared[q] > shared[best]) best = q;
-            }
-        }
-        share[i] = best < 0 ? 0.0 : (double)shared[best] / (double)own.count;
-        twin[i] = share[i] >= NEAR_SHARE ? best : -1;
-        while (count) shared[touched[--count]] = 0;
-    }
-    free(all.list), free(own.list), free(shared), free(touched);
-}
-
-// The strictest likeness that each question of b has with one of a (LIKENESSES: with none), and which one.
+// The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
 typedef struct { int likeness, twin; double share; } Match;
 
-static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = allocate((size_t)b->count, sizeof(Match));
-    int* twin = allocate((size_t)b->count, sizeof(int));
-    double* share = allocate((size_t)b->count, sizeof(double));
-    for (int i = 0; i < b->count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
-    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
-        if (likeness == NEARLY_SAME) find_near(twin, share, a, b);
-        else find_twins(twin, a, b, likeness);
-        for (int i = 0; i < b->count; i++) {
-            if (match[i].likeness < LIKENESSES || twin[i] < 0) continue;
-            match[i] = (Match){likeness, twin[i], share[i]};
+// Matches the questions of b that have no match yet: each with the question of a that has the most of its
+// runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
+// Returns how many were found.
+static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
+    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
+    int found = 0;
+    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
+    for (int i = 0; i < b->count; i++) {
+        if (match[i].likeness < LIKENESSES) continue;
+        Grams own = question_grams(b->list[i].question, likeness);
+        int best = -1, most = 0;
+        for (int j = 0; j < a->count; j++) {
+            int shared = count_shared(&grams[j], &own);
+            if (shared <= most) continue;
+            best = j;
+            most = shared;
         }
+        if (best >= 0 && most >= NEAR_SHARE * own.count) {
+            match[i] = (Match){likeness, best, (double)most / own.count};
+            found++;
+        }
+        free(own.hash);
     }
-    free(twin), free(share);
+    for (int i = 0; i < a->count; i++) free(grams[i].hash);
+    free(grams);
+    return found;
+}
+
+static Match* no_matches(int count) {
+    Match* match = allocate((size_t)count, sizeof(Match));
+    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
     return match;
+}
+
+static Match* match_questions(const Problems* a, const Problems* b) {
+    Match* match = no_matches(b->count);
+    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
+    return match;
+}
+
+// How many questions of b also stand in a.
+static int count_overlap(const Problems* a, const Problems* b, int likeness) {
+    Match* match = no_matches(b->count);
+    int found = find_twins(match, a, b, likeness);
+    free(match);
+    return found;
 }
 
 static double binomial(int n, int c, double p) {
@@ -4740,62 +4810,70 @@ static double binomial(int n, int c, double p) {
     return x * pow(p, c) * pow(1 - p, n - c);
 }
 
+// The exact expectations, over c of n right answers, of pass@k and of the shortcut 1 - (1 - c/n)^k.
+static void print_bias(const int* ks, int count, int n, double p) {
+    printf("     k  1 - %.1f^k  1 - C(n-c,k)/C(n,k)     bias  1 - (1-c/n)^k     bias\n", 1 - p);
+    for (int i = 0; i < count; i++) {
+        double truth = 1 - pow(1 - p, ks[i]), good = 0.0, naive = 0.0;
+        for (int c = 0; c <= n; c++) {
+            good += binomial(n, c, p) * pass_at_k(n, c, ks[i]);
+            naive += binomial(n, c, p) * (1 - pow(1 - (double)c / n, ks[i]));
+        }
+        double bias = fabs(good - truth) < 5e-13 ? 0.0 : good - truth;
+        printf("  %4d %10.4f %20.4f %8.4f %14.4f %8.4f\n", ks[i], truth, good, bias, naive, naive - truth);
+    }
+}
+
 static void lesson_11(int more) {
     (void)more;
     const int n = 16, ks[] = {1, 2, 4, 8, 16};
-    printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n");
-    printf("pass@k from n = %d answers of which c are right: 1 - C(n-c,k)/C(n,k).\n\n      c", n);
-    for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
-    printf("\n");
-    for (int c = 0; c <= 3; c++) {
-        printf("  %5d", c);
-        for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
-        printf("\n");
-    }
-    printf("\nIs it unbiased? For answers right with probability p = 0.2 the truth is\n1 - 0.8^k. The exact "
-           "expectation over c (17 cases, binomial) of two estimators:\n\n");
-    printf("     k     truth 1-C(n-c,k)/C(n,k)      bias    1-(1-c/n)^k      bias\n");
-    double worst = 0.0;
-    for (int i = 0; i < 5; i++) {
-        double truth = 1 - pow(0.8, ks[i]), good = 0.0, naive = 0.0;
-        for (int c = 0; c <= n; c++) {
-            good += binomial(n, c, 0.2) * pass_at_k(n, c, ks[i]);
-            naive += binomial(n, c, 0.2) * (1 - pow(1 - (double)c / n, ks[i]));
-        }
-        printf("  %4d  %8.4f  %16.4f  %8.4f  %13.4f  %8.4f\n", ks[i], truth, good,
-               fabs(good - truth) < 5e-13 ? 0.0 : good - truth, naive, naive - truth);
-        worst = fmin(worst, naive - truth);
-    }
-    printf("\nThe shortcut says too little, by up to %.3f here: an estimate raised to a power\nis no "
-           "estimate of the power.\n",
-           -worst);
-
     const char* const answers[] = {"83", "38", "\\frac{166}{2}", "", "83.0", "41", "38", "83"};
-    int winner = majority_vote(answers, 8);
-    printf("\nMajority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s.\n", answers[winner]);
-    printf("\nHow often the vote is right, when one answer is right with probability p and the\nwrong ones "
-           "are spread over 9 values (20000 games each):\n\n  votes    p = 0.15   p = 0.30   p = 0.45\n");
-    Rng rng = {11};
-    for (int i = 0; i < 5; i++) {
-        printf("  %5d", ks[i]);
-        for (int j = 0; j < 3; j++) printf("  %9.3f", vote_sampled(0.15 + 0.15 * j, 9, ks[i], 20000, &rng));
-        printf("\n");
+    static const char* const kinds[] = {"the same words", "but for names", "but for numbers"};
+    double low, high;
+    printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
+           "Question  Is the model better, at what, and how sure is that?\n"
+           "Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
+           "Symbols   n answers to a question were sampled, c of them are right. C(n,k) is\n"
+           "          the number of ways to choose k of n, C(n-c,k) of those without a right\n"
+           "          one.\n\n");
+    printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120,\n"
+           "   pass@2 = 1 - 91/120 = %.4f.\n\n      c", pass_at_k(16, 2, 2));
+    for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
+    for (int c = 0; c <= 3; c++) {
+        printf("\n  %5d", c);
+        for (int i = 0; i < 5; i++) printf(" %9.4f", pass_at_k(n, c, ks[i]));
     }
-    printf("\nD2's ladder climbs from 15.2%% to 52%% this way (ten votes and a chain of\nthought), for %.0f "
-           "times the time: 862.6 minutes against 10.1.\n",
-           862.6 / 10.1);
-
-    const char *train = "data/train.jsonl", *test = "data/test.jsonl";
-    printf("\nTrain and test kept apart:\n\n");
-    if (!file_exists(train) || !file_exists(test)) printf("  (skipped: %s or %s is not here)\n", train, test);
-    else {
-        Problems a = load_problems(train), b = load_problems(test);
-        printf("  %s: %d questions, %s: %d questions\n", train, a.count, test, b.count);
-        printf("  the same question in both                        %d\n", count_overlap(&a, &b, SAME_WORDS));
-        printf("  the same question about somebody else            %d\n",
-               count_overlap(&a, &b, SAME_BUT_NAMES));
-        problems_free(&a), problems_free(&b);
+    printf("\n\n2. Is it unbiased? When an answer is right with probability 0.2, one of k is\n"
+           "   with 1 - 0.8^k. The exact expectation over c (17 cases, binomial) of two\n"
+           "   estimators:\n\n");
+    print_bias(ks, 5, n, 0.2);
+    printf("\n   The shortcut says too little: an estimate raised to a power is no estimate of\n"
+           "   the power.\n");
+    rate_interval(&low, &high, 1.0, 0.0, 16);
+    printf("\n3. How sure? All of 16 questions solved is no certainty: Wilson's 95%% interval\n"
+           "   begins at 16 / (16 + 1.96^2) = %.4f. Questions count, not answers.\n", low);
+    printf("\n4. Majority vote of 83, 38, \\frac{166}{2}, (none), 83.0, 41, 38, 83: %s, with 4\n"
+           "   to 2 to 1. Three votes, each right with chance p, wrong with q = 1 - p; of\n"
+           "   three different answers the first counts, so a third of 3 p q^2 is right:\n\n"
+           "     p   wrong ones differ:        wrong ones agree:\n"
+           "         p^3 + 3 p^2 q + p q^2     p^3 + 3 p^2 q\n", answers[majority_vote(answers, 8)]);
+    for (double p = 0.15; p < 0.7; p += 0.15) {
+        double most = p * p * p + 3 * p * p * (1 - p);
+        printf("  %.2f  %.4f %25.4f\n", p, most + p * (1 - p) * (1 - p), most);
     }
+    printf("\n   A vote makes the most frequent answer more frequent, right or wrong.\n");
+    printf("\n   D2 climbs from 15.2%% to 52%% this way (ten votes and a chain of thought), for\n"
+           "   862.6 / 10.1 = %.0f times the time.\n", 862.6 / 10.1);
+    printf("\n5. Train and test kept apart. What is compared of a question:\n\n"
+           "  as it stands     Tom has 3 pens, Ana has 1,250.\n");
+    for (int likeness = SAME_WORDS; likeness <= SAME_BUT_NUMBERS; likeness++) {
+        Text text = {0};
+        reduce_question(&text, "Tom has 3 pens, Ana has 1,250.", likeness);
+        printf("  %-16s %s\n", kinds[likeness], text.data);
+        text_free(&text);
+    }
+    printf("\nTake away: pass@1 is what a model does, pass@k what it finds in k tries, a vote\n"
+           "what it mostly says. Each is a mean over questions that were not trained on.\n");
 }
 
 /* ==========================================================================================================
@@ -4808,11 +4886,12 @@ static void lesson_11(int more) {
  * Tulu 3 reinforcement learning is the last polish, in DeepSeek R1 it is the main course, and supervised
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
- * The miniature of this project is the shortest recipe that shows the effect: a supervised stage on a mixed
- * crowd's demonstrations, then RLVR.
+ * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
+ * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
+ * scripts of the commands that a reader would type.
  *
- * The other stages are here in miniature too, on the same model and the same questions, in the order in which
- * they need each other: pairs of answers and the judges that make them; one trainer that turns pairs into a
+ * Their other stages are here, in the order in which they need each other: pairs of answers and the
+ * annotators that make them; one trainer that turns pairs into a
  * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
  * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
  * it sees, and how to find out whether the result can be trusted.
@@ -4993,10 +5072,8 @@ static const Annotator annotators[] = {
 };
 
 static const Annotator* find_annotator(const char* name) {
-    enum { ANNOTATORS = sizeof annotators / sizeof *annotators };
-    const char* names[ANNOTATORS + 1] = {NULL};
-    for (int i = 0; i < ANNOTATORS; i++) names[i] = annotators[i].name;
-    return &annotators[choose(name, names, "annotator")];
+    int count = sizeof annotators / sizeof *annotators;
+    return &annotators[choose_row(name, annotators, count, sizeof *annotators, "annotator")];
 }
 
 // A rollout as the answer of a data file; to be freed. NULL when it cannot be one: it was cut off, is empty
@@ -5210,7 +5287,7 @@ static void set_reference(Pairs* p, Model* reference, const PairLoss* loss) {
 }
 
 // Means over the pairs of an update.
-typedef struct { double loss, margin, accuracy, chosen, rejected, grad_norm, seconds; } PairMetrics;
+typedef struct { double loss, margin, accuracy, chosen, rejected, lr, grad_norm, seconds; } PairMetrics;
 
 // 1 = ranked right, 0 = wrong; equal values are half right, as a coin would be.
 static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin < 0.0 ? 0.0 : 0.5; }
@@ -5218,7 +5295,7 @@ static double ranked_right(double margin) { return margin > 0.0 ? 1.0 : margin <
 // One update on `count` pairs. AdamW and the clipping of the gradient as everywhere.
 static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list, int count,
                               const PairLoss* loss, float beta, float lr, float grad_clip, AdamOptions adam) {
-    PairMetrics s = {0};
+    PairMetrics s = {.lr = lr};
     PairResult* result = allocate((size_t)count, sizeof(PairResult));
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
@@ -5333,8 +5410,8 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
 // only what goes beyond that is due to the reward.
 
-enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM, KEEP_RULES };
-static const char* const keep_names[KEEP_RULES] = {"prompt", "overall", "random"};
+enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
+static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
 typedef struct { float score; int place, index; } RankedAnswer;
 
@@ -5389,66 +5466,30 @@ static const Stage recipe_stages[] = {
     {"", "4", "mixed RL", "reasoning and general prompts", "verifier + reward model"},
 };
 
-// The same recipes on the tiny model, each stage one command (./rl recipe NAME runs them); @ is the directory
-// of the recipe. `model` is the stage's checkpoint, NULL where it is no policy. A base model is one that has
-// not seen a single demonstration of the rewarded format: what pre-training is to R1.
-typedef struct { const char *recipe, *stage, *model, *line; } Miniature;
-
-static const Miniature miniatures[] = {
-    {"instructgpt", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"instructgpt", "reward model", NULL, "./rl reward-model --model-tag @/sft --out @/reward"},
-    {"instructgpt", "RLHF (PPO)", "ppo",
-     "./rl train --algo ppo --reward model:@/reward --model-tag @/sft --out @/ppo"},
-    {"tulu3", "instruction tuning (SFT)", "sft", "./train_gpt --out @/sft"},
-    {"tulu3", "preference tuning (DPO)", "dpo", "./rl dpo --model-tag @/sft --out @/dpo"},
-    {"tulu3", "RLVR", "rlvr", "./rl train --algo ppo --model-tag @/dpo --out @/rlvr"},
-    {"r1", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/base.jsonl"},
-    {"r1", "base model", "base", "./train_gpt --data @/base.jsonl --steps 800 --out @/base"},
-    {"r1", "(64 demonstrations with ####)", NULL, "grep -m 64 '####' data/demos.jsonl > @/cold.jsonl"},
-    {"r1", "1 cold start (SFT)", "cold",
-     "./train_gpt --data @/cold.jsonl --model @/base --steps 60 --lr 0.001 --out @/cold"},
-    {"r1", "2 RLVR (GRPO)", "rlvr", "./rl train --algo grpo --model-tag @/cold --out @/rlvr"},
-    {"r1", "3 rejection sampling + SFT", "sft",
-     "./rl best-of-n --model-tag @/rlvr --from @/base --num-samples 4 --out @/sft"},
-    {"r1", "reward model", NULL, "./rl reward-model --model-tag @/cold --out @/reward"},
-    {"r1", "4 mixed RL", "mixed",
-     "./rl train --reward gsm8k+model:@/reward --beta 0.3 --kl-in reward --kl-estimator k1 --model-tag @/sft "
-     "--out @/mixed"},
-    {"r1-zero", "(demonstrations without ####)", NULL, "grep -v '####' data/demos.jsonl > @/never.jsonl"},
-    {"r1-zero", "base that never saw ####", "never",
-     "./train_gpt --data @/never.jsonl --steps 800 --out @/never"},
-    {"r1-zero", "RL on it", "never-rl", "./rl train --algo grpo --model-tag @/never --out @/never-rl"},
-    {"r1-zero", "(and 12 with ####)", NULL,
-     "(cat @/never.jsonl; grep -m 12 '####' data/demos.jsonl) > @/rarely.jsonl"},
-    {"r1-zero", "base that saw 12 of them", "rarely",
-     "./train_gpt --data @/rarely.jsonl --steps 800 --out @/rarely"},
-    {"r1-zero", "RL on it", "rarely-rl", "./rl train --algo grpo --model-tag @/rarely --out @/rarely-rl"},
-};
-enum { MINIATURES = sizeof miniatures / sizeof *miniatures };
-
 static void lesson_12(int more) {
     (void)more;
-    printf("LESSON 12. Recipes (D3 section 8)\n\n");
+    printf("LESSON 12. Recipes (D3 section 8)\n\n"
+           "Question  In which order are the tools of chapters 9 and 10 used, on what data?\n"
+           "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
+           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n"
+           "  stage                         how much, and below it who says what is good\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
-        if (*s->recipe) printf("%s%s\n", i ? "\n" : "", s->recipe);
-        printf("  %s  %-26s %-38s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
+        if (*s->recipe) printf("%s\n", s->recipe);
+        printf("  %s  %-26s %s\n     %-26s %s\n", s->stage, s->method, s->size, "", s->feedback);
     }
-    printf("\nThe miniature (make run)\n");
     TrainOptions t = train_defaults();
     RlOptions o = rl_defaults();
-    printf("  1  %-26s %d examples (%d updates of %d)\n     %-26s a mixed crowd\n",
-           "instruction tuning (SFT)", t.steps * t.batch_size, t.steps, t.batch_size, "");
-    printf("  2  %-26s %d rollouts per update (%d x %d)\n     %-26s verifier, 0 or 1\n", "RLVR",
-           o.examples_per_step * o.num_samples, o.examples_per_step, o.num_samples, "");
-    printf("\nThe recipes in miniature, each stage one command: ./rl recipe NAME\n");
-    for (int i = 0; i < MINIATURES; i++) {
-        const Miniature* m = &miniatures[i];
-        if (!i || strcmp(m->recipe, m[-1].recipe)) printf("\n  %s\n", m->recipe);
-        printf("    %s\n", m->stage);
-    }
-    printf("\nFrom 2022 to 2025 the supervised stages grow a hundredfold, and the weight moves\nto "
-           "reinforcement learning against a verifier.\n");
+    printf("This project (make run)\n  1  %-26s %d examples (%d updates of %d)\n", "instruction tuning (SFT)",
+           t.steps * t.batch_size, t.steps, t.batch_size);
+    printf("  2  %-26s %d rollouts per update (%d x %d)\n\n", "RLVR", o.examples_per_step * o.num_samples,
+           o.examples_per_step, o.num_samples);
+    printf("On the tiny model each is a short script of commands, to be run and changed:\n\n"
+           "   docs/recipes/instructgpt.sh   tulu3.sh   r1.sh   r1-zero.sh\n"
+           "   docs/recipes/compare.sh       all nine methods from one model\n"
+           "   docs/recipes/overoptimize.sh  a reward model that can be fooled; what KL does\n\n"
+           "Take away: from 2022 to 2025 the supervised stages grow a hundredfold, and the\n"
+           "weight moves to reinforcement learning against a verifier.\n");
 }
 
 /* ==========================================================================================================
@@ -5456,61 +5497,149 @@ static void lesson_12(int more) {
  *
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ *
+ * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
+ * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
+ * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
  * ======================================================================================================== */
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 Same answer? First idea: normalize ----
+/* ---- A.1 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The table drops what is only typography and gives
- * each symbol one spelling; everything else is copied. Special forms in the result:
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
+ * gives each symbol one spelling; everything else is copied. Special forms in the result:
  *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
  *     1`000            a thousands separator (the comma of a list stays a comma)
  *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
  *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2.
+ * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
  */
-static const struct { const char* from; const char* to; } SPELLINGS[] = {
+static const struct { const char *from, *to; } SPELLINGS[] = {
     {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\mathbf", ""},
-    {"\\boldsymbol", ""}, {"\\!", ""}, {"\\,", ""}, {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"\\quad", " "},
-    {"\\qquad", " "}, {"\\(", ""}, {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""},
-    {",\\! ", ""}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\cdot", "*"},
-    {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"},
-    {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"}, {"\\rvert", "|"},
-    {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("}, {"\\rceil", ")"},
-    {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="}, {"\\geq", ">="},
-    {"\\ge", ">="}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "="},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""}, {"$", ""},
+    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
+    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
+    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
+    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
+    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
+    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
+    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
+    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
+    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
+    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
+    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
     {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\begin{pmatrix}", "[["}, {"\\end{pmatrix}", "]]"},
-    {"\\begin{bmatrix}", "[["}, {"\\end{bmatrix}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"},
-    {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm"}, {" and ", ","}, {" or ", ","}, {")U(", ")\\cup("},
-    {")U[", ")\\cup["}, {"]U(", "]\\cup("}, {"]U[", "]\\cup["}, {") U (", ")\\cup("}, {") U [", ")\\cup["},
-    {"] U (", "]\\cup("}, {"] U [", "]\\cup["},
+    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
+    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
+    {"\\begin{matrix}", "[["},
+    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
+    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
+    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
+    {", and ", ","}, {", or ", ","},
     // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
     // <= >= !=
     {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
     {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
     {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
     {"\xe2\x89\xa0", "!="},
-    // union, element of, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths of space, euro,
-    // pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\x88", "="}, {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"},
-    {"\xe2\x84\x9d", "(-\\infty,\\infty)"}, {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"},
-    {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "}, {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "},
-    {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
+    // of space, euro, pound
+    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
+    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
+    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
+    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
+    // raised digits 0 to 9, and the raised minus
+    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
+    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
+    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
 };
-static const char* const SUPERSCRIPTS[] = {  // raised digits 0 to 9, and the raised minus
-    "\xe2\x81\xb0", "\xc2\xb9", "\xc2\xb2", "\xc2\xb3", "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6",
-    "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9", "\xe2\x81\xbb"};
-static const char* const TEXT_COMMANDS[] = {"\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit",
-                                            "\\textrm", "\\mathrm", "\\mathsf", "\\hbox"};
+static const char* const TEXT_COMMANDS[] = {
+    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
+    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
+
+// The names, with a backslash or without: one row for each kind, in this order.
+enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
+       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
+       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
+    // those of two letters need the backslash: mu is m times u
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
+    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre",
+    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
+    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
+    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
+    "guest customer player member adult worker employee passenger page book word letter card game ticket "
+    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
+    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
+    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
+    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
+    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
+    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
+    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
+    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
+    "desk room window door floor house home building step stair lap trip round goal vote class school "
+    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
+    "number integer solution answer question problem term factor divisor multiple value root zero prime "
+    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    }
+    return 0;
+}
+
+static int look_up(const char* word, int n) {
+    int kind = 0;
+    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
+    return kind;  // behind the last row is N_TEXT
+}
+
+// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
+// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
+// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
+// dx and the segment AB are one name. Longer runs are text.
+static int find_name(int* length, const char* p, const char* end) {
+    int slash = p < end && *p == '\\', n = 0;
+    const char* word = p + slash;
+    while (word + n < end && is_letter(word[n])) n++;
+    *length = slash + n;
+    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
+    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
+    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
+    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
+    if (slash || n == 0 || n > 2) return N_TEXT;
+    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
+    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
+    *length = 1;
+    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
+    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
+}
 
 typedef struct {
     char text[MAX_NORMALIZED];
     int length, full;  // bytes in text; did it overflow?
     int space, depth;  // is a space waiting; how many brackets are open
+    int raised;        // where the last raised digit ended
 } Normalized;
 
 static int bracket_step(char c) {
@@ -5521,57 +5650,68 @@ static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
 
 static void emit(Normalized* out, const char* s, int n) {
     for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) { out->space = 1; continue; }
-        if (out->length + 2 >= MAX_NORMALIZED) { out->full = 1; return; }
+        if (is_space(s[i])) {
+            out->space = 1;
+            continue;
+        }
+        if (out->length + 2 >= MAX_NORMALIZED) {
+            out->full = 1;
+            return;
+        }
         char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = out->space && is_word_character(before) && is_word_character(s[i]);
-        if (keep) out->text[out->length++] = ' ';
+        int keep = is_word_character(before) && is_word_character(s[i]);
+        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
+        if (keep && out->space) out->text[out->length++] = ' ';
         out->text[out->length++] = s[i];
         out->space = 0;
         out->depth += bracket_step(s[i]);
     }
 }
 
-// Rewrites a \text{...} at p: words go into quotes, "and" and "or" become the comma of a list. Returns how
-// many bytes were read, 0 = this is something else.
+static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
+
+// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
+// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
+static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
+    while (end > p && is_space(end[-1])) end--;
+    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
+    int n = 0, letters = 0;
+    while (p + n < end && is_letter(p[n])) n++;
+    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
+    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
+    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
+    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
+    if (whole && list_has("and or", p, n)) {
+        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
+    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
+        emit(out, p, (int)(end - p));
+    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
+        emit_text(out, " ");
+        emit(out, p, n);
+        emit_text(out, " ");
+        emit_words(out, command, p + n, end);
+    } else {
+        emit_text(out, "\"");
+        for (; p < end; p++)
+            if (*p != '"' && *p != '$') emit(out, p, 1);
+        emit_text(out, "\"");
+    }
+}
+
+// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
 static int normalize_text_command(Normalized* out, const char* p) {
     for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        int n = (int)strlen(TEXT_COMMANDS[i]), words = 0;
-        if (strncmp(p, TEXT_COMMANDS[i], (size_t)n)) continue;
+        size_t n = strlen(TEXT_COMMANDS[i]);
+        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
         const char* start = p + n;
         while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return n;  // \mboxinches has lost its braces
+        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
         const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
         if (!close) continue;
-        do start++; while (start < close && is_space(*start));
-        int length = (int)(close - start);
-        for (int k = 0; k < length; k++) words |= is_letter(start[k]);
-        if (!strncmp(start, "and}", 4) || !strncmp(start, "or}", 3) || !strncmp(start, "and }", 5) ||
-            !strncmp(start, "or }", 4)) emit(out, ",", 1);
-        else if (!words || i == 0) emit(out, start, length);
-        else {
-            emit(out, "\"", 1);
-            for (int k = 0; k < length; k++)
-                if (start[k] != '"' && start[k] != '$') emit(out, start + k, 1);
-            emit(out, "\"", 1);
-        }
+        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
         return (int)(close + 1 - p);
     }
     return 0;
-}
-
-// Rewrites raised digits at p: the characters 1 and 0, raised, become ^10. Returns how many bytes were read.
-static int normalize_superscript(Normalized* out, const char* p) {
-    int n = 0;
-    for (int d = 0; d < 11; d++) {
-        int length = (int)strlen(SUPERSCRIPTS[d]);
-        if (strncmp(p + n, SUPERSCRIPTS[d], (size_t)length)) continue;
-        if (n == 0) emit(out, "^", 1);
-        emit(out, &"0123456789-"[d], 1);
-        n += length;
-        d = -1;  // look for the next one
-    }
-    return n;
 }
 
 // The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
@@ -5590,24 +5730,56 @@ static int match_spelling(const char** to, const char* p) {
     return best;
 }
 
+// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
+static int normalize_spelling(Normalized* out, const char* p) {
+    const char *to = "", *columns;
+    int n = match_spelling(&to, p);
+    char* last = out->text + out->length;
+    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
+        n = (int)(columns + 1 - p);
+    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
+        out->length -= 3;
+        emit_text(out, "]]");
+        return n;
+    }
+    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
+        out->length--;
+        emit_text(out, "\"$\"-");
+        return n;
+    }
+    int raised = to[0] == '^' && to[1];
+    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
+    if (raised) out->raised = out->length;
+    return n;
+}
+
 // Rewrites answer into its one spelling. 1 = done, 0 = too long.
 static int normalize(Normalized* out, const char* answer) {
+    int dollars = 0;
     out->length = out->full = out->space = out->depth = 0;
+    out->raised = -1;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     for (const char* p = answer; *p && !out->full;) {
-        const char* to = "";
         int n = 0;
-        if ((unsigned char)*p >= 0x80) n = normalize_superscript(out, p);
-        if (!n && *p == '\\') n = normalize_text_command(out, p);
-        if (!n && !is_word_character(*p) && (n = match_spelling(&to, p)) > 0) emit(out, to, (int)strlen(to));
+        char before = out->length ? out->text[out->length - 1] : 0;
+        if (*p == '\\') n = normalize_text_command(out, p);
+        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
+        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
+        char after = p[1] == ' ' ? p[2] : p[1];
+        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
+            emit_text(out, "\\cup ");
+            n = 1;
+        }
         if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
             do n++; while (is_letter(p[n]));
             emit(out, p, n);
         }
-        if (!n && *p == '_' && is_digit(p[1])) {  // 52_8 is 52_{8}
-            do n++; while (is_digit(p[n]));
-            emit(out, "_{", 2);
+        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
+            n = 2;
+            while (is_digit(p[1]) && is_digit(p[n])) n++;
+            emit_text(out, "_{");
             emit(out, p + 1, n - 1);
-            emit(out, "}", 1);
+            emit_text(out, "}");
         }
         if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
             n = 1;
@@ -5620,13 +5792,13 @@ static int normalize(Normalized* out, const char* answer) {
     return !out->full;
 }
 
-/* ---- A.2 Same answer? Second idea: evaluate ----
+/* ---- A.2 Second idea: evaluate ----
  *
  * A recursive-descent parser has one function for each level of precedence, written with the next one:
  *     sum      = product  { (+ | - | \pm | \mp) product }
  *     product  = power    { (* | / | nothing) power }             2x is 2*x
  *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree }
+ *     postfix  = primary  { ! | % | degree | million }
  *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
  * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
  * another point the text is read once more.
@@ -5637,20 +5809,76 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
+// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
+typedef struct { const char *p, *end; int sign; } Span;
+
+enum { MAX_NAMES = 20 };  // variables of a comparison
+typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
+
+enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
+
 typedef struct {
     const char *p, *end;  // what is still to be read
+    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
     int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int arithmetic_only;  // the calculator of chapter 6: numbers, + - * / and parentheses
     int nesting, bars;    // levels; is a | open?
-    int variables;        // has there been a variable?
-    int failed;           // not an expression, or it has no value
+    int failed;           // 0, UNKNOWN or NO_VALUE
 } Parser;
 
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
 
-static Value fail_value(Parser* s) {
-    s->failed = 1;
+static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
+
+static Span trim_span(Span s) {
+    while (s.p < s.end && *s.p == ' ') s.p++;
+    while (s.end > s.p && s.end[-1] == ' ') s.end--;
+    return s;
+}
+
+static int starts_with(const char* p, const char* end, const char* token) {
+    size_t n = strlen(token);
+    return (size_t)(end - p) >= n && !memcmp(p, token, n);
+}
+
+// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
+static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
+    int depth = 0, quoted = 0;
+    for (const char* p = s.p; p < s.end; p++) {
+        quoted ^= *p == '"';
+        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
+            *which = i;
+            if (starts_with(p, s.end, tokens[i])) return p;
+        }
+        if (!quoted) depth += bracket_step(*p);
+    }
+    return NULL;
+}
+
+// The bracket that closes the one at p; NULL = none does.
+static const char* find_close(const char* p, const char* end) {
+    int depth = 0;
+    for (; p < end; p++)
+        if ((depth += bracket_step(*p)) == 0) return p;
+    return NULL;
+}
+
+// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
+// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
+// other sign here. That is right: both lists contain both.)
+static int same_text(Span a, Span b, int words, int any_case) {
+    const char* skipped = words ? "\"()" : "\"";
+    for (;; a.p++, b.p++) {
+        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
+        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
+        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
+        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
+        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
+    }
+}
+
+static Value fail_value(Parser* s, int why) {
+    if (!s->failed) s->failed = why;
     return (Value){0, 0, 0, 0};
 }
 
@@ -5660,7 +5888,11 @@ static Value make_inexact(double complex z, double error) {
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
     int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
-    while (b) { int64_t r = a % b; a = b; b = r; }   // Euclid: a becomes the greatest common divisor
+    while (b) {  // Euclid: a becomes the greatest common divisor
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
     if (den < 0) a = -a;
     double value = (double)(num / a) / (double)(den / a);
     return (Value){value, ROUNDING * fabs(value), num / a, den / a};
@@ -5692,7 +5924,7 @@ static Value multiply(Value a, Value b) {
 }
 
 static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s);  // zero, as far as we can tell
+    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
@@ -5704,7 +5936,7 @@ static Value divide(Parser* s, Value a, Value b) {
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Parser* s, Value a, Value b) {
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s);
+        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
@@ -5713,7 +5945,7 @@ static Value raise_power(Parser* s, Value a, Value b) {
         return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
     }
     double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
     double complex z;
     int real = cimag(a.z) == 0 && cimag(b.z) == 0;
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
@@ -5723,38 +5955,6 @@ static Value raise_power(Parser* s, Value a, Value b) {
     return make_inexact(z, cabs(z) * relative);
 }
 
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, LAST_FUNCTION = F_CEIL, N_SQRT, N_FRAC, N_PI, N_INFINITY, N_OPERATOR, N_VARIABLE };
-
-// The names that count without a backslash, too. Any other command (\mu) is a variable of that name.
-static const struct { const char* name; int kind; } NAMES[] = {
-    {"sin", F_SIN}, {"cos", F_COS}, {"tan", F_TAN}, {"cot", F_COT}, {"sec", F_SEC}, {"csc", F_CSC},
-    {"arcsin", F_ASIN}, {"arccos", F_ACOS}, {"arctan", F_ATAN}, {"asin", F_ASIN}, {"acos", F_ACOS},
-    {"atan", F_ATAN}, {"ln", F_LN}, {"log", F_LOG}, {"exp", F_EXP}, {"abs", F_ABS}, {"floor", F_FLOOR},
-    {"ceil", F_CEIL}, {"sqrt", N_SQRT}, {"frac", N_FRAC}, {"pi", N_PI}, {"infty", N_INFINITY},
-    {"infinity", N_INFINITY}, {"inf", N_INFINITY}, {"oo", N_INFINITY}, {"cup", N_OPERATOR},
-    {"cap", N_OPERATOR}, {"pm", N_OPERATOR}, {"mp", N_OPERATOR}, {"overline", N_OPERATOR},
-    {"theta", N_VARIABLE}, {"alpha", N_VARIABLE}, {"beta", N_VARIABLE}, {"gamma", N_VARIABLE},
-    {"delta", N_VARIABLE}, {"lambda", N_VARIABLE}, {"omega", N_VARIABLE}, {"sigma", N_VARIABLE},
-    {"phi", N_VARIABLE},
-};
-
-// The longest known name at p, after a backslash or without one: its kind, -1 = none, and its length with the
-// backslash. It may be the beginning of a longer word, because spaces get lost: \cotx is cot x.
-static int match_name(int* length, const char* p, const char* end) {
-    int kind = -1, backslash = p < end && *p == '\\';
-    *length = 0;
-    p += backslash;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && p < end; i++) {
-        if (NAMES[i].name[0] != *p) continue;
-        int n = (int)strlen(NAMES[i].name);
-        if (n + backslash <= *length || end - p < n || memcmp(p, NAMES[i].name, (size_t)n)) continue;
-        kind = NAMES[i].kind;
-        *length = n + backslash;
-    }
-    return kind;
-}
-
 // What comes next, after spaces; 0 = the end, or failed.
 static char peek(Parser* s) {
     while (s->p < s->end && *s->p == ' ') s->p++;
@@ -5762,11 +5962,12 @@ static char peek(Parser* s) {
 }
 
 static int accept(Parser* s, const char* token) {
-    size_t n = strlen(token);
-    if (!peek(s) || (size_t)(s->end - s->p) < n || memcmp(s->p, token, n)) return 0;
-    s->p += n;
+    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
+    s->p += strlen(token);
     return 1;
 }
+
+static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
 
 static Value parse_sum(Parser* s);
 static Value parse_product(Parser* s, int as_argument);
@@ -5774,14 +5975,31 @@ static Value parse_power(Parser* s);
 static Value parse_signed_power(Parser* s);
 static Value parse_primary(Parser* s);
 
-static Value parse_group(Parser* s) {  // ( sum ), and the same with { } and [ ]
+// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
+// Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
+static Value combine(Parser* s, int function, Value a, Value b) {
+    if (function == F_MAX || function == F_MIN) {
+        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
+    }
+    double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
+    if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
+    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
+    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
+    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+}
+
+// ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
+static Value parse_group(Parser* s, int function) {
     const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
     int bars = s->bars;
     s->p++;
     s->bars = 0;
     Value value = parse_sum(s);
+    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
     s->bars = bars;
-    return accept(s, close) ? value : fail_value(s);
+    return accept(s, close) ? value : fail_value(s, UNKNOWN);
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
@@ -5809,7 +6027,7 @@ static Value parse_mixed_number(Parser* s, Value whole) {
     if (!latex && !space) return whole;
     if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
     if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s);  // 1\frac{3}{2}: a product or a slip? nobody can say
+    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
     s->p = ahead.p;
     return add(whole, make_exact(num, den));
 }
@@ -5819,13 +6037,26 @@ static Value parse_mixed_number(Parser* s, Value whole) {
 static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
     int64_t digits, power = 1, den;
     const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s);
+    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
     for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s);
+    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
     return add(value, make_exact(digits, den));
 }
 
-// 12, 1`000, .5, 0.1\overline{6}, 3\frac{1}{2}
+// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
+// not.
+static Value parse_exponent(Parser* s, Value value) {
+    const char* p = s->p + 1;
+    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
+    int n = 0, digits = 0;
+    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
+    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
+    s->p = p;
+    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+}
+
+// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
 static Value parse_number(Parser* s) {
     int64_t num = 0, den = 1;
     int exact = 1, digits = 0, dot = 0;
@@ -5833,8 +6064,11 @@ static Value parse_number(Parser* s) {
     const char* start = s->p;
     for (; s->p < s->end; s->p++) {
         char c = *s->p;
-        if (c == '`' || (c == ',' && s->arithmetic_only && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) { dot = 1; continue; }
+        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
+        if (c == '.' && !dot) {
+            dot = 1;
+            continue;
+        }
         if (!is_digit(c)) break;
         exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
         if (exact) num += c - '0';
@@ -5842,33 +6076,64 @@ static Value parse_number(Parser* s) {
         if (dot) scale *= 10;
         digits++;
     }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s);
+    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
+    if (!exact && s->names) return fail_value(s, UNKNOWN);
     double inexact = value / scale;
     Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (s->arithmetic_only) return result;
+    if (!s->names) return result;
+    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
     if (!dot) return parse_mixed_number(s, result);
     return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
 }
 
-// A variable whose name was just read, with its subscript: x, x_1, x_{12}, \theta. Its value is a real number
-// of size 0.5 to 2.5 that depends on the name and the point alone, so both answers see the same one. At point
-// 0 it is positive, at the others it may have either sign.
-static Value parse_variable(Parser* s, const char* letters, int n) {
-    uint64_t name = 0;  // the name as a number; 131 is only a multiplier that mixes well
-    for (int i = 0; i < n; i++) name = name * 131 + (unsigned char)letters[i];
-    if (accept(s, "_")) {
-        const char* start = s->p;
-        if (peek(s) == '{') while (s->p < s->end && *s->p != '}') s->p++;
-        if (s->p >= s->end) return fail_value(s);
-        for (s->p++; start < s->p; start++)
-            if (is_word_character(*start)) name = name * 131 + (unsigned char)*start;
+// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
+// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
+// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
+static const char* end_of_name(const char* p, const char* end) {
+    static const char* const signs[] = {"+", "-"};
+    int length, which, function;
+    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
+    function = list_has(FUNCTION_LETTERS, p, length);
+    p += length;
+    while (p < end && *p == '\'') p++;
+    if (p < end && *p == '_') {
+        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
+        if (!brace) return NULL;
+        p = brace + 1;
     }
-    Rng rng = {name * 0x9E3779B97F4A7C15u + (uint64_t)s->point};
-    random_u64(&rng);
-    uint64_t bits = random_u64(&rng);
-    double size = 0.5 + 2.0 * (double)(bits >> 11) * 0x1p-53;
-    s->variables = 1;
-    return make_inexact(s->point > 0 && (bits & 1) ? -size : size, 0);
+    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
+    if (!close) return p;
+    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
+    return close + 1;
+}
+
+// The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
+// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
+// the sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
+// combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A little noise
+// makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1 at all others.)
+static double variable_value(int j, int point) {
+    static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
+    unsigned bits = (unsigned)point;
+    for (int k = 1; k <= j / 5; k++) bits ^= (unsigned)(point >> k | point << (5 - k)) & 31;
+    bits = (bits >> j % 5 | bits << (5 - j % 5)) & 31;
+    Rng rng = {(uint64_t)(j * EVALUATION_POINTS + point)};
+    double size = sizes[bits >> 1] * (0.8 + 0.5 * (double)(random_u64(&rng) >> 11) * 0x1p-53);
+    if (point % 8 == 7) size = ceil(size);
+    return bits & 1 ? -size : size;
+}
+
+static Value parse_variable(Parser* s) {
+    const char* end = end_of_name(s->p, s->end);
+    if (!end) return fail_value(s, UNKNOWN);
+    Span name = {s->p, end, 0};
+    int j = 0;
+    name.p += *name.p == '\\';  // \theta is theta
+    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
+    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
+    if (j == s->names->count) s->names->name[s->names->count++] = name;
+    s->p = end;
+    return make_inexact(variable_value(j, s->point), 0);
 }
 
 static Value apply_function(Parser* s, int function, Value a) {
@@ -5887,14 +6152,14 @@ static Value apply_function(Parser* s, int function, Value a) {
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s);
+        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
         z = real && r > 0 ? log(r) : clog(x);
         break;
     case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
     case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s);
+        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
         return make_exact((int64_t)floor(r), 1);
     }
     // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
@@ -5913,86 +6178,100 @@ static Value parse_function(Parser* s, int function) {
         exponent = make_exact(1, 1);
     }
     char next = peek(s);
-    Value argument = next == '(' || next == '{' || next == '[' ? parse_group(s) : parse_product(s, 1);
-    if (s->failed) return argument;
+    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
+    int group = next == '(' || next == '{' || next == '[';
+    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
+    if (s->failed || function >= F_GCD) return argument;
     Value value = apply_function(s, function, argument);
     if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
     return raise_power(s, value, exponent);
+}
+
+// \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
+static Value parse_binomial(Parser* s) {
+    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
+    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    for (int64_t i = 0; i < k.num; i++)
+        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+    return result;
 }
 
 // \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
 // starts_factor.)
 static Value parse_root(Parser* s, int backslash) {
     Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s);
+    if (peek(s) == '[') index = parse_group(s, 0);
     Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
     return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
 }
 
 // A function, a constant or a variable.
 static Value parse_name(Parser* s) {
-    int length, kind = match_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    const char* letters = s->p + backslash;
+    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
     Value numerator;
-    if (kind < 0) {  // one letter, or a whole command
-        do s->p++; while (backslash && s->p < s->end && is_letter(*s->p));
-        int n = (int)(s->p - letters);
-        if (n == 1 && *letters == 'i' && peek(s) != '_') return make_inexact(_Complex_I, 0);
-        if (n == 1 && *letters == 'e' && peek(s) != '_') return make_inexact(2.718281828459045235, 0);
-        return n ? parse_variable(s, letters, n) : fail_value(s);
-    }
+    if (kind == N_VARIABLE) return parse_variable(s);
     s->p += length;
     if (kind <= LAST_FUNCTION) return parse_function(s, kind);
     switch (kind) {
     case N_SQRT: return parse_root(s, backslash);
     case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
+    case N_BINOM: return parse_binomial(s);
     case N_PI: return make_inexact(M_PI, 0);
+    case N_E: return make_inexact(2.718281828459045235, 0);
+    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
     case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    case N_VARIABLE: return parse_variable(s, letters, length - backslash);
     }
-    return fail_value(s);  // an operator where a value should be
+    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value value;
     char c = peek(s);
     if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (!s->arithmetic_only && (c == '{' || c == '['))) value = parse_group(s);
-    else if (s->arithmetic_only) value = fail_value(s);
+    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
+    else if (!s->names) value = fail_value(s, UNKNOWN);
     else if (is_letter(c) || c == '\\') value = parse_name(s);
     else if (c == '|' && !s->bars) {
         s->p++;
         s->bars = 1;
         value = apply_function(s, F_ABS, parse_sum(s));
         s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s);
-    } else value = fail_value(s);
+        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
+    } else value = fail_value(s, UNKNOWN);
     s->nesting--;
     return value;
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (!s->arithmetic_only && !s->failed) {
+    while (s->names && !s->failed) {
+        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
         if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
         else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s);  // 21! > 2^63
-            Value product = make_exact(1, 1);
-            for (int64_t i = 2; i <= value.num; i++) product = multiply(product, make_exact(i, 1));
-            value = product;
+        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+            value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
+            s->p += length;
+        } else if (accept(s, "!")) {
+            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
+            Value n = value;
+            value = make_exact(1, 1);
+            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
         } else break;
     }
     return value;
 }
 
 static Value parse_power(Parser* s) {
+    peek(s);
+    const char* start = s->p;
     Value base = parse_postfix(s);
-    if (s->arithmetic_only || !accept(s, "^")) return base;
-    if (++s->nesting > MAX_NESTING) return fail_value(s);  // 2^2^2^... nests, too
+    if (!s->names || !accept(s, "^")) return base;
+    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
     Value exponent = parse_signed_power(s);
     s->nesting--;
+    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
     return s->failed ? base : raise_power(s, base, exponent);
 }
 
@@ -6010,13 +6289,13 @@ static Value parse_signed_power(Parser* s) {
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
 // readings.
 static int starts_factor(Parser* s, int as_argument) {
-    int length, kind;
+    int length;
     char c = peek(s);
-    if (s->arithmetic_only || !c) return 0;
+    if (!s->names || !c) return 0;
     if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
     if (c != '\\' && !is_letter(c)) return 0;
-    kind = match_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind >= 0 && kind <= LAST_FUNCTION);
+    int kind = find_name(&length, s->p, s->end);
+    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
 }
 
 // as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
@@ -6027,7 +6306,7 @@ static Value parse_product(Parser* s, int as_argument) {
         if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
         else if (as_argument) break;
         else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (s->arithmetic_only && accept(s, "//")) {  // 7//2 = 3, see chapter 6
+        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
             value = divide(s, value, parse_signed_power(s));
             if (!s->failed) value = apply_function(s, F_FLOOR, value);
         } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
@@ -6037,12 +6316,12 @@ static Value parse_product(Parser* s, int as_argument) {
 }
 
 static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s);
+    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
     Value sum = make_exact(0, 1);
     for (int first = 1; !s->failed; first = 0) {
         int sign = 1;  // a sign in front of the first term is read with its first power
-        if (!s->arithmetic_only && accept(s, "\\pm")) sign = s->sign;
-        else if (!s->arithmetic_only && accept(s, "\\mp")) sign = -s->sign;
+        if (s->names && accept(s, "\\pm")) sign = s->sign;
+        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
         else if (!first && accept(s, "-")) sign = -1;
         else if (!first && !accept(s, "+")) break;
         Value term = parse_product(s, 0);
@@ -6053,56 +6332,77 @@ static Value parse_sum(Parser* s) {
     return sum;
 }
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-// The value of an expression at a point. 1 = it has one. (A value that is infinite without rounding error is
-// infinity itself; an overflow has an infinite error.) *variables becomes 1 when the expression has
-// variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Parser s = {text.p, text.end, point, text.sign, 0, 0, 0, 0, 0};
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
+// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
+static int evaluate_at(Value* value, Names* names, Span text, int point) {
+    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
     *value = parse_sum(&s);
-    *variables |= s.variables;
-    if (s.failed || peek(&s)) return 0;
-    return isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
+    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
+    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
 }
 
-// Exact fractions are compared exactly. Other values may differ by what their rounding explains, and by 1e-12
-// of their size: sqrt(2) is 1.414213562373 (13 digits), but not 1.4142. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would then "equal" every number, and a policy would find that out. So
-// it equals none.
-static int same_value(Value a, Value b) {
+// The same by itself. *variables becomes 1 when the expression has variables.
+static int evaluate(Value* value, int* variables, Span text, int point) {
+    Names names = {0};
+    int found = evaluate_at(value, &names, text, point) == 1;
+    *variables |= names.count > 0;
+    return found;
+}
+
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    return slack <= 1e-6 * (1 + size) && cabs(a.z - b.z) <= slack + 1e-12 * size;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
 
-// left - right of an equation at a point; 1 = it has a value
-static int evaluate_difference(Value* value, int* variables, Span left, Span right, int point) {
+// left - right at a point; 1, 0 and -1 as evaluate_at
+static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
     Value x, y;
-    if (!evaluate(&x, variables, left, point) || !evaluate(&y, variables, right, point)) return 0;
+    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
+    if (has_x < 0 || has_y < 0) return -1;
     *value = add(x, negate(y));
-    return isfinite(cabs(value->z));
+    return has_x && has_y && !isnan(creal(value->z));
 }
 
-// Two equations are the same when one difference, left - right, is a constant times the other. Their quotient
-// must be the same at all points; written f(0) g(p) = f(p) g(0) it needs no division.
-static int equations_equal(Span left_a, Span right_a, Span left_b, Span right_b) {
-    Value f0 = {0, 0, 0, 0}, g0 = f0, f, g;
-    int variables = 0;
-    for (int point = 0; point <= EVALUATION_POINTS; point++) {
-        if (!evaluate_difference(&f, &variables, left_a, right_a, point)) return 0;
-        if (!evaluate_difference(&g, &variables, left_b, right_b, point)) return 0;
-        if (is_zero(f) || is_zero(g)) return 0;  // 0 = 0 says nothing
-        if (point == 0) { f0 = f; g0 = g; }
-        else if (!same_value(multiply(f0, g), multiply(f, g0))) return 0;
+// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
+// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
+// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
+// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
+// variables are real.
+static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+    enum { ENOUGH = 4 };
+    Value f, g, f0 = make_exact(1, 1), g0 = f0;
+    Names names = {0};
+    int compared = 0;
+    for (int point = 0; point < EVALUATION_POINTS; point++) {
+        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
+        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        if (has_g < 0) return 0;
+        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
+        if (!has_f || !has_g) continue;
+        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (equations && compared == 0) {
+            if (is_zero(f) || is_zero(g)) return 0;
+            f0 = f;
+            g0 = g;
+        }
+        int same = compare_values(multiply(f0, g), multiply(f, g0));
+        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        compared += same == 1;
     }
-    return variables;
+    return compared >= ENOUGH;
 }
 
 // Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
@@ -6121,7 +6421,10 @@ static int shorten_decimal(char* out, Span text) {
         if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
     }
     while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) { n = 0; out[n++] = '0'; }  // -0 is 0
+    if (n == sign) {  // -0 is 0
+        n = 0;
+        out[n++] = '0';
+    }
     out[n] = 0;
     return digits;
 }
@@ -6134,330 +6437,153 @@ static int decimals_equal(int* equal, Span a, Span b) {
     return 1;
 }
 
-// Are two expressions equal at every evaluation point? Numbers need only one.
 static int expressions_equal(Span a, Span b) {
-    int equal, variables = 0;
+    int equal;
     if (decimals_equal(&equal, a, b)) return equal;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        Value x, y;
-        if (!evaluate(&x, &variables, a, point) || !evaluate(&y, &variables, b, point)) return 0;
-        if (!same_value(x, y)) return 0;
-        if (!variables) return 1;
-    }
-    return 1;
+    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
 }
 
-/* ---- A.3 Same answer? The shapes ----
+/* ---- A.3 The shapes ----
  *
  * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * interval, a union, a tuple, a set, and in the end an expression. Each rule below peels one of these off and
- * compares what is inside. What fits no rule is unequal.
+ * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth; } Comparison;  // work left, which bounds the time; levels of items
+typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c);
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
 
 static int contains(Span s, const char* token) {
-    for (; s.p < s.end; s.p++)
-        if (starts_with(s.p, s.end, token)) return 1;
-    return 0;
+    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
+    return s.p < s.end;
 }
 
-static int has_plus_minus(Span s) { return contains(s, "\\pm") || contains(s, "\\mp"); }
-
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        if (*p == '"') quoted = !quoted;
-        if (quoted) continue;
-        for (int i = 0; i < count && depth == 0; i++)
-            if (starts_with(p, s.end, tokens[i])) { *which = i; return p; }
-        depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-static int has_outside(Span s, const char* token) {
-    int which;
-    return find_outside(&which, s, &token, 1) != NULL;
-}
-
-// Is all of s one bracket, which closes at its very end?
-static int is_bracketed(Span s) {
-    if (s.end - s.p < 2 || bracket_step(*s.p) != 1 || bracket_step(s.end[-1]) != -1) return 0;
-    int depth = 0;
-    for (const char* p = s.p; p < s.end - 1; p++)
-        if ((depth += bracket_step(*p)) == 0) return 0;
-    return 1;
+static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
+    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
 }
 
 static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
 
-// The next character that counts: quotes don't, a space only between two digits, and a thousands separator is
-// a comma. 0 = the end.
-static int next_character(Span* s) {
-    while (s->p < s->end) {
-        const char* p = s->p++;
-        if (*p == '"' || (*p == ' ' && !(is_digit(p[-1]) && is_digit(p[1])))) continue;
-        return *p == '`' ? ',' : (unsigned char)*p;
-    }
-    return 0;
-}
+// Two letters that are a word, not a product, when they are the whole answer.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
-// (A text with \pm is equal to its twin of the other sign here. That is right: both lists contain both.)
-static int text_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_character(&a);
-        y = next_character(&b);
-    } while (x == y && x);
-    return x == y;
-}
-
-// Is s words and not mathematics? Yes if it is one "..." with a letter in it. Yes if it is bare letters with
-// a run of three or more that doesn't begin with a known name: Evelyn is a word; xy, \pi r and cotx are not.
+// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
+// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
+// not.
 static int is_word(Span s) {
-    int word = 0, run = 0, length;
+    int word = 0, length;
     if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
         while (++s.p < s.end) word |= is_letter(*s.p);
         return word;
     }
-    for (; s.p < s.end; s.p++) {
+    const char* start = s.p;
+    while (s.p < s.end) {
         if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        run = is_letter(*s.p) ? run + 1 : 0;
-        if (run == 3 && match_name(&length, s.p - 2, s.end) < 0) word = 1;
+        const char* run = s.p;
+        while (s.p < s.end && is_letter(*s.p)) s.p++;
+        int n = (int)(s.p - run);
+        if (n == 0) s.p++;
+        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
+        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
+        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
     }
     return word;
 }
 
-static int lower_case(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
-
-static int next_word_character(Span* s) {  // small letters, without parentheses: \text{(C)} is C
-    int c;
-    do c = next_character(s); while (c == '(' || c == ')');
-    return lower_case(c);
-}
-
+// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
+// (C).
 static int words_equal(Span a, Span b) {
-    int x, y;
-    do {
-        x = next_word_character(&a);
-        y = next_word_character(&b);
-    } while (x == y && x);
-    return x == y;
+    int choice = *a.p == '"' && *b.p == '"', n = 0;
+    char small[2];
+    for (const char* p = a.p; p < a.end; p++)
+        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
+    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
+    return same_text(a, b, 1, any_case);
 }
 
-// Units that are known without \text{}, and their one spelling. "unit" stands for no particular one.
-static const char* const UNITS[][2] = {
-    {"cm", "cm"}, {"centimeter", "cm"}, {"mm", "mm"}, {"millimeter", "mm"}, {"km", "km"}, {"kilometer", "km"},
-    {"meter", "m"}, {"in", "in"}, {"inch", "in"}, {"inche", "in"}, {"ft", "ft"}, {"foot", "ft"},
-    {"feet", "ft"}, {"yd", "yd"}, {"yard", "yd"}, {"mi", "mi"}, {"mile", "mi"}, {"mph", "mph"},
-    {"milesperhour", "mph"}, {"hr", "hr"}, {"hour", "hr"}, {"min", "min"}, {"minute", "min"}, {"sec", "sec"},
-    {"second", "sec"}, {"kg", "kg"}, {"kilogram", "kg"}, {"gram", "g"}, {"lb", "lb"}, {"pound", "lb"},
-    {"oz", "oz"}, {"ounce", "oz"}, {"deg", "degree"}, {"dollar", "$"}, {"cent", "cent"}, {"percent", "%"},
-    {"unit", ""},
-};
-
-enum { MAX_UNIT = 24 };
-
-// The one spelling of the unit that is called [p, end) and raised to power (0 = it isn't): "square inches" is
-// in2. 1 = a unit of the table, 0 = some other word, -1 = too long to be one.
-static int name_unit(char unit[MAX_UNIT], const char* p, const char* end, char power) {
-    static const char* const prefixes[] = {"2square", "2sq", "3cubic"};
-    char name[MAX_UNIT - 1];
-    int n = 0;
-    for (; p < end; p++) {
-        if (*p == ' ' || *p == '.') continue;
-        if (n >= MAX_UNIT - 2) return -1;
-        name[n++] = (char)lower_case(*p);
-    }
-    name[n] = 0;
-    char* word = name;
-    for (int i = 0; i < 3 && word == name; i++)
-        if (starts_with(name, name + n, prefixes[i] + 1)) {
-            word += strlen(prefixes[i] + 1);
-            power = prefixes[i][0];
-        }
-    n = (int)strlen(word);
-    if (n > 2 && word[n - 1] == 's') word[n - 1] = 0;  // the plural
-    const char* spelled = NULL;
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++)
-        if (!strcmp(word, UNITS[i][0])) spelled = UNITS[i][1];
-    snprintf(unit, MAX_UNIT, "%s%c", spelled ? spelled : word, spelled && !spelled[0] ? 0 : power);
-    return spelled != NULL;
-}
-
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, "$"36, 90"degree", 50"%". *s keeps the number, unit gets
-// the name. 1 = there was one.
-static int split_unit(Span* s, char unit[MAX_UNIT]) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    const char *end = s->end, *start;
-    char power = 0;
-    unit[0] = 0;
-    if (starts_with(s->p, end, "\"$\"")) {
-        memcpy(unit, "$", 2);
-        *s = trim_span((Span){s->p + 3, end, s->sign});
-        return 1;
-    }
-    if (end - s->p > 4 && starts_with(end - 4, end, "^{") && end[-1] == '}') {  // ^{2}
-        power = end[-2];
-        end -= 4;
-    } else if (end - s->p > 2 && end[-2] == '^' && is_digit(end[-1])) {         // ^2
-        power = end[-1];
-        end -= 2;
-    }
-    if (end - s->p > 2 && end[-1] == '"') {
-        for (start = end - 2; start > s->p && *start != '"';) start--;
-        if (start == s->p || name_unit(unit, start + 1, end - 1, power) < 0) return 0;
-        for (int i = 0; i < 6 && !strcmp(unit, "degree"); i++)
-            if (contains(*s, angles[i])) return 0;  // \sin 30^\circ isn't a number of degrees
-    } else {
-        for (start = end; start > s->p && (is_letter(start[-1]) || start[-1] == ' ');) start--;
-        if (start == end || start == s->p || !strchr("0123456789)}", start[-1])) return 0;
-        const char* word = start + (*start == ' ');
-        int letters = 0, length, known = name_unit(unit, word, end, power);
-        while (word + letters < end && is_letter(word[letters])) letters++;
-        if (known < 0 || (!known && letters < 4)) return 0;  // 2xy is a product
-        if (match_name(&length, word, end) >= 0) return 0;   // and so is 8pi
-    }
-    *s = trim_span((Span){s->p, start, s->sign});
-    return 1;
-}
-
-// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
-// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
-// accepted.
-static int compare_quantities(Span a, Span b, const char* unit_a, const char* unit_b, Comparison* c) {
-    Value x, y, hundred = make_exact(100, 1);
-    int variables = 0, percent_a = !strcmp(unit_a, "%"), percent_b = !strcmp(unit_b, "%");
-    if (unit_a[0] && unit_b[0] && strcmp(unit_a, unit_b)) return 0;
-    if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b) return 0;
-    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
-    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
-}
-
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, RELATION_COUNT };
-
-static int has_relation(Span s) {
-    int which;
-    return find_outside(&which, s, RELATIONS, RELATION_COUNT) != NULL;
-}
-
-// Cuts s at its relations: 0<x<=5 has three parts. Returns the number of parts, 0 = more than three.
-static int split_relations(Span part[3], int relation[2], Span s) {
-    for (int parts = 0, which; parts < 3;) {
-        const char* cut = find_outside(&which, s, RELATIONS, RELATION_COUNT);
-        part[parts++] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (!cut) return parts;
-        if (parts < 3) relation[parts - 1] = which;
-        s.p = cut + strlen(RELATIONS[which]);
+// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const char* p, int n, int quoted) {
+    char word[32];
+    if (n > 20 || (n == 1 && !quoted)) return 0;
+    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
+    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
+        int row = 0;
+        while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
+        uint64_t number = (uint64_t)row + 1;
+        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area"? Not xy, not \sin(x).
-static int is_name(Span s) {
-    int length, kind = match_name(&length, s.p, s.end);
-    const char* p = s.p;
-    if (p < s.end && *p == '"') return is_word(s);
-    if (kind >= 0 && kind != N_VARIABLE) return 0;
-    if (kind < 0 && (p == s.end || (!is_letter(*p) && *p != '\\'))) return 0;
-    if (kind >= 0) p += length;
-    else do p++; while (*s.p == '\\' && p < s.end && is_letter(*p));
-    if (p + 1 < s.end && *p == '_') {  // a subscript is one character or a group
-        const char* close = p[1] == '{' ? find_closing_brace(p + 1, s.end) : p + 1;
-        p = close ? close + 1 : s.end;
+// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
+// per hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, const char* p, const char* end) {
+    uint64_t part = 0, times = 1, sign = 1;
+    int quoted = 0, n;
+    for (*unit = 0; p < end; p += n) {
+        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
+        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
+        else if (list_has("square sq", p, n)) times = 2;
+        else if (list_has("cubic", p, n)) times = 3;
+        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
+                                                     : unit_number(p, n, quoted || part))) return 0;
+        else if (n) {
+            *unit += part == 1 ? 0 : part * times * sign;
+            times = 1;
+        } else {
+            if (*p == '/' && part) sign = (uint64_t)0 - 1;
+            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
+            else if (!strchr("\" .^{}", *p)) return 0;
+            quoted ^= *p == '"';
+            n = 1;
+        }
     }
-    return p == s.end || (*p == '(' && is_bracketed((Span){p, s.end, 0}));
+    return part != 0;
 }
 
-// Writes the interval that an inequality for one name means: x >= 3 is [3,\infty), 0 < x <= 5 is (0,5]. text
-// has MAX_NORMALIZED bytes. 1 = done.
-static int write_interval(char* text, Span* name, const Span part[3], const int relation[2], int parts) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int low_closed = 0, high_closed = 0, all_rise = 0;
-    int at = parts == 3 || !is_name(part[0]);  // which part is the name
-    *name = part[at];
-    if (parts < 2 || !is_name(*name)) return 0;
-    for (int i = 0; i < parts - 1; i++) {
-        int rises = relation[i] == R_LE || relation[i] == R_LESS;
-        int closed = relation[i] == R_LE || relation[i] == R_GE;
-        int left = at == 1 && i == 0;  // does the bound stand left of the name?
-        if (relation[i] == R_EQUAL || relation[i] == R_NOT_EQUAL) return 0;
-        if (i == 1 && rises != all_rise) return 0;  // 1 < x > 5
-        all_rise = rises;
-        if (rises == left) { low = part[left ? 0 : i + 1]; low_closed = closed; }
-        else { high = part[left ? 0 : i + 1]; high_closed = closed; }
+// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
+// number. 1 = there was one.
+static int split_unit(Span* s, uint64_t* unit) {
+    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
+    int depth = 0, quoted = *s->p == '"';
+    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
+    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
+        *s = trim_span((Span){close + 1, s->end, s->sign});
+        return 1;
     }
-    int n = snprintf(text, MAX_NORMALIZED, "%c%.*s,%.*s%c", low_closed ? '[' : '(', (int)(low.end - low.p),
-                     low.p, (int)(high.end - high.p), high.p, high_closed ? ']' : ')');
-    return n < MAX_NORMALIZED;
+    for (const char* p = s->p + 1; p < s->end; p++) {
+        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
+        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
+        if (start && depth == raised && read_unit(unit, p, s->end)) {
+            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
+                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
+            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
+            return 1;
+        }
+        quoted ^= *p == '"';
+        depth += quoted ? 0 : bracket_step(*p);
+    }
+none:
+    *unit = 0;
+    return 0;
 }
 
-// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] (normalized to x=[0,1]) by [0,1]. An inequality may be answered by its interval.
-static int compare_relations(Span a, Span b, Comparison* c) {
-    Span value[2] = {a, b}, name[2] = {a, b}, part[2][3] = {{a, a, a}, {b, b, b}};
-    int relation[2][2] = {{-1, -1}, {-1, -1}}, parts[2], equation[2], named[2] = {0, 0};
-    char interval[2][MAX_NORMALIZED];
-    for (int k = 0; k < 2; k++) {
-        parts[k] = split_relations(part[k], relation[k], value[k]);
-        equation[k] = parts[k] == 2 && relation[k][0] == R_EQUAL;
-        if (equation[k]) {
-            int right = !is_name(part[k][0]);  // x = 5 or 5 = x
-            name[k] = part[k][right];
-            value[k] = part[k][!right];
-            named[k] = is_name(name[k]);
-        } else if (write_interval(interval[k], &name[k], part[k], relation[k], parts[k])) {
-            value[k] = make_span(interval[k]);
-            named[k] = 1;
-        } else if (parts[k] != 1) return 0;
-    }
-    int same_name = named[0] && named[1] && text_equal(name[0], name[1]);
-    int value_alone = (named[0] && parts[1] == 1) || (named[1] && parts[0] == 1);
-    if ((same_name || value_alone) && compare_item(value[0], value[1], c)) return 1;
-    return equation[0] && equation[1] && equations_equal(part[0][0], part[0][1], part[1][0], part[1][1]);
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    char unit_a[MAX_UNIT], unit_b[MAX_UNIT];
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (text_equal(a, b)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, units = split_unit(&a, unit_a) + split_unit(&b, unit_b);
-    int bracket_a = is_bracketed(a), tuple_a = bracket_a && has_outside(inside(a), ",");
-    int bracket_b = is_bracketed(b), tuple_b = bracket_b && has_outside(inside(b), ",");
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (has_relation(a) || has_relation(b)) equal = compare_relations(a, b, c);
-    else if (has_outside(a, "\\cup") || has_outside(b, "\\cup")) equal = compare_list(a, b, "\\cup", 0, c);
-    else if (tuple_a && tuple_b)  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p != '{', c);
-    else if (bracket_a && !tuple_a && *a.p != '[') equal = compare_item(inside(a), b, c);  // (5) is 5
-    else if (bracket_b && !tuple_b && *b.p != '[') equal = compare_item(a, inside(b), c);
-    else if (bracket_a && bracket_b && !tuple_a && !tuple_b) equal = compare_item(inside(a), inside(b), c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
+// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
+// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
+// accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
+static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
+    Value x, y, hundred = make_exact(100, 1);
+    uint64_t percent = unit_number("%", 1, 1);
+    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
+    if (unit_a && unit_b && unit_a != unit_b) return 0;
+    if (compare_item(a, b, c)) return 1;
+    if (percent_a == percent_b) return 0;
+    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
 // Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
@@ -6466,38 +6592,263 @@ static int split_items(Span* items, Span s, const char* separator) {
     for (int n = 0, which;;) {
         const char* cut = find_outside(&which, s, &separator, 1);
         Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int copies = s.sign == 0 && has_plus_minus(item) ? 2 : 1;
-        if (n + copies > MAX_ITEMS) return -1;
-        items[n++] = item;
-        if (copies == 2) {
-            items[n - 1].sign = 1;
+        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
+        if (n + 1 + both > MAX_ITEMS) return -1;
+        for (int k = 0; k <= both; k++) {
             items[n] = item;
-            items[n++].sign = -1;
+            if (both) items[n].sign = k ? -1 : 1;
+            n++;
         }
         if (!cut) return n;
         s.p = cut + strlen(separator);
     }
 }
 
-// Two lists have as many items and each finds its own partner: the one in its place, or any that is still
-// free.
-static int compare_list(Span a, Span b, const char* separator, int ordered, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, n = split_items(items_a, a, separator);
-    if (n < 0 || split_items(items_b, b, separator) != n) return 0;
-    for (int i = 0; i < n; i++) {
-        int j = ordered ? i : 0, stop = ordered ? i + 1 : n;
-        while (j < stop && (used[j] || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) return 0;
-        used[j] = 1;
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// \sin(x).
+static int is_name(Span s) {
+    Span items[MAX_ITEMS];
+    if (s.p < s.end && *s.p == '"') return is_word(s);
+    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
+    int n = split_items(items, inside(s), ",");
+    for (int i = 0; i < n; i++)
+        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
+    return n > 1;
+}
+
+static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
+enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
+
+typedef struct {
+    Span part[3];  // 0 < x <= 5 has three parts
+    int parts, relation[2], name;  // which part is a name; -1 = none
+} Statement;
+
+// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
+// there are more than three.
+static Statement read_statement(Span s) {
+    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
+    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
+    const char* cut;
+    do {
+        int which, n = r.parts++;
+        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
+        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
+        if (cut && n < 2) r.relation[n] = which;
+        if (cut) s.p = cut + strlen(RELATIONS[which]);
+    } while (cut && r.parts < 3);
+    if (cut) r.parts = 0;
+    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
+        Statement old = r;
+        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
+        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
     }
-    return 1;
+    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+        if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
+    return r;
+}
+
+/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
+ * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
+ * of an interval, one between any two ends, and one beyond on either side.
+ */
+typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
+typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
+
+static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
+
+static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
+    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
+    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
+    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
+    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
+    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
+    else set->piece[set->pieces++] = v;
+}
+
+static void add_inequality(NumberSet* set, Statement r, int removed) {
+    Span low = make_span("-\\infty"), high = make_span("\\infty");
+    int at = r.name, rises = 1;
+    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
+    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
+    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
+    else set->name = r.part[at];
+    if (set->failed) return;
+    if (rises)
+        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
+                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
+    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
+        add_interval(set, low, high, 0, 0, 0);
+        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
+    } else set->failed = 1;
+}
+
+static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
+
+static void read_set(NumberSet* set, Span s) {
+    int which = 0, removed = 0;
+    for (const char* cut = s.p; cut && !set->failed; removed = which) {
+        cut = find_outside(&which, s, SET_OPERATORS, 3);
+        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
+        Statement r = read_statement(part);
+        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
+        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
+        if (r.parts > 1) add_inequality(set, r, removed);
+        else if (bracket && *part.p == '{')
+            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
+        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
+        else set->failed = 1;
+        if (which == 2 && cut) set->failed = 1;
+        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
+    }
+}
+
+static int is_member(const NumberSet* set, Value x) {
+    int in = 0;
+    for (int i = 0; i < set->pieces; i++) {
+        const Interval* v = &set->piece[i];
+        int above = order_values(x, v->low), below = order_values(x, v->high);
+        int after_low = above > 0 || (above == 0 && v->has_low);
+        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
+    }
+    return in;
+}
+
+static int sets_equal(Span a, Span b) {
+    NumberSet x = {.failed = 0}, y = {.failed = 0};
+    double end[8 * MAX_ITEMS + 1] = {0};
+    int n = 1, same = 1;
+    read_set(&x, a);
+    y.name = x.name;
+    read_set(&y, b);
+    if (x.failed || y.failed) return 0;
+    for (int i = 0; i < x.pieces + y.pieces; i++) {
+        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
+        end[n++] = creal(v->low.z);
+        end[n++] = creal(v->high.z);
+    }
+    for (int i = 0; i < n && same; i++)
+        for (int j = 0; j <= i + 2 && same; j++) {
+            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
+            Value value = make_inexact(test, 0);
+            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
+        }
+    return same;
+}
+
+// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
+// 2x, x \in [0,1] by [0,1].
+static int compare_relations(Span a, Span b, Comparison* c) {
+    Statement r[2] = {read_statement(a), read_statement(b)};
+    Span value[2], name[2];
+    int named[2];
+    for (int k = 0; k < 2; k++) {
+        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
+        value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
+        name[k] = r[k].part[named[k] ? r[k].name : 0];
+    }
+    if (!r[0].parts || !r[1].parts) return 0;
+    if (r[0].parts != r[1].parts)
+        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
+               compare_item(value[0], value[1], c);
+    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (same_name && compare_item(value[0], value[1], c)) return 1;
+    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
+        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
+    int same = 1;
+    for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
+    return same;
+}
+
+static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
+    static const char* const comma[] = {","};
+    int which;
+    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
+}
+
+static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
+    return s;
+}
+
+static int compare_item(Span a, Span b, Comparison* c) {
+    uint64_t unit_a, unit_b;
+    a = trim_span(a);
+    b = trim_span(b);
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
+    if (same_text(a, b, 0, 0)) return 1;
+    if (is_word(a) || is_word(b)) return words_equal(a, b);
+    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
+    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
+    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
+                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
+    else if (related) equal = compare_relations(a, b, c);
+    else if (set_a >= 0 || set_b >= 0)
+        equal = set_a == set_b &&
+                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
+    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
+                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
+    else equal = expressions_equal(a, b);
+    c->depth--;
+    return equal;
+}
+
+// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
+static int count_names(const Span* items, int n) {
+    int named = 0, same = 0;
+    Span first = items[0];
+    for (int i = 0; i < n; i++) {
+        Statement r = read_statement(items[i]);
+        if (r.name < 0) continue;
+        if (named++ == 0) first = r.part[r.name];
+        same += same_text(first, r.part[r.name], 0, 0);
+    }
+    return named == 0 ? 0 : same == named ? 1 : 2;
+}
+
+// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
+// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
+// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
+static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
+    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
+    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
+    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (n > 1 && mode == ANY_ORDER) {
+        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
+        c->strict |= names_a && names_b;
+        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
+    }
+    for (int i = 0; i < n && matched == i; i++) {
+        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
+        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
+        if (j == stop) break;
+        used[j] = 1;
+        matched++;
+    }
+    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
+        int i = 0;
+        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
+        if (i == n) matched = -1;
+    }
+    c->strict = strict;
+    return matched == n;
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length. The head of the chapter says what "the same"
+// a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     if (!*a || !*b) return 0;
@@ -6509,25 +6860,24 @@ int answers_equal(const char* a, const char* b) {
     if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
     Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
     if (x.p == x.end || y.p == y.end) return 0;
-    if (text_equal(x, y)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0};
-    if (compare_list(x, y, ",", 0, &c)) return 1;
+    if (same_text(x, y, 0, 0)) return 1;
+    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
+    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
     if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
     if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", 0, &c);
+    return compare_list(x, y, ",", ANY_ORDER, &c);
 }
-
-/* ---- A.5 Shown in lesson 5 ---- */
+/* ---- A.4 Shown in lesson 5 ---- */
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
     Value x[2], f[2];
-    int variables = 0;
+    Names names = {0};
     for (int point = 0; point < 2; point++) {
-        if (!evaluate(&x[point], &variables, make_span("x"), point)) return NAN;
-        if (!evaluate_difference(&f[point], &variables, make_span(left), make_span(right), point)) return NAN;
+        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
+        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
     }
     Value rise = add(f[1], negate(f[0]));
     return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
@@ -6545,9 +6895,10 @@ static void print_comparisons(void) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points:\n\n  point", EVALUATION_POINTS);
+    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
+           EVALUATION_POINTS);
     for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
+    for (int point = 0; point < 3; point++) {
         printf("\n  %5d", point);
         for (int i = 0; i < 4; i++) {
             Value value;
@@ -6558,7 +6909,7 @@ static void print_comparisons(void) {
     printf("\n\n");
 }
 
-/* ---- A.4 The calculator of chapter 6 ----
+/* ---- A.5 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6589,7 +6940,7 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, 0, 0, 1, 0, 0, 0, 0};
+    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
     Value value = parse_sum(&s);
     if (s.failed || peek(&s)) return 0;
     return print_value(out, cap, value);
@@ -6645,155 +6996,36 @@ static void print_beginning(const char* label, const char* text, int lines) {
 
 static void print_wrapped(const char* label, const char* text) { print_beginning(label, text, INT_MAX); }
 
-// A plot of letters, for any terminal. Each series is drawn with the first letter of its name (or A to D, if
-// an earlier name begins alike), '*' where two meet. A column shows the mean of the points that fall into it,
-// and between points a straight line. 12 rows and 60 columns lie between the ends of the axes, because 2, 3
-// and 4 divide them: so many parts a scale can have.
-enum { PLOT_SERIES = 4, PLOT_WIDTH = 61, PLOT_HEIGHT = 13, PLOT_PARTS = 4 };
-
-typedef struct {
-    const char *title, *x_name;
-    const double* x;                      // (points) ascending
-    const double* y[PLOT_SERIES];         // (points) each; what is not finite is left out
-    const char* names[PLOT_SERIES];
-    int series, points;
-    int scaled;                           // each series from its own min to its own max: for different units
-    int log_x;
-} Plot;
-
-typedef struct { double low, high; } Range;
-
-static void widen(Range* r, double v) { r->low = fmin(r->low, v), r->high = fmax(r->high, v); }
-
-typedef struct { double low, step; int parts; } Scale;   // numbers at low, low + step, ... low + parts step
-
-// The tightest scale around r, of 2 to PLOT_PARTS steps, each 1, 2, 2.5 or 5 times a power of ten.
-static Scale round_scale(Range r) {
-    static const double steps[] = {1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0, 50.0};
-    double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0), best = INFINITY;
-    double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
-    Scale scale = {r.low, width / 2, 2};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        for (int parts = 2; parts <= PLOT_PARTS; parts++) {
-            double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
-            if ((first + parts) * step < r.high - 1e-9 * step || parts * step >= best) continue;
-            best = parts * step, scale = (Scale){first * step, step, parts};
-        }
-    return scale;
-}
-
-static double plot_x(const Plot* p, int i) { return p->log_x ? log(p->x[i]) : p->x[i]; }
-static int plot_has(const Plot* p, int s, int i) { return isfinite(plot_x(p, i)) && isfinite(p->y[s][i]); }
-
-// Value of series s in column c, or NaN.
-static double plot_value(const Plot* p, int s, int c, Range x) {
-    double sum = 0.0, at[2] = {-INFINITY, INFINITY}, y[2] = {0.0, 0.0};   // the neighbours left and right
-    int count = 0;
-    for (int i = 0; i < p->points; i++) {
-        if (!plot_has(p, s, i)) continue;
-        double exact = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) * (PLOT_WIDTH - 1) : 0.0;
-        int column = (int)(exact + 0.5);
-        if (column == c) sum += p->y[s][i], count++;
-        if (column < c) at[0] = exact, y[0] = p->y[s][i];
-        if (column > c && isinf(at[1])) at[1] = exact, y[1] = p->y[s][i];
+// One file, whole or not at all: another name, and at the end the right one. The other name is this process's
+// own, so that two programs that write the same file do not write into each other's.
+static void write_file(const char* folder, const char* name, const Text* text) {
+    char path[PATH_SIZE], own[PATH_SIZE + 32];
+    join_path(path, folder, name);
+    snprintf(own, sizeof own, "%s.%ld.tmp", path, (long)getpid());
+    FILE* file = fopen(own, "wb");
+    if (file) fwrite(text->data, 1, text->length, file);
+    int reason = close_written(file);
+    if (!reason && rename(own, path) != 0) reason = errno;
+    if (reason) {
+        remove(own);
+        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
     }
-    if (count) return sum / count;
-    if (isinf(at[0]) || isinf(at[1])) return NAN;
-    return y[0] + (y[1] - y[0]) * (c - at[0]) / (at[1] - at[0]);
-}
-
-static char plot_letter(const Plot* p, int s) {
-    for (int i = 0; i < s; i++) if (p->names[i][0] == p->names[s][0]) return "ABCD"[s];
-    return p->names[s][0];
-}
-
-// The axis below the plot: a number at each of the PLOT_PARTS + 1 ticks, and the name.
-static void append_plot_axis(Text* out, const Plot* p, Range x) {
-    char line[PLOT_WIDTH + 16];
-    int part = (PLOT_WIDTH - 1) / PLOT_PARTS;
-    memset(line, ' ', sizeof line);
-    text_printf(out, "%9s", "");
-    for (int c = 0; c < PLOT_WIDTH; c++) text_append(out, c % part ? "-" : "+", 1);
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        char number[16];
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (p->log_x) v = exp(v);
-        else if (x.high - x.low >= 20.0) v = floor(v + 0.5);
-        int length = snprintf(number, sizeof number, "%.4g", v);
-        memcpy(line + 9 + i * part - (i ? length / 2 : 0), number, (size_t)length);
-    }
-    int end = (int)sizeof line;
-    while (line[end - 1] == ' ') end--;
-    int indent = 9 + (PLOT_WIDTH - (int)strlen(p->x_name)) / 2;
-    text_printf(out, "\n%.*s\n%*s%s\n", end, line, indent, "", p->x_name);
-}
-
-static void append_plot_legend(Text* out, const Plot* p, const Range* own, int met) {
-    for (int s = 0; s < p->series; s++) {
-        text_printf(out, "\n  %c  %s", plot_letter(p, s), p->names[s]);
-        if (own[s].low <= own[s].high) text_printf(out, ": %.4g to %.4g", own[s].low, own[s].high);
-        else text_printf(out, ": no numbers");
-    }
-    text_printf(out, met ? "\n  *  more than one of them\n" : "\n");
-}
-
-static void append_plot(Text* out, const Plot* p) {
-    char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    const Range nothing = {INFINITY, -INFINITY};
-    Range x = nothing, all = nothing, own[PLOT_SERIES] = {nothing, nothing, nothing, nothing};
-    int met = 0;
-    text_printf(out, "%s\n\n", p->title);
-    for (int s = 0; s < p->series; s++)
-        for (int i = 0; i < p->points; i++) {
-            if (!plot_has(p, s, i)) continue;
-            widen(&x, plot_x(p, i)), widen(&own[s], p->y[s][i]), widen(&all, p->y[s][i]);
-        }
-    if (x.low > x.high) { text_printf(out, "  (there is nothing to draw)\n"); return; }
-    Scale scale = round_scale(all);
-    all = (Range){scale.low, scale.low + scale.parts * scale.step};
-    memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++)
-        for (int c = 0; c < PLOT_WIDTH; c++) {
-            double v = plot_value(p, s, c, x);
-            Range r = p->scaled ? own[s] : all;
-            if (isnan(v)) continue;
-            double height = r.high > r.low ? (v - r.low) / (r.high - r.low) : 0.5;
-            char* cell = &grid[(int)((1.0 - height) * (PLOT_HEIGHT - 1) + 0.5)][c];
-            met |= *cell != ' ', *cell = *cell == ' ' ? plot_letter(p, s) : '*';
-        }
-    for (int row = 0; row < PLOT_HEIGHT; row++) {
-        int part = (PLOT_HEIGHT - 1) / scale.parts, end = PLOT_WIDTH;
-        double steps = floor(scale.low / scale.step + 0.5) + scale.parts - row / part;   // 0 is exactly 0
-        while (end && grid[row][end - 1] == ' ') end--;
-        if (p->scaled) text_printf(out, "%7s", row == 0 ? "max" : row == PLOT_HEIGHT - 1 ? "min" : "");
-        else if (row % part) text_printf(out, "%7s", "");
-        else text_printf(out, "%7.4g", steps * scale.step);
-        text_printf(out, " |%.*s\n", end, grid[row]);
-    }
-    append_plot_axis(out, p, x);
-    append_plot_legend(out, p, own, met);
-}
-
-static void print_plot(const Plot* p) {
-    Text text = {0};
-    append_plot(&text, p);
-    fputs(text.data, stdout);
-    text_free(&text);
+    flush_folder(folder);
 }
 
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    FileSet* files = NULL;
+    enum { LONGEST = 240 };   // a file that is being written has a longer name, see write_file()
     struct stat info;
     int there = stat(path, &info) == 0;
     if (!*name || (there && S_ISDIR(info.st_mode)))
         fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
     if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
         fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
-    if (strlen(name) >= sizeof files->name[0] || strlen(path) + 8 > PATH_SIZE)
-        fail(2, "--out: the file name %s is too long; %zu bytes fit", name, sizeof files->name[0] - 1);
+    if (strlen(name) > LONGEST || strlen(path) + 8 > PATH_SIZE)
+        fail(2, "--out: the file name %s is too long; %d bytes fit", name, LONGEST);
     int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
     snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
     make_folder(folder);
@@ -6808,97 +7040,158 @@ static void write_out_file(const char* path, Text* text) {
     text_free(text);
 }
 
-// ---- options of all commands that use a model
+// ---- the options of all commands
+//
+// One table: what there is, where in RlOptions its value stands, and which commands take it. What means
+// something else to another command stands in a row of its own. The defaults are rl_defaults(), and what a
+// command changes in them. The names are nanochat's where it has them; else the help gives TRL's or verl's.
 
-enum { RL_OPTIONS = 64 };
+enum {
+    FOR_TRAIN = 1, FOR_RUN = 2, FOR_EVAL = 4, FOR_SAMPLE = 8, FOR_TRACE = 16, FOR_PAIRS = 32,
+    FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_COMPARE = 512, FOR_EXPERIMENT = 1024,
+    FOR_GRADE = 2048,
+    FOR_RL = FOR_TRAIN | FOR_RUN, FOR_METHOD = FOR_RL | FOR_TRACE,
+    FOR_PREFS = FOR_REWARD_MODEL | FOR_DPO,             // trained on preferences: pairs of answers
+    FOR_PAIRING = FOR_PAIRS | FOR_PREFS,                // make pairs
+    FOR_SAMPLING = FOR_GRADE - 1                        // all that use a model
+};
 
-static int sampling_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"model-tag", OPTION_TEXT, &o->model, 0, 0, "model to start from: a directory, or out/TAG", 1, 0},
-        {"reward", OPTION_TEXT, &o->reward, 0, 0, "gsm8k (after ####), boxed; train: model:DIR, sums (+)", 1,
-         0},
-        {"num-samples", OPTION_INT, &o->num_samples, 1, 4096, "rollouts per question (nanochat: 16)", 1, 0},
-        {"max-new-tokens", OPTION_INT, &o->sample.max_new_tokens, 1, 65536, "longest rollout (nanochat: 256)",
-         1, 0},
-        {"temperature", OPTION_FLOAT, &o->sample.temperature, 0, 100,
-         "0 = always the likeliest token (nanochat: 1.0)", 1, 0},
-        {"top-k", OPTION_INT, &o->sample.top_k, 0, 1e6, "sample from the k likeliest, 0 = all (nanochat: 50)",
-         1, 0},
-        {"top-p", OPTION_FLOAT, &o->sample.top_p, 0, 1, "sample from the likeliest up to this probability", 1,
-         0},
-        {"seed", OPTION_SEED, &o->seed, 0, 0, "of everything random", 1, 0},
-        {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
+typedef struct {
+    const char* name;
+    OptionType type;
+    size_t at;               // place of the value in RlOptions
+    double low, high;        // allowed range of numbers
+    int saved;               // 1 = in trainer_state.json, see Option
+    int commands;            // who takes it
+    const char* help;
+} RlOption;
 
-static int training_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"data", OPTION_TEXT, &o->data, 0, 0, "questions to train on", 1, 0},
-        {"eval-data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 1, 0},
-        {"allow-overlap", OPTION_FLAG, &o->allow_overlap, 0, 0, "evaluate also on questions trained on", 1,
-         0},
-        {"out", OPTION_TEXT, &o->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
-        {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
-        {"examples-per-step", OPTION_INT, &o->examples_per_step, 1, 4096,
-         "questions per update (nanochat: 16)", 1, 0},
-        {"num-epochs", OPTION_INT, &o->num_epochs, 1, 1e6, "passes over the questions (nanochat: 1)", 1, 0},
-        {"num-steps", OPTION_INT, &o->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
-        {"lr", OPTION_FLOAT, &o->lr, 0, 10, "the learning rate of supervised training", 1, 0},
-        {"init-lr-frac", OPTION_FLOAT, &o->init_lr_frac, 0, 1,
-         "fraction of it to begin with (nanochat: 0.05)", 1, 0},
-        {"weight-decay", OPTION_FLOAT, &o->adam.weight_decay, 0, 10, "AdamW: decay of matrices (nanochat: 0)",
-         1, 0},
-        {"grad-clip", OPTION_FLOAT, &o->grad_clip, 0, 1e9, "longest gradient norm; 0 = any (nanochat: none)",
-         1, 0},
-        {"eval-every", OPTION_INT, &o->eval_every, 0, 1e9, "updates between evaluations (nanochat: 60)", 1,
-         0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "questions of an evaluation (nanochat: 400)",
-         1, 0},
-        {"eval-samples", OPTION_INT, &o->eval_samples, 1, 4096, "rollouts of each of them", 1, 0},
-        {"save-every", OPTION_INT, &o->save_every, 0, 1e9,
-         "updates between saves; 0 = at the end (nanochat: 60)", 0, 0},
-        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates per printed line", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
+#define INT(field)   OPTION_INT, offsetof(RlOptions, field)
+#define FLOAT(field) OPTION_FLOAT, offsetof(RlOptions, field)
+#define TEXT(field)  OPTION_TEXT, offsetof(RlOptions, field)
+#define FLAG(field)  OPTION_FLAG, offsetof(RlOptions, field)
 
-// The decisions of a method; --algo sets all of them, and each can be set by itself.
-static void method_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"algo", OPTION_TEXT, &o->algo, 0, 0, "a row of `./rl algos`: sets all that follows", 1, 0},
-        {"advantage", OPTION_TEXT, &o->advantage, 0, 0, "none, centered, rloo, grpo or gae", 1, 0},
-        {"ratio", OPTION_TEXT, &o->ratio, 0, 0, "pi/pi_old: none, token, sequence or cispo", 1, 0},
-        {"norm", OPTION_TEXT, &o->norm, 0, 0, "average by token, sequence, sum or constant", 1, 0},
-        {"clip-low", OPTION_FLOAT, &o->clip_low, 0, 1, "the ratio counts from 1 - this", 1, 0},
-        {"clip-high", OPTION_FLOAT, &o->clip_high, 0, 1e6, "to 1 + this", 1, 0},
-        {"beta", OPTION_FLOAT, &o->beta, 0, 1e6, "price of a nat of KL to the reference", 1, 0},
-        {"kl-estimator", OPTION_TEXT, &o->kl_estimator, 0, 0, "k1, k2 or k3 (chapter 8)", 1, 0},
-        {"kl-in", OPTION_TEXT, &o->kl_in, 0, 0, "the loss, or the reward", 1, 0},
-        {"kl-per", OPTION_TEXT, &o->kl_per, 0, 0, "in the reward: sum per sequence, or mean per token", 1, 0},
-        {"reference", OPTION_TEXT, &o->reference, 0, 0, "model of the KL; with --beta 0 only measured", 1,
-         0},
-        {"epochs-per-batch", OPTION_INT, &o->epochs_per_batch, 1, 1000, "passes over the same rollouts", 1,
-         0},
-        {"minibatch", OPTION_INT, &o->minibatch, 0, 4096, "questions per gradient step; 0 = all", 1, 0},
-        {"resample", OPTION_INT, &o->resample, 0, 1000, "redraw groups without signal so often", 1, 0},
-        {"overlong", OPTION_INT, &o->overlong, 0, 65536, "soft limit, tokens before the hard one", 1, 0},
-        {"gamma", OPTION_FLOAT, &o->gamma, 0, 1, "gae: discount per token", 1, 0},
-        {"lambda", OPTION_FLOAT, &o->lambda, 0, 1, "gae: 1 = no bias, 0 = no variance", 1, 0},
-        {"value-lr", OPTION_FLOAT, &o->value_lr, 0, 10, "gae: learning rate of the value model", 1, 0},
-        {"value-clip", OPTION_FLOAT, &o->value_clip, 0, 1e6, "gae: largest change of a value; 0 = any", 1, 0},
-    };
-    memcpy(t, table, sizeof table);
-}
+static const RlOption rl_options[] = {
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~(FOR_RUN | FOR_COMPARE),
+     "model to start from: a directory, or out/TAG"},
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_RUN, "start from this model instead of training one"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_SAMPLING, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
+    {"reward", TEXT(reward), 0, 0, 0, FOR_GRADE, "boxed or gsm8k (the number after ####)"},
+    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat: 16)"},
+    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING,
+     "longest rollout (nanochat: 256)"},
+    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING,
+     "0 = always the likeliest token (nanochat: 1.0)"},
+    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING,
+     "sample from the k likeliest, 0 = all (nanochat: 50)"},
+    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "sample from the likeliest up to this probability"},
+    {"seed", OPTION_SEED, offsetof(RlOptions, seed), 0, 0, 1, FOR_SAMPLING, "of everything random"},
+    {"threads", INT(threads), 0, 1024, 0, FOR_SAMPLING, "threads; 0 = all cores"},
+    // a run of reinforcement learning
+    {"data", TEXT(data), 0, 0, 1, FOR_RL, "questions to train on"},
+    {"eval-data", TEXT(eval_data), 0, 0, 1, FOR_RL, "questions to evaluate on"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_RL, "evaluate also on questions trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_RL, "directory for checkpoint and metrics.csv"},
+    {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
+    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_RL | FOR_PREFS | FOR_BEST_OF_N, "replace the run that is in --out"},
+    {"data-hash", OPTION_SEED, offsetof(RlOptions, data_hash), 0, 0, 1, FOR_RL | FOR_PREFS, NULL},
+    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat: 16)"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_RL, "passes over the questions (nanochat: 1)"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_RL, "updates; 0 = as num-epochs says"},
+    {"lr", FLOAT(lr), 0, 10, 1, FOR_RL, "the learning rate of supervised training"},
+    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "fraction of it to begin with (nanochat: 0.05)"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_RL, "AdamW: decay of matrices (nanochat: 0)"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_RL, "longest gradient norm; 0 = any (nanochat: none)"},
+    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat: 60)"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL, "questions of an evaluation (nanochat: 400)"},
+    {"eval-samples", INT(eval_samples), 1, 4096, 1, FOR_RL, "rollouts of each of them"},
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_RL,
+     "updates between saves; 0 = at the end (nanochat: 60)"},
+    {"log-every", INT(log_every), 1, 1e9, 1, FOR_RL | FOR_PREFS, "updates per printed line"},
+    // looking at models and answers
+    {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
+     "how many of them, from the top"},
+    {"reference", TEXT(reference), 0, 0, 0, FOR_COMPARE, "model that the KL is measured to"},
+    {"question", TEXT(question), 0, 0, 0, FOR_EXPERIMENT, "instead of the first of the data (1, 2)"},
+    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply to it; else one is sampled (1, 2)"},
+    {"shortest", INT(shortest), 0, 1e6, 0, FOR_EXPERIMENT, "length rule (3): rewarded from here, characters"},
+    {"longest", INT(longest), 0, 1e6, 0, FOR_EXPERIMENT, "to here (3)"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL, "the model before: what training changed since"},
+    {"out", TEXT(out), 0, 0, 0, FOR_EVAL, "CSV file for the table"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE, "the right answer: each rollout is then rewarded"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_TRACE, "the right answer: brings reward, loss and update"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_TRACE, "a second model that looks at the same rollouts"},
+    {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
+    {"lr", FLOAT(lr), 0, 10, 0, FOR_TRACE, "of the update, times --init-lr-frac's default"},
+    {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},
+    // the decisions of a method: --algo sets all of them, and each can be set by itself
+    {"algo", TEXT(algo), 0, 0, 1, FOR_METHOD, "a row of `./rl algos`: sets all that follows"},
+    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (verl: adv_estimator)"},
+    {"ratio", TEXT(ratio), 0, 0, 1, FOR_METHOD, "pi/pi_old: none, token, sequence or cispo"},
+    {"norm", TEXT(norm), 0, 0, 1, FOR_METHOD, "token, sequence, sum, constant (verl: loss_agg_mode)"},
+    {"clip-low", FLOAT(clip_low), 0, 1, 1, FOR_METHOD, "the ratio counts from 1 - this (TRL: epsilon)"},
+    {"clip-high", FLOAT(clip_high), 0, 1e6, 1, FOR_METHOD, "to 1 + this (TRL: epsilon_high)"},
+    {"beta", FLOAT(beta), 0, 1e6, 1, FOR_METHOD, "price of a nat of KL (verl: kl_loss_coef)"},
+    {"kl-estimator", TEXT(kl_estimator), 0, 0, 1, FOR_METHOD, "k1, k2 or k3, chapter 8 (verl: kl_loss_type)"},
+    {"kl-in", TEXT(kl_in), 0, 0, 1, FOR_METHOD, "the loss, or the reward (verl: use_kl_in_reward)"},
+    {"kl-per", TEXT(kl_per), 0, 0, 1, FOR_METHOD, "in the reward: sum per sequence, or mean per token"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD, "model of the KL; with --beta 0 only measured"},
+    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD,
+     "passes over the same rollouts (verl: ppo_epochs)"},
+    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD,
+     "questions a step; 0 = all (verl: ppo_mini_batch_size)"},
+    {"resample", INT(resample), 0, 1000, 1, FOR_METHOD, "dynamic sampling (DAPO), at most so many rounds"},
+    {"overlong", INT(overlong), 0, 65536, 1, FOR_METHOD, "soft limit in tokens (verl: overlong_buffer.len)"},
+    {"gamma", FLOAT(gamma), 0, 1, 1, FOR_METHOD, "gae: discount per token"},
+    {"lambda", FLOAT(lambda), 0, 1, 1, FOR_METHOD, "gae: 1 = no bias, 0 = no variance"},
+    {"value-lr", FLOAT(value_lr), 0, 10, 1, FOR_METHOD, "gae: learning rate of the value model"},
+    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD,
+     "gae: largest change; 0 = any (verl: cliprange_value)"},
+    // pairs, and training on pairs or on chosen answers
+    {"data", TEXT(data), 0, 0, 0, FOR_PAIRS | FOR_BEST_OF_N, "questions to sample answers to"},
+    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"annotator", TEXT(annotator), 0, 0, 1, FOR_PAIRING, "verifier, demos, mixed, longer, shorter, wordy"},
+    {"pairs-per-question", INT(per_question), 1, 1e6, 1, FOR_PAIRING, "at most so many pairs of each"},
+    {"pairs", INT(most_pairs), 0, 1e9, 1, FOR_PAIRING, "so many of all pairs; 0 = all"},
+    {"noise", FLOAT(noise), 0, 1, 1, FOR_PAIRING, "share of judgements that are turned around"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS, "file to write the pairs to"},
+    {"loss", TEXT(loss), 0, 0, 1, FOR_REWARD_MODEL, "bradley-terry or outcome"},
+    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
+    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_DPO, "none = the one to start from (TRL: ref_model)"},
+    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
+    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_PREFS, "held-out questions may be trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PREFS, "directory for checkpoint and metrics.csv"},
+    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS, "pairs per update"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_PREFS, "passes over the pairs"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_PREFS, "updates; 0 = as num-epochs says"},
+    {"lr", FLOAT(lr), 0, 10, 1, FOR_PREFS, "learning rate at its highest; it falls to 0"},
+    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which it rises"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_PREFS, "AdamW: decay of matrices"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_PREFS, "longest gradient norm; 0 = any"},
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_PREFS, "updates between saves; 0 = at the end"},
+    {"keep", TEXT(keep), 0, 0, 0, FOR_BEST_OF_N, "prompt, overall, or random (the control)"},
+    {"from", TEXT(from), 0, 0, 0, FOR_BEST_OF_N, "model to train, if not the one that answers"},
+    {"out", TEXT(out), 0, 0, 0, FOR_BEST_OF_N, "for kept.jsonl and the checkpoint"},
+    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
+    {"batch-size", INT(batch_size), 1, 1e6, 0, FOR_BEST_OF_N, "answers per update"},
+    {"lr", FLOAT(lr), 0, 10, 0, FOR_BEST_OF_N, "learning rate at its highest"},
+    {"log-every", INT(log_every), 1, 1e9, 0, FOR_BEST_OF_N, "updates per printed line"},
+};
 
-static void evaluation_options(Option* t, RlOptions* o) {
-    Option table[] = {
-        {"data", OPTION_TEXT, &o->eval_data, 0, 0, "questions to evaluate on", 0, 0},
-        {"eval-examples", OPTION_INT, &o->eval_examples, 1, 1e9, "how many of them, from the top", 0, 0},
-    };
-    memcpy(t, table, sizeof table);
+enum { RL_OPTIONS = 64 };                // room for those of one command, and the end
+
+// The options of one command, with their values in o. Returns how many; behind them t must hold zeros.
+static int take_options(Option* t, RlOptions* o, int command) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof rl_options / sizeof *rl_options; i++) {
+        const RlOption* r = &rl_options[i];
+        if (!(r->commands & command)) continue;
+        t[n++] = (Option){r->name, r->type, (char*)o + r->at, r->low, r->high, r->help, r->saved, 0};
+    }
+    return n;
 }
 
 // gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
@@ -7024,15 +7317,17 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
     if (*judge) {
-        s->judge = load_reward_model(judge, c->context), reward.model = &s->judge;
+        s->judge = load_reward_model(judge, c->context);
         s->judge.frozen = 1;
+        reward.model = &s->judge;
     }
     Learner* l = &s->learner;
     *l = learner_new(&s->policy, &s->optimizer, reward, o);
     if (l->advantage == ADVANTAGE_GAE) {
-        l->value = &s->value, l->value_optimizer = &s->value_optimizer;
-        if (resume) s->value = load_value_model(&s->value_optimizer, resume, c, step);
-        else s->value = scalar_model_on(&s->policy), s->value_optimizer = optimizer_new(&s->value.config);
+        l->value = &s->value;
+        l->value_optimizer = &s->value_optimizer;
+        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
     if (o->beta > 0.0f || named) {
@@ -7056,109 +7351,63 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// An option that was given and would change nothing is refused, with the reason.
-static void refuse_idle(const Option* options, const char* const* names, const char* why) {
-    for (; *names; names++)
-        if (is_given(options, *names)) fail(2, "--%s means nothing here: %s", *names, why);
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
+    for (const char* p = names; idle && *p; p += *p == ' ') {
+        char name[32];
+        size_t n = strcspn(p, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        if (is_given(options, name)) fail(2, "--%s means nothing here: %s", name, why);
+        p += n;
+    }
 }
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    int advantage = choose(o->advantage, advantage_names, "advantage");
-    int ratio = choose(o->ratio, ratio_names, "ratio");
-    int of_group = advantage != ADVANTAGE_NONE && advantage != ADVANTAGE_GAE;
-    if (of_group && o->num_samples < 2)
-        fail(2,
-             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
-             "nothing to compare with; take 2 or more, or --advantage none",
-             o->advantage);
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
+    int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
+    if (by_group && o->num_samples < 2)
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
+                "to compare with; take 2 or more, or --advantage none", o->advantage);
     if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
-             o->examples_per_step);
+        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
-    if (o->resample && !of_group)
-        fail(2,
-             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
-             "have something to teach as well; take --resample 0",
-             o->advantage);
-    if (ratio == RATIO_NONE &&
-        (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(2,
-             "with --ratio none each batch can be used for one gradient step only: after it the rollouts are "
-             "those of an older policy, and nothing corrects for that; take --ratio token with --clip-low "
-             "0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
-    if (ratio == RATIO_NONE)
-        refuse_idle(options, (const char* const[]){"clip-low", "clip-high", NULL},
-                    "with --ratio none there is no ratio to clip; take --ratio token");
-    else if (o->clip_low == 0.0f && o->clip_high == 0.0f &&
-             (o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step)))
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
-                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
-    if (o->beta == 0.0f)
-        refuse_idle(options, (const char* const[]){"kl-estimator", "kl-in", "kl-per", NULL},
-                    "there is no KL term with --beta 0");
-    if (o->beta > 0.0f && !choose(o->kl_in, kl_in_names, "kl-in") &&
-        !choose(o->kl_estimator, estimator_names, "kl-estimator"))
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
-                "(chapter 8); take k2 or k3, or --kl-in reward");
-    if (choose(o->kl_in, kl_in_names, "kl-in") == 0)
-        refuse_idle(options, (const char* const[]){"kl-per", NULL},
-                    "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
-    if (advantage != ADVANTAGE_GAE)
-        refuse_idle(options, (const char* const[]){"gamma", "lambda", "value-lr", "value-clip", NULL},
-                    "only --advantage gae has steps to discount and a value model; an answer that is "
-                    "rewarded as a whole has one advantage (chapter 4)");
-    if (o->epochs_per_batch == 1)
-        refuse_idle(
-            options, (const char* const[]){"value-clip", NULL},
-            "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
-    choose(o->norm, norm_names, "norm"), choose(o->kl_estimator, estimator_names, "kl-estimator");
-    choose(o->kl_per, kl_per_names, "kl-per");
-}
-
-static double column_value(const Column* c, const void* record) {
-    return *(const double*)((const char*)record + c->at);
-}
-
-static void write_record(FILE* file, long step, const Metrics* s) {
-    fprintf(file, "%ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        double x = column_value(&rl_columns[i], s);
-        fprintf(file, isnan(x) ? "," : ",%.6g", x);
-    }
-    fprintf(file, "\n");
-}
-
-static void print_titles(void) {
-    printf("%6s", "update");
-    for (int i = 0; i < RL_COLUMNS; i++)
-        if (rl_columns[i].title) printf("%*s", rl_columns[i].width, rl_columns[i].title);
-    printf("\n");
-}
-
-// One line for the n updates since the last one: means over them. sum (RL_COLUMNS).
-static void print_means(long step, const double* sum, int n, double held_out) {
-    printf("%6ld", step);
-    for (int i = 0; i < RL_COLUMNS; i++) {
-        const Column* c = &rl_columns[i];
-        double x = c->at == offsetof(Metrics, held_out) ? held_out : sum[i] / n;
-        if (c->title && !isnan(x)) printf("%*.*f", c->width, c->digits, x);
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-static void save_rl(const Learner* l, const Option* options, long step) {
-    save_run(l->o->out, "rl", options, step, l->policy, l->optimizer, l->value, l->value_optimizer);
+    if (o->resample && !by_group)
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
+                "something to teach as well; take --resample 0", o->advantage);
+    if (l.ratio == RATIO_NONE && several)
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
+                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
+                "or --epochs-per-batch 1 --minibatch 0");
+    if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
+                "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
+    if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
+                "--ratio token, or another advantage");
+    if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
+                "take k2 or k3, or --kl-in reward");
+    refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
+                "with --ratio none there is no ratio to clip; take --ratio token");
+    refuse_idle(o->beta == 0.0f, options, "kl-estimator kl-in kl-per", "there is no KL term with --beta 0");
+    refuse_idle(!l.kl_in_reward, options, "kl-per",
+                "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
+    refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
+                "one advantage (chapter 4)");
+    refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
+                "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
 }
 
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.
 // Returns 0, or 130 after Ctrl-C.
 static int rl_train(Learner* l, const Option* options, long step) {
     const RlOptions* o = l->o;
-    int context = l->policy->config.context, room = o->sample.max_new_tokens, n = 0;
+    int context = l->policy->config.context, room = o->sample.max_new_tokens;
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
     Deck deck = deck_new(q.count, o->seed);
@@ -7166,36 +7415,24 @@ static int rl_train(Learner* l, const Option* options, long step) {
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
                               : (long)o->num_epochs * max_int(1, q.count / o->examples_per_step);
-    Text header = {0};
-    text_printf(&header, "step");
-    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
-    Run run = run_begin(o->out, o->resume, header.data, step, steps, o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, rl_columns, step, steps, o->log_every, o->save_every);
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
-    print_titles();
-    double sum[RL_COLUMNS] = {0};
     while (run_goes_on(&run)) {
         deck_deal(chosen, &deck, run.step, o->examples_per_step);
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
-        for (int i = 0; i < RL_COLUMNS; i++) sum[i] += column_value(&rl_columns[i], &s);
-        run_count(&run, s.loss + s.entropy + s.value_loss, s.grad_norm);
-        n++;
-        if (o->eval_every && run.step % o->eval_every == 0) {
+        if (o->eval_every && (run.step + 1) % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
                                           l->reward.kind, NULL, o->seed + 2);
             s.held_out = e.pass[0];
             evaluation_free(&e);
         }
-        write_record(run.metrics, run.step - 1, &s);
-        if (run_logs(&run) || !isnan(s.held_out)) {
-            print_means(run.step, sum, n, s.held_out);
-            memset(sum, 0, sizeof sum);
-            n = 0;
-        }
-        if (run_saves(&run)) save_rl(l, options, run.step);
+        run_record(&run, l->policy, l->value, &s);
+        if (run_saves(&run))
+            save_run(o->out, "rl", options, run.step, l->policy, l->optimizer, l->value, l->value_optimizer);
     }
     groups_free(group, o->examples_per_step);
-    questions_free(&q), questions_free(&test), text_free(&header);
+    questions_free(&q), questions_free(&test);
     free(deck.order), free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
@@ -7213,9 +7450,7 @@ static const char* asked_algo(int argc, char** argv) {
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    int n = sampling_options(options, &o);
-    n += training_options(options + n, &o);
-    method_options(options + n, &o);
+    take_options(options, &o, FOR_TRAIN);
     set_method(&o, asked_algo(argc, argv));
     if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
                        "./rl train [--algo NAME] [--option=value ...]", options))
@@ -7223,13 +7458,13 @@ static int command_train(int argc, char** argv) {
     parse_options(options, argc, argv, NULL, 0);
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
-    long step = o.resume ? state_from_json(o.resume, "rl", options) : 0;
-    if (o.resume && o.out == rl_defaults().out) o.out = o.resume;
+    long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
     check_sampling(&o);
     check_method(&o, options);
     set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
+    check_data(&o.data_hash, o.data);
     if (o.eval_every) check_apart(o.data, o.eval_data, o.allow_overlap);
     int status = rl_train(&setup.learner, options, step);
     if (!status) printf("saved %s\n", o.out);
@@ -7251,100 +7486,52 @@ static int command_algos(int argc, char** argv) {
 
 // ---- ./rl pairs, ./rl reward-model, ./rl dpo
 
-typedef struct {
-    RlOptions rl;                    // sampling and what all training has: model, data, out, lr, beta, ...
-    const char *questions, *eval_questions, *annotator, *loss;
-    int per_question, most_pairs, batch_size, warmup_steps;
-    float noise;
-} PairOptions;
-
 // The two commands that train on pairs. Their defaults are what differs.
 typedef struct {
     const char *name, *what, *out, *loss, *annotator;
-    int scalar;
+    int scalar, options;             // a reward model; the command's bit in the table of options
     float lr;
 } PairCommand;
 
 static const PairCommand pair_commands[] = {
-    {"reward-model", "reward-model - a judge that learns from pairs of answers", "out/reward",
-     "bradley-terry", "mixed", 1, 1e-3f},
+    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
+     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
     {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
-     "dpo", "verifier", 0, 3e-5f},
+     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
 };
 
-static PairOptions pair_defaults(const PairCommand* c) {
-    PairOptions o = {.rl = rl_defaults(), .annotator = c->annotator, .loss = c->loss, .per_question = 4,
-                     .batch_size = 32, .warmup_steps = 10};
-    o.questions = o.rl.data, o.eval_questions = o.rl.eval_data, o.rl.data = o.rl.eval_data = NULL;
-    o.rl.out = c->out, o.rl.num_epochs = 1, o.rl.lr = c->lr, o.rl.log_every = 10;
-    o.rl.beta = c->scalar ? 1.0f : 0.1f;
+static RlOptions pair_defaults(const PairCommand* c) {
+    RlOptions o = rl_defaults();
+    o.annotator = c->annotator;
+    o.loss = c->loss;
+    o.out = c->out;
+    o.num_epochs = 1;
+    o.lr = c->lr;
+    o.log_every = 10;
+    o.beta = c->scalar ? 1.0f : 0.1f;
     return o;
 }
 
-// How pairs are made. `questions` is the name of the option for the file of questions.
-static int judging_options(Option* t, PairOptions* o, const char* questions) {
-    Option table[] = {
-        {questions, OPTION_TEXT, &o->questions, 0, 0, "questions to sample answers to", 1, 0},
-        {"annotator", OPTION_TEXT, &o->annotator, 0, 0, "verifier, demos, mixed, longer, shorter, wordy", 1, 0},
-        {"pairs-per-question", OPTION_INT, &o->per_question, 1, 1e6, "at most so many pairs of each", 1, 0},
-        {"pairs", OPTION_INT, &o->most_pairs, 0, 1e9, "so many of all pairs; 0 = all", 1, 0},
-        {"noise", OPTION_FLOAT, &o->noise, 0, 1, "share of judgements that are turned around", 1, 0},
-    };
-    memcpy(t, table, sizeof table);
-    return (int)(sizeof table / sizeof *table);
-}
-
-static void preference_options(Option* t, PairOptions* o, const PairCommand* c) {
-    RlOptions* r = &o->rl;
-    Option table[] = {
-        {"data", OPTION_TEXT, &r->data, 0, 0, "pairs to train on; none = make them", 1, 0},
-        {"eval-data", OPTION_TEXT, &r->eval_data, 0, 0, "held-out pairs", 1, 0},
-        {"allow-overlap", OPTION_FLAG, &r->allow_overlap, 0, 0, "held-out questions may be trained on", 1, 0},
-        {"out", OPTION_TEXT, &r->out, 0, 0, "directory for checkpoint and metrics.csv", 0, 0},
-        {"resume", OPTION_TEXT, &r->resume, 0, 0, "directory of a run to go on with", 0, 0},
-        {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "pairs per update", 1, 0},
-        {"num-epochs", OPTION_INT, &r->num_epochs, 1, 1e6, "passes over the pairs", 1, 0},
-        {"num-steps", OPTION_INT, &r->num_steps, 0, 1e9, "updates; 0 = as num-epochs says", 1, 0},
-        {"lr", OPTION_FLOAT, &r->lr, 0, 10, "learning rate at its highest; it falls to 0", 1, 0},
-        {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises", 1, 0},
-        {"weight-decay", OPTION_FLOAT, &r->adam.weight_decay, 0, 10, "AdamW: decay of matrices", 1, 0},
-        {"grad-clip", OPTION_FLOAT, &r->grad_clip, 0, 1e9, "longest gradient norm; 0 = any", 1, 0},
-        {"save-every", OPTION_INT, &r->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
-        {"log-every", OPTION_INT, &r->log_every, 1, 1e9, "updates per printed line", 0, 0},
-    };
-    Option own[2][2] = {
-        {{"beta", OPTION_FLOAT, &r->beta, 1e-6, 1e3, "price of a nat of drift", 1, 0},
-         {"reference", OPTION_TEXT, &r->reference, 0, 0, "reference model; none = the one to start from", 1,
-          0}},
-        {{"loss", OPTION_TEXT, &o->loss, 0, 0, "bradley-terry or outcome", 1, 0},
-         {"eval-questions", OPTION_TEXT, &o->eval_questions, 0, 0, "questions of held-out pairs", 1, 0}},
-    };
-    memcpy(t, own[c->scalar], sizeof own[0]);
-    memcpy(t + 2, table, sizeof table);
-}
-
-static const PairLoss* find_pair_loss(const char* name, const PairCommand* c) {
-    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
-        if (!strcmp(name, pair_losses[i].name) && pair_losses[i].scalar == c->scalar) return &pair_losses[i];
-    fail(2, "./rl %s has no loss '%s'; choose bradley-terry or outcome", c->name, name);
+static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
+    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
+    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
 }
 
 // Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
 // numbers are its own.
-static Pairs make_pairs(Model* m, const char* path, const PairOptions* o, float noise, int most, int made) {
-    const RlOptions* r = &o->rl;
-    uint64_t seed = r->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, r->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(r->reward), o->per_question, noise, seed + 1};
+static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
+    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
+    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
+    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
     Pairs p = {0};
     int used = 0;
-    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, r->num_samples, q.count,
+    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
            rules.annotator->what);
     fflush(stdout);
-    int K = r->num_samples, together = max_int(1, EVAL_ROWS / K);
+    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
     for (int from = 0; from < q.count; from += together) {
         int B = min_int(together, q.count - from);
-        Rollout* rollouts = answer_questions(m, &q, from, B, K, r->sample, seed);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
         for (int i = 0; i < B; i++) {
             int before = p.count;
             annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
@@ -7371,49 +7558,27 @@ static void write_pairs(const char* path, const Pairs* p) {
 }
 
 static int command_pairs(int argc, char** argv) {
-    PairOptions o = pair_defaults(&pair_commands[1]);
+    RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    o.rl.out = NULL;
-    int n = sampling_options(options, &o.rl);
-    n += judging_options(options + n, &o, "data");
-    options[n] = (Option){"out", OPTION_TEXT, &o.rl.out, 0, 0, "file to write the pairs to", 0, 0};
+    o.out = NULL;
+    take_options(options, &o, FOR_PAIRS);
     if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
                        "./rl pairs --out FILE [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
-    if (!o.rl.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o.rl), find_annotator(o.annotator), find_reward(o.rl.reward);
-    set_threads(o.rl.threads);
-    Model m = load_tagged_model(o.rl.model);
-    out_file(folder, o.rl.out);
-    Pairs p = make_pairs(&m, o.questions, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.rl.out, &p);
-    printf("wrote %s\n", o.rl.out);
+    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
+    check_sampling(&o);
+    find_annotator(o.annotator);
+    find_reward(o.reward);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    out_file(folder, o.out);
+    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
+    write_pairs(o.out, &p);
+    printf("wrote %s\n", o.out);
     pairs_free(&p), model_free(&m);
     return 0;
-}
-
-// Makes the files of pairs that are missing, and writes their names into the options: a resumed run then
-// reads the same pairs. Held-out pairs are judged without noise, and none is left out.
-static void make_missing_pairs(Model* policy, PairOptions* o, const PairCommand* c) {
-    static char path[2][PATH_SIZE];
-    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->rl.data, &o->rl.eval_data};
-    const char* const questions[2] = {o->questions, o->eval_questions};
-    int missing[2];
-    for (int i = 0; i < 2; i++) missing[i] = !(*file[i] && **file[i]) && (i == 0 || c->scalar);
-    if (missing[0] && missing[1]) check_apart(o->questions, o->eval_questions, o->rl.allow_overlap);
-    if (missing[0] || missing[1]) check_folder_name(o->rl.out);
-    for (int i = 0; i < 2; i++) {
-        if (!missing[i]) continue;
-        Pairs p = make_pairs(policy, questions[i], o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->rl.out, names[i]);
-        write_pairs(path[i], &p);
-        printf("  wrote %s\n", path[i]);
-        *file[i] = path[i];
-        pairs_free(&p);
-    }
 }
 
 // The questions of pairs, as problems without an answer; only .list is to be freed.
@@ -7423,51 +7588,73 @@ static Problems questions_of(const Pairs* p) {
     return q;
 }
 
-#define PAIR_HEADER "step,loss,margin,accuracy,chosen,rejected,lr,grad_norm,seconds"
-
-static void add_pair_metrics(PairMetrics* sum, const PairMetrics* s) {
-    sum->loss += s->loss, sum->margin += s->margin, sum->accuracy += s->accuracy, sum->chosen += s->chosen;
-    sum->rejected += s->rejected, sum->grad_norm += s->grad_norm, sum->seconds += s->seconds;
+// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
+// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
+// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
+static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
+    static char path[2][PATH_SIZE];
+    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
+    const char** file[2] = {&o->pairs, &o->eval_pairs};
+    int given[2];
+    for (int i = 0; i < 2; i++) {
+        given[i] = *file[i] && **file[i];
+        if (given[i]) list[i] = load_pairs(*file[i]);
+    }
+    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
+    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
+    for (int i = 0; i < 2; i++) {
+        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
+        check_folder_name(o->out);
+        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
+        join_path(path[i], o->out, names[i]);
+        write_pairs(path[i], &list[i]);
+        printf("  wrote %s\n", path[i]);
+        *file[i] = path[i];
+    }
+    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
+    if (!list[1].count) return;
+    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
+    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
+    free(a.list), free(b.list);
 }
 
+static const Column pair_columns[] = {
+    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
+    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
+    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
+    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
+    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
+    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
+    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
+    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
+    {0},
+};
+
 // The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
-static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const PairOptions* o,
+static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
                           const PairCommand* c, const Option* options, long step) {
-    const RlOptions* r = &o->rl;
-    const PairLoss* loss = find_pair_loss(o->loss, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size, n = 0;
-    long steps = r->num_steps ? r->num_steps : (long)r->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, r->seed);
+    const PairLoss* loss = find_pair_loss(o, c);
+    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
+    Deck deck = deck_new(p->count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    PairMetrics sum = {0};
     char how[64];
-    Run run = run_begin(r->out, r->resume, PAIR_HEADER, step, steps, r->log_every, r->save_every);
+    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
     printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
            loss->what);
-    printf("%6s %8s %8s %8s %8s %8s %8s %6s\n", "update", "loss", "margin", "accuracy", "chosen", "rejected",
-           "|grad|", "s");
     while (run_goes_on(&run)) {
-        float lr = r->lr * (float)lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, r->beta, lr, r->grad_clip,
-                                   r->adam);
-        run_count(&run, s.loss, s.grad_norm);
-        fprintf(run.metrics, "%ld,%.9g,%.9g,%.6g,%.9g,%.9g,%.9g,%.9g,%.4f\n", run.step - 1, s.loss, s.margin,
-                s.accuracy, s.chosen, s.rejected, (double)lr, s.grad_norm, s.seconds);
-        add_pair_metrics(&sum, &s), n++;
-        if (run_logs(&run)) {
-            printf("%6ld %8.4f %8.3f %8.3f %8.2f %8.2f %8.3f %6.2f\n", run.step, sum.loss / n, sum.margin / n,
-                   sum.accuracy / n, sum.chosen / n, sum.rejected / n, sum.grad_norm / n, sum.seconds / n);
-            fflush(stdout);
-            sum = (PairMetrics){0}, n = 0;
-        }
-        if (run_saves(&run)) save_run(r->out, c->name, options, run.step, m, optimizer, NULL, NULL);
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
+                                   o->grad_clip, o->adam);
+        run_record(&run, m, NULL, &s);
+        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
     free(deck.order), free(chosen), free(batch);
     snprintf(how, sizeof how, "./rl %s", c->name);
-    return run_end(&run, how, r->out);
+    return run_end(&run, how, o->out);
 }
 
 static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
@@ -7485,98 +7672,57 @@ static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
     printf("\n  expected calibration error  %6.4f\n\n", e->error);
 }
 
-// The pairs to train on and, if there are any, those held out; no question may be in both.
-static void load_both(Pairs* list, const RlOptions* o, int context) {
-    const char* const path[2] = {o->data, o->eval_data};
-    if (!path[0] || !*path[0]) fail(2, "a file of pairs is missing: --data FILE");
-    for (int i = 0; i < 2; i++) {
-        if (!path[i] || !*path[i]) continue;
-        list[i] = load_pairs(path[i]);
-        render_pairs(&list[i], context, path[i]);
-    }
-    if (!list[1].count) return;
-    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
-    refuse_overlap(&a, &b, path[0], path[1], "", o->allow_overlap);
-    free(a.list), free(b.list);
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
+// first time.
+static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
+    int reads = !o->resume && o->pairs && *o->pairs;
+    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
+    refuse_idle(reads && reads_held_out, options,
+                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
+                "no answers are sampled; the pairs are in files");
+    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
+    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
 }
 
-// The reference of DPO's pairs: that of --reference, or an empty model for the one that the run started from.
-static Model load_other_reference(const Model* m, const Model* start, const RlOptions* o) {
-    int named = o->reference && *o->reference;
-    Model other = named ? load_tagged_model(o->reference) : (Model){0};
-    if (memcmp(named ? &other.config : &start->config, &m->config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own "
-                "beginning", named ? o->reference : o->model);
-    return other;
-}
-
-// Whoever gives a file that cannot be read is to be told before minutes go into making another.
-static void check_given_pairs(const RlOptions* o) {
-    const char* const path[2] = {o->data, o->eval_data};
-    for (int i = 0; i < 2; i++) {
-        if (!path[i] || !*path[i]) continue;
-        Pairs p = load_pairs(path[i]);
-        pairs_free(&p);
-    }
-}
-
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
-// same words as the first time.
-static void refuse_idle_making(const PairOptions* o, const PairCommand* c, const Option* options) {
-    const RlOptions* r = &o->rl;
-    int reads = r->data && *r->data, reads_held_out = !c->scalar || (r->eval_data && *r->eval_data);
-    if (r->resume) return;
-    if (reads && reads_held_out)
-        refuse_idle(options, (const char* const[]){"reward", "num-samples", "max-new-tokens", "temperature",
-                                                   "top-k", "top-p", "annotator", "pairs-per-question", NULL},
-                    "no answers are sampled; the pairs are in files");
-    if (reads)
-        refuse_idle(options, (const char* const[]){"questions", "pairs", "noise", NULL},
-                    "the pairs to train on are in a file");
-    if (reads_held_out)
-        refuse_idle(options, (const char* const[]){"eval-questions", NULL},
-                    "the held-out pairs are in a file");
-}
-
-static int run_on_pairs(PairOptions* o, const PairCommand* c, Option* options) {
-    RlOptions* r = &o->rl;
-    long step = r->resume ? state_from_json(r->resume, c->name, options) : 0;
-    if (r->resume && r->out == c->out) r->out = r->resume;
-    check_sampling(r), find_annotator(o->annotator);
+static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
+    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
+    check_sampling(o);
+    find_annotator(o->annotator);
     refuse_idle_making(o, c, options);
-    const PairLoss* loss = find_pair_loss(o->loss, c);
-    refuse_overwriting(r->out, (const char* const[]){r->model, r->reference}, 2);
-    set_threads(r->threads);
-    Model m, start = {0};            // in a resumed run needed as DPO's reference only
-    if (!r->resume || !c->scalar) start = load_tagged_model(r->model);
-    if (r->resume) m = c->scalar ? load_reward_model(r->resume, 0) : load_fitting_model(r->resume);
-    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(r->model);
-    Model other = c->scalar ? (Model){0} : load_other_reference(&m, &start, r);
-    if (!r->resume) check_given_pairs(r), make_missing_pairs(&start, o, c);
-    Pairs list[2] = {{0}};                                         // to train on, held out
-    load_both(list, r, m.config.context);
-    for (int i = 0; i < 2; i++)
-        if (!c->scalar && list[i].count)
-            set_reference(&list[i], other.weights.memory ? &other : &start, loss);
+    const PairLoss* loss = find_pair_loss(o, c);
+    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
+    set_threads(o->threads);
+    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
+    Model m, start = {0}, other = {0};
+    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
+    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
+    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
+    if (!c->scalar && named) other = load_tagged_model(o->reference);
+    Model* reference = other.weights.memory ? &other : &start;
+    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
+        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
+             named ? o->reference : o->model);
+    Pairs list[2] = {{0}};
+    get_pairs(list, &start, o, c, m.config.context);
+    check_data(&o->data_hash, o->pairs);
+    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
     model_free(&start), model_free(&other);
-    Optimizer optimizer = r->resume ? load_optimizer(r->resume, &m.config, step) : optimizer_new(&m.config);
+    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
     int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
     if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, r->beta);
-        print_pair_evaluation(&e, r->eval_data);
+        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
+        print_pair_evaluation(&e, o->eval_pairs);
     }
-    if (!status) printf("saved %s\n", r->out);
+    if (!status) printf("saved %s\n", o->out);
     pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
     return status;
 }
 
 static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    PairOptions o = pair_defaults(c);
+    RlOptions o = pair_defaults(c);
     Option options[RL_OPTIONS] = {{0}};
     char usage[80];
-    int n = sampling_options(options, &o.rl);
-    n += judging_options(options + n, &o, "questions");
-    preference_options(options + n, &o, c);
+    take_options(options, &o, c->options);
     snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
     if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
     parse_options(options, argc, argv, NULL, 0);
@@ -7589,11 +7735,6 @@ static int command_reward_model(int argc, char** argv) {
 static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
 
 // ---- ./rl best-of-n
-
-static int find_keep_rule(const char* name) {
-    for (int i = 0; i < KEEP_RULES; i++) if (!strcmp(name, keep_names[i])) return i;
-    fail(2, "there is no rule '%s' to keep answers; choose prompt, overall or random", name);
-}
 
 // Samples, scores and keeps; writes the kept answers to OUT/kept.jsonl.
 static void write_kept(Model* m, const RlOptions* o, int rule) {
@@ -7654,350 +7795,155 @@ static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
-    const char *keep = keep_names[KEEP_PROMPT], *from = NULL;
     char model[PATH_SIZE], kept[PATH_SIZE];
-    o.out = "out/best", t.steps = 150, t.lr = 5e-4f;
-    int n = sampling_options(options, &o);
-    Option table[] = {
-        {"data", OPTION_TEXT, &o.data, 0, 0, "questions to sample answers to", 0, 0},
-        {"keep", OPTION_TEXT, &keep, 0, 0, "prompt, overall, or random (the control)", 0, 0},
-        {"from", OPTION_TEXT, &from, 0, 0, "model to train, if not the one that answers", 0, 0},
-        {"out", OPTION_TEXT, &o.out, 0, 0, "for kept.jsonl and the checkpoint", 0, 0},
-        {"steps", OPTION_INT, &t.steps, 1, 1e9, "updates on the kept answers", 0, 0},
-        {"batch-size", OPTION_INT, &t.batch_size, 1, 1e6, "answers per update", 0, 0},
-        {"lr", OPTION_FLOAT, &t.lr, 0, 10, "learning rate at its highest", 0, 0},
-        {"log-every", OPTION_INT, &t.log_every, 1, 1e9, "updates between printed lines", 0, 0},
-    };
-    memcpy(options + n, table, sizeof table);
+    o.out = "out/best";
+    o.num_steps = 150;
+    o.batch_size = t.batch_size;
+    o.lr = 5e-4f;
+    o.log_every = t.log_every;
+    take_options(options, &o, FOR_BEST_OF_N);
     if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
                        "./rl best-of-n [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
-    int rule = find_keep_rule(keep);
+    int rule = choose(o.keep, keep_names, "keep");
     set_threads(o.threads);
     Model m = load_tagged_model(o.model);
-    tagged_path(model, from ? from : o.model);
+    tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
+    choose_run(&o.out, NULL, NULL, o.overwrite, "sft", sft_options);   // before minutes of sampling
     write_kept(&m, &o, rule);
     model_free(&m);
     join_path(kept, o.out, "kept.jsonl");
-    t.data = kept, t.model = model, t.out = o.out, t.seed = o.seed, t.threads = o.threads;
+    t.overwrite = o.overwrite;
+    t.data = kept;
+    t.model = model;
+    t.out = o.out;
+    t.steps = o.num_steps;
+    t.batch_size = o.batch_size;
+    t.lr = o.lr;
+    t.log_every = o.log_every;
+    t.seed = o.seed;
+    t.threads = o.threads;
     train_options(sft_options, &t);
     return train(&t, sft_options, NULL);
 }
 
 // ---- ./rl eval
 
-static void print_pass_rates(const Evaluation* e) {
-    const char* first = e->samples == 1 ? "accuracy" : "pass@1";
+// What an evaluation says about k = 1, 2, 4, ... answers to a question.
+static void print_evaluation(const Evaluation* e) {
+    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
+           "no vote", "tokens");
     for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        char name[24];
-        snprintf(name, sizeof name, "pass@%d", k);
-        printf("  %-10s   %6.4f   95%% interval %.4f to %.4f\n", k == 1 ? first : name, e->pass[k - 1],
-               e->low[k - 1], e->high[k - 1]);
+        int i = k - 1;
+        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
+               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
+        if (e->length > 0.0) printf(" %8.1f\n", k * e->length);
+        else printf(" %8s\n", "-");
     }
-}
-
-static void print_evaluation(const Evaluation* e, const char* reward) {
-    printf("%d questions x %d samples, reward %s\n\n", e->questions, e->samples, reward);
-    print_pass_rates(e);
-    printf("  tool used    %6.4f   of the rollouts\n  format       %6.4f   of the rollouts end as the reward "
-           "wants it\n  length       %6.1f   tokens per rollout\n",
-           e->tool_rate, e->format_rate, e->length);
-}
-
-static int command_eval(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    o.model = "out/run/rl";
-    Option options[RL_OPTIONS] = {{0}};
-    o.eval_examples = 256;
-    evaluation_options(options + sampling_options(options, &o), &o);
-    if (asked_for_help(argc, argv, "eval - pass@k on held-out questions", "./rl eval [--option=value ...]",
-                       options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
-    print_evaluation(&e, o.reward);
-    evaluation_free(&e), questions_free(&q), model_free(&m);
-    return 0;
-}
-
-// ---- ./rl vote: many answers instead of training
-
-typedef struct {                 // of a ladder of 1, 2, 4, ... votes; sums over the questions, then means
-    int votes;
-    double right, squares;       // share of right votes, and its square
-    double low, high;            // 95% interval of the share
-    double none, lenient;        // share without any vote; share of right votes when read leniently
-} Rung;
-
-enum { RUNGS = 16 };             // 1, 2, 4, ... 4096 are 13
-
-typedef struct {
-    Rung rung[RUNGS];
-    int rungs;
-    Evaluation pass;             // of the same answers
-    double prompt;               // tokens of a question's prompt, the mean
-    double seconds;              // that sampling took, all questions together
-} Ladder;
-
-// What each of K rollouts votes for: the answer in the rewarded format, "" = none. A lenient vote then takes
-// a box or the last number instead, as a person would who reads the answer.
-static void read_votes(char** strict, char** lenient, const Rollout* r, int K, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&r[k]);
-        int found = kind->format(text.data, answer, sizeof answer);
-        strict[k] = copy_text(found ? answer : "");
-        int how = found ? 1 : extract_lenient(text.data, answer, sizeof answer);
-        lenient[k] = copy_text(how == 1 || how == 2 ? answer : "");                 // 3 is the whole text
-        text_free(&text);
-    }
-}
-
-static void vote_on_question(Ladder* l, const Rollout* r, int K, const char* truth, const RewardKind* kind) {
-    char **strict = allocate((size_t)K, sizeof(char*)), **lenient = allocate((size_t)K, sizeof(char*));
-    read_votes(strict, lenient, r, K, kind);
-    for (Rung* rung = l->rung; rung < l->rung + l->rungs; rung++) {
-        double none, right = vote_accuracy(&none, (const char* const*)strict, K, rung->votes, truth);
-        rung->right += right, rung->squares += right * right, rung->none += none;
-        rung->lenient += vote_accuracy(&none, (const char* const*)lenient, K, rung->votes, truth);
-    }
-    for (int k = 0; k < K; k++) free(strict[k]), free(lenient[k]);
-    free(strict), free(lenient);
-}
-
-// Samples K answers to each of the first `count` questions, as evaluate_model() does, and lets them vote.
-static Ladder climb_ladder(Model* m, const Questions* q, const RlOptions* o) {
-    int K = o->num_samples, count = min_int(o->eval_examples, q->count), together = max_int(1, EVAL_ROWS / K);
-    const RewardKind* kind = find_reward(o->reward);
-    Ladder l = {.pass = evaluation_new(K)};
-    for (int k = 1; k; k = next_k(k, 2, K)) l.rung[l.rungs++].votes = k;
-    float* reward = allocate((size_t)K, sizeof(float));
-    for (int from = 0; from < count; from += together) {
-        int B = min_int(together, count - from);
-        double begin = seconds_now();
-        Rollout* r = answer_questions(m, q, from, B, K, o->sample, o->seed + 2);
-        l.seconds += seconds_now() - begin;
-        for (int i = 0; i < B; i++) {
-            const Question* question = &q->list[from + i];
-            Grades g = grade_rollouts(reward, r + (size_t)i * K, K, question->truth, kind);
-            evaluation_add(&l.pass, K, g.correct);
-            vote_on_question(&l, r + (size_t)i * K, K, question->truth, kind);
-            l.pass.length += (double)g.tokens, l.prompt += question->prompt.length;
-        }
-        rollouts_free(r);
-    }
-    evaluation_finish(&l.pass);
-    l.pass.length /= (double)count * K, l.prompt /= count;
-    for (Rung* rung = l.rung; rung < l.rung + l.rungs; rung++) {
-        int tries = rung->votes > 1 ? K / rung->votes : 0;       // as for pass@k
-        rung->right = mean_rate(&rung->low, &rung->high, rung->right, rung->squares, count, tries);
-        rung->none /= count, rung->lenient /= count;
-    }
-    free(reward);
-    return l;
-}
-
-// Tokens of one question that go through the model for so many votes: the prompt once, and the answers.
-static double model_tokens(const Ladder* l, int votes) { return l->prompt + votes * l->pass.length; }
-
-static double rung_seconds(const Ladder* l, const Rung* rung) {
-    return l->seconds / l->pass.questions * model_tokens(l, rung->votes) / model_tokens(l, l->pass.samples);
-}
-
-static void print_ladder(const Ladder* l, const char* reward) {
-    const Rung *first = l->rung, *last = l->rung + l->rungs - 1;
-    printf("%d questions x %d samples, reward %s\n\n", l->pass.questions, l->pass.samples, reward);
-    printf("  votes accuracy  95%% interval no vote lenient  pass@n   tokens      ms   cost\n");
-    for (const Rung* rung = first; rung <= last; rung++)
-        printf("%7d %8.4f %.4f-%.4f %7.1f %7.4f %7.4f %8.1f %7.2f %6.2f\n", rung->votes, rung->right,
-               rung->low, rung->high, rung->none * l->pass.questions, rung->lenient,
-               l->pass.pass[rung->votes - 1], rung->votes * l->pass.length, 1e3 * rung_seconds(l, rung),
-               model_tokens(l, rung->votes) / model_tokens(l, 1));
     printf("\n"
-           "  accuracy  of the majority; mean over all disjoint groups of so many samples\n"
-           "  no vote   questions without any answer in the rewarded format, which count as\n"
-           "            wrong; mean over the groups\n"
-           "  lenient   accuracy if answers outside the format vote too: with their box or\n"
-           "            else their last number\n"
-           "  pass@n    at least one of so many answers is rewarded: a perfect choice, no vote\n"
-           "  tokens    generated for a question\n"
-           "  ms        for a question: a share of the %.2f s that sampling took. Not\n"
-           "            measured by itself, but in proportion to the tokens through the\n"
-           "            model: the prompt, %.1f of them, once, and the answers\n"
-           "  cost      tokens through the model, in units of one vote\n",
-           l->seconds, l->prompt);
-    if (last == first) return;
-    printf("\n%d votes instead of one: accuracy %.4f -> %.4f, cost x %.1f.\n", last->votes, first->right,
-           last->right, model_tokens(l, last->votes) / model_tokens(l, 1));
+           "  pass@k   at least one of k answers is right\n"
+           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
+           "  no vote  share of these groups in which no answer is in the rewarded format\n"
+           "  tokens   generated for k answers\n");
 }
 
-static void append_ladder(Text* csv, const Ladder* l) {
-    text_printf(csv, "votes,accuracy,low,high,pass_at_n,tokens,seconds\n");
-    for (const Rung* rung = l->rung; rung < l->rung + l->rungs; rung++)
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", rung->votes, rung->right, rung->low,
-                    rung->high, l->pass.pass[rung->votes - 1], rung->votes * l->pass.length,
-                    rung_seconds(l, rung));
-}
-
-static int command_vote(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    char folder[PATH_SIZE];
-    const char* out = NULL;
-    Text csv = {0};
-    o.eval_examples = 256;
-    int n = sampling_options(options, &o);
-    evaluation_options(options + n, &o);
-    while (options[n].name) n++;
-    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the table", 0, 0};
-    if (asked_for_help(argc, argv, "vote - the majority of many answers: what is gained without training",
-                       "./rl vote [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.eval_data, m.config.context, o.sample.max_new_tokens);
-    if (out) out_file(folder, out);
-    Ladder l = climb_ladder(&m, &q, &o);
-    print_ladder(&l, o.reward);
-    append_ladder(&csv, &l);
-    if (out) write_out_file(out, &csv);
-    text_free(&csv);
-    evaluation_free(&l.pass), questions_free(&q), model_free(&m);
-    return 0;
-}
-
-// ---- ./rl elicit: pass@k before and after
-
-// solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
-static void count_solved(int solved[4], const Evaluation* before, const Evaluation* after) {
-    memset(solved, 0, 4 * sizeof(int));
-    for (int i = 0; i < before->questions; i++) solved[(before->right[i] > 0) + 2 * (after->right[i] > 0)]++;
-}
-
-// 1 = up, -1 = down, 0 = not beyond its interval
-static int sign_of_change(const Evaluation* before, const Evaluation* after, int k) {
-    double low, high;
-    pass_difference(&low, &high, before, after, k);
-    return low > 0.0 ? 1 : high < 0.0 ? -1 : 0;
-}
-
-static void append_change(Text* out, const Evaluation* before, const Evaluation* after, int k) {
-    static const char* const words[3] = {"down", "unchanged within its interval", "up"};
-    text_printf(out, "pass@%d is %s. ", k, words[sign_of_change(before, after, k) + 1]);
-}
-
-// Each sentence follows from the numbers. solved (4): see count_solved().
-static void append_reading(Text* out, const Evaluation* before, const Evaluation* after, const int* solved) {
-    static const char* const readings[3] = {
-        "So training made one answer better and many answers worse: sharper, and narrower. ",
-        "So training made frequent what the model before could find as well: it elicited. ",
-        "So training solves what as many answers before did not: more than eliciting. "};
-    int K = before->samples, cross = curves_cross(before->pass, after->pass, K), equal = 1;
-    append_change(out, before, after, 1);
-    while (equal <= K && before->pass[equal - 1] < after->pass[0]) equal++;
-    if (equal > K && K > 1) text_printf(out, "Even %d answers before find less than one after. ", K);
-    else if (equal > 1 && equal <= K) text_printf(out, "One answer after is worth %d before. ", equal);
-    if (K > 1) append_change(out, before, after, K);
-    if (!cross) text_printf(out, "The curves do not cross. ");
-    else text_printf(out, "The curves cross: from k = %d on, %s is ahead. ", cross,
-                     before->pass[cross - 1] > after->pass[cross - 1] ? "before" : "after");
-    if (sign_of_change(before, after, 1) <= 0) text_printf(out, "There is no gain in pass@1 to explain. ");
-    else if (K > 1) text_printf(out, "%s", readings[sign_of_change(before, after, K) + 1]);
-    text_printf(out, "At k = %d the model before left %d of %d questions unsolved: only on these could "
-                     "training show something new.",
-                K, solved[0] + solved[2], before->questions);
-}
-
-static void print_elicitation(const Evaluation* before, const Evaluation* after) {
+// pass@k of two models on the same questions, what changed, and which questions were solved at all.
+static void print_comparison(const Evaluation* before, const Evaluation* after) {
     static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
     int K = before->samples, solved[4];
     double low, high, *ks = allocate((size_t)K, sizeof(double));
-    Text reading = {0};
-    printf("\n    k   before  95%% interval    after  95%% interval   change  95%% interval\n");
-    for (int k = 1; k; k = next_k(k, 4, K)) {
-        double difference = pass_difference(&low, &high, before, after, k);
+    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
+           "change", "95% interval");
+    for (int k = 1; k; k = next_k(k, 2, K)) {
+        double change = pass_difference(&low, &high, before, after, k);
         printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
                before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-               after->high[k - 1], difference, low, high);
+               after->high[k - 1], change, low, high);
     }
     count_solved(solved, before, after);
     printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
     for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
     for (int k = 1; k <= K; k++) ks[k - 1] = k;
     printf("\n");
-    print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
-                       .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
-                       .points = K, .log_x = 1});
-    append_reading(&reading, before, after, solved);
-    printf("\nReading, from these numbers:\n\n");
-    print_wrapped("", reading.data);
-    text_free(&reading), free(ks);
+    if (K > 1)
+        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
+                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                           .points = K, .log_x = 1});
+    free(ks);
+    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
+           "  pass@1  pass@%-5d training\n"
+           "  up      within 0  elicited: it made frequent what was within reach before\n"
+           "  up      up        solves what as many answers before did not\n"
+           "  up      down      made one answer better and the model narrower\n\n"
+           "Something new can show only on the %d of %d questions unsolved before.\n",
+           K, solved[0] + solved[2], before->questions);
 }
 
-static void append_elicitation(Text* csv, const Evaluation* before, const Evaluation* after) {
+// The table for other programs. before may be NULL; else what changed since stands in more columns.
+static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
     double low, high;
-    text_printf(csv, "k,before,before_low,before_high,after,after_low,after_high,difference,difference_low,"
-                     "difference_high\n");
-    for (int k = 1; k <= before->samples; k++) {
-        double difference = pass_difference(&low, &high, before, after, k);
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", k, before->pass[k - 1],
-                    before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-                    after->high[k - 1], difference, low, high);
+    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
+                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        int i = k - 1;
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
+                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
+        if (before) {
+            double change = pass_difference(&low, &high, before, e, k);
+            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
+                        before->high[i], change, low, high);
+        }
+        text_printf(csv, "\n");
     }
 }
 
-static int command_elicit(int argc, char** argv) {
-    static const char* const when[2] = {"before", "after"};
+static int command_eval(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    const char *tag[2] = {"out/run/sft", "out/run/rl"}, *out = NULL;
-    Option options[RL_OPTIONS] = {{"before", OPTION_TEXT, &tag[0], 0, 0, "the model before training", 0, 0}};
+    Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
-    Text csv = {0};
-    o.num_samples = 256;
-    int n = 1 + sampling_options(options + 1, &o);
-    evaluation_options(options + n, &o);
-    while (options[n].name) n++;
-    options[n] = (Option){"out", OPTION_TEXT, &out, 0, 0, "CSV file for the two curves", 0, 0};
-    for (Option* t = options; t->name; t++) {
-        if (!strcmp(t->name, "model-tag")) t->name = "after", t->value = &tag[1], t->help = "and after it";
-        if (!strcmp(t->name, "num-samples")) t->name = "samples", t->help = "answers to each question";
-    }
-    if (asked_for_help(argc, argv, "elicit - pass@k before and after: did training teach, or only elicit?",
-                       "./rl elicit [--option=value ...]", options))
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.out = NULL;
+    o.eval_examples = 256;
+    take_options(options, &o, FOR_EVAL);
+    if (asked_for_help(argc, argv, "eval - pass@k and majority votes on held-out questions",
+                       "./rl eval [--compare MODEL] [--option=value ...]", options))
         return 0;
     parse_options(options, argc, argv, NULL, 0);
     check_sampling(&o);
     set_threads(o.threads);
-    Model m[2] = {load_tagged_model(tag[0]), load_tagged_model(tag[1])};
-    Questions q = load_questions(o.eval_data, min_int(m[0].config.context, m[1].config.context),
-                                 o.sample.max_new_tokens);
+    const RewardKind* kind = find_reward(o.reward);
+    int count = o.compare ? 2 : 1, context = INT_MAX;        // the model; the one before
+    const char* tag[2] = {o.model, o.compare};
+    Model m[2];
     Evaluation e[2];
-    if (out) out_file(folder, out);
-    printf("%d questions x %d samples, reward %s\n", min_int(o.eval_examples, q.count), o.num_samples,
-           o.reward);
-    for (int i = 0; i < 2; i++) {
-        double begin = seconds_now();
-        printf("  %-6s  %s", when[i], tag[i]), fflush(stdout);
-        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                              NULL, o.seed + 2);
-        printf("  %.1f s\n", seconds_now() - begin);
+    for (int i = 0; i < count; i++) {
+        m[i] = load_tagged_model(tag[i]);
+        context = min_int(context, m[i].config.context);
     }
-    print_elicitation(&e[0], &e[1]);
-    append_elicitation(&csv, &e[0], &e[1]);
-    if (out) write_out_file(out, &csv);
-    text_free(&csv);
-    for (int i = 0; i < 2; i++) evaluation_free(&e[i]), model_free(&m[i]);
-    questions_free(&q);
+    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
+    if (o.out) out_file(folder, o.out);
+    printf("%d questions x %d samples, reward %s\n\n", min_int(o.eval_examples, q.count), o.num_samples,
+           o.reward);
+    printf("%-7s %10s %10s %10s %10s  directory\n", "", "tool used", "in format", "length", "seconds");
+    for (int i = count - 1; i >= 0; i--) {
+        double begin = seconds_now();
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
+        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
+               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
+        fflush(stdout);
+    }
+    printf("\n");
+    if (o.compare) print_comparison(&e[1], &e[0]);
+    else print_evaluation(&e[0]);
+    Text csv = {0};
+    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
+    if (o.out) write_out_file(o.out, &csv);
+    text_free(&csv), questions_free(&q);
+    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
     return 0;
 }
 
@@ -8011,12 +7957,12 @@ static void print_pair(const Match* match, const Problems* a, const Problems* b,
         printf(": %.0f%% of its runs of %d words", 100.0 * match->share, GRAM_WORDS);
     printf("\n");
     print_beginning("    B", b->list[i].question, OVERLAP_LINES);
-    if (match->likeness != SAME_TEXT) print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
+    print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
 }
 
 static int command_overlap(int argc, char** argv) {
     static const char* const names[LIKENESSES + 1] = {
-        "the same, byte for byte", "the same without case, spaces, punctuation", "the same but for names",
+        "the same without case, spaces, punctuation", "the same but for names",
         "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
     const char* path[2] = {NULL, NULL};
     Option options[] = {{0}};
@@ -8033,10 +7979,14 @@ static int command_overlap(int argc, char** argv) {
     printf("Each question of B, by the strictest likeness that it has with one of A:\n\n");
     for (int i = 0; i <= LIKENESSES; i++)
         printf("  %-44s %6d  %6.2f%%\n", names[i], count[i], 100.0 * count[i] / b.count);
-    for (int likeness = SAME_TEXT; likeness < LIKENESSES; likeness++) {
+    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) {
+        int shown = 0;
         if (count[likeness]) printf("\n%s:\n", names[likeness]);
-        for (int i = 0, shown = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++)
-            if (match[i].likeness == likeness) print_pair(&match[i], &a, &b, i), shown++;
+        for (int i = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++) {
+            if (match[i].likeness != likeness) continue;
+            print_pair(&match[i], &a, &b, i);
+            shown++;
+        }
     }
     free(match), problems_free(&a), problems_free(&b);
     return 0;
@@ -8047,13 +7997,15 @@ static int command_overlap(int argc, char** argv) {
 typedef struct {
     const char *response, *answer;
     char* question;                   // what all responses to one question have in common, or NULL
-    int line, number, found, right;   // line of the file, place in it; is it in the format, is it right
+    int line, number;                 // line of the file, place in it
+    char* vote;                       // the answer where the reward looks; "" = none
+    int correct;
 } Graded;
 
 typedef struct { Graded* list; int count; Json* records; } Responses;
 
 static void responses_free(Responses* r) {
-    for (int i = 0; i < r->count; i++) free(r->list[i].question);
+    for (int i = 0; i < r->count; i++) free(r->list[i].question), free(r->list[i].vote);
     free(r->list), json_free(r->records);
     *r = (Responses){0};
 }
@@ -8075,21 +8027,19 @@ static Responses load_responses(const char* path) {
     Responses r = {.records = load_records(path)};
     for (const Json* j = r.records->child; j; j = j->next) r.count++;
     if (!r.count)
-        fail(2,
-             "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
-             "them, were expected",
-             path);
+        fail(2, "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
+                "them, were expected", path);
     r.list = allocate((size_t)r.count, sizeof(Graded));
-    int i = 0;
-    for (const Json* j = r.records->child; j; j = j->next, i++) {
+    Graded* g = r.list;
+    for (const Json* j = r.records->child; j; j = j->next, g++) {
         const Json* response = json_get(j, "response");
         if (!response) response = json_get(j, "prediction");
         if (!response)
             fail(2, "%s, line %d: neither a field \"response\" nor \"prediction\"", path, j->line);
         if (response->type != JSON_STRING)
             fail(2, "%s, line %d: the field \"%s\" is not a text", path, j->line, response->key);
-        r.list[i] = (Graded){response->string, record_text(j, "answer", path), question_of(j, path), j->line,
-                             i + 1, 0, 0};
+        *g = (Graded){.response = response->string, .answer = record_text(j, "answer", path),
+                      .question = question_of(j, path), .line = j->line, .number = (int)(g - r.list) + 1};
     }
     return r;
 }
@@ -8108,23 +8058,29 @@ static int group_end(const Responses* r, int from) {
     return to;
 }
 
-// The means over the questions; pass@k as far as every question has k responses. Sorts the responses.
+// The means over the questions, as far as every question has k responses. Sorts the responses.
 static Evaluation evaluate_responses(int* longest, Responses* r) {
     int shortest = INT_MAX;
     *longest = 0;
     qsort(r->list, (size_t)r->count, sizeof(Graded), compare_graded);
     for (int from = 0, to; from < r->count; from = to) {
         to = group_end(r, from);
-        shortest = min_int(shortest, to - from), *longest = max_int(*longest, to - from);
+        shortest = min_int(shortest, to - from);
+        *longest = max_int(*longest, to - from);
     }
     Evaluation e = evaluation_new(shortest);
+    const char** votes = allocate((size_t)*longest, sizeof(char*));
+    int* correct = allocate((size_t)*longest, sizeof(int));
     for (int from = 0, to; from < r->count; from = to) {
-        int right = 0;
         to = group_end(r, from);
-        for (int i = from; i < to; i++) right += r->list[i].right;
-        evaluation_add(&e, to - from, right);
+        for (int i = from; i < to; i++) {
+            votes[i - from] = r->list[i].vote;
+            correct[i - from] = r->list[i].correct;
+        }
+        evaluation_add(&e, votes, correct, to - from);
     }
     evaluation_finish(&e);
+    free(votes), free(correct);
     return e;
 }
 
@@ -8136,11 +8092,15 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     char answer[MAX_ANSWER + 1];
     int n = r->count, right = 0, missing = 0, outside = 0, listed = 0, longest;
     Text not_right = {0};
-    for (const Graded* g = r->list; g < r->list + n; g++) {
-        right += g->right, missing += !g->found;
-        outside += !g->found && extract_lenient(g->response, answer, sizeof answer) &&
+    for (Graded* g = r->list; g < r->list + n; g++) {
+        Grade grade = grade_answer(g->response, g->answer, kind);
+        g->vote = copy_text(grade.answer);
+        g->correct = grade.correct;
+        right += grade.correct;
+        missing += !grade.found;
+        outside += !grade.found && extract_lenient(g->response, answer, sizeof answer) &&
                    answers_equal(answer, g->answer);
-        if (!g->right && listed++ < 12) text_printf(&not_right, " %d", g->number);
+        if (!grade.correct && listed++ < 12) text_printf(&not_right, " %d", g->number);
     }
     Evaluation e = evaluate_responses(&longest, r);
     printf("%d responses to %d questions, reward %s\n\n", n, e.questions, kind->name);
@@ -8149,7 +8109,7 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     print_share("no format", missing, n, "   nothing where the reward looks");
     if (outside) printf("  %-10s %6d            of these, right when read leniently\n", "", outside);
     printf("\n");
-    print_pass_rates(&e);
+    print_evaluation(&e);
     if (longest > e.samples)
         printf("\n%d to %d responses to a question; each question counts the same.\n", e.samples, longest);
     if (listed)
@@ -8163,7 +8123,10 @@ static void print_understood(const char* answer) {
     Normalized n;
     Value value;
     int variables = 0;
-    if (!normalize(&n, answer)) { print_wrapped("Normal", "(too long)"); return; }
+    if (!normalize(&n, answer)) {
+        print_wrapped("Normal", "(too long)");
+        return;
+    }
     print_wrapped("Normal", n.text);
     if (!evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
     printf("Value     %.12g", creal(value.z));
@@ -8184,50 +8147,44 @@ static const char* name_step(const char* a, const char* b) {
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
-    char found[MAX_ANSWER + 1], number[64], lenient[MAX_ANSWER + 1];
+    char number[64], lenient[MAX_ANSWER + 1];
     const char* answer = g->answer;
+    Grade grade = grade_answer(g->response, g->answer, kind);
     if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
     printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
     print_wrapped("Response", g->response);
-    int in_format = kind->format(g->response, found, sizeof found);
     printf("\n");
-    print_wrapped("Found", in_format ? found : "(nothing where the reward looks)");
-    if (in_format) print_understood(found);
+    print_wrapped("Found", grade.found ? grade.answer : "(nothing where the reward looks)");
+    if (grade.found) print_understood(grade.answer);
     printf("\n");
     print_wrapped("Answer", answer);
     print_understood(answer);
     printf("\n");
-    if (in_format) print_wrapped("Compared", name_step(found, answer));
+    if (grade.found) print_wrapped("Compared", name_step(grade.answer, answer));
     else if (extract_lenient(g->response, lenient, sizeof lenient)) {
         print_wrapped("Leniently", lenient);
         print_wrapped("Compared", name_step(lenient, answer));
     }
-    printf("Reward    %g\n", (double)kind->reward(g->response, g->answer));
+    printf("Reward    %g\n", (double)grade.reward);
 }
 
 static int command_grade(int argc, char** argv) {
-    const char *path = NULL, *reward = "boxed";
-    int explain = 0;
-    Option options[] = {
-        {"reward", OPTION_TEXT, &reward, 0, 0, "boxed or gsm8k (the number after ####)", 0, 0},
-        {"explain", OPTION_INT, &explain, 0, INT_MAX, "show how record N is judged; 0 = grade all", 0, 0},
-        {0}};
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* path = NULL;
+    o.reward = "boxed";
+    take_options(options, &o, FOR_GRADE);
     if (asked_for_help(argc, argv,
-                       "grade - judges records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
+                       "grade - grades records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
                        "same \"question\" (or \"id\") are responses to one question",
                        "./rl grade FILE [--option=value ...]", options))
         return 0;
     if (!parse_options(options, argc, argv, &path, 1))
         fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
-    const RewardKind* kind = find_reward(reward);
+    const RewardKind* kind = find_reward(o.reward);
     Responses r = load_responses(path);
-    if (explain > r.count) fail(2, "--explain %d: %s has %d records", explain, path, r.count);
-    for (Graded* g = r.list; g < r.list + r.count && !explain; g++) {
-        char answer[MAX_ANSWER + 1];
-        g->found = kind->format(g->response, answer, sizeof answer);
-        g->right = kind->reward(g->response, g->answer) > 0.5f;
-    }
-    if (explain) print_explanation(&r.list[explain - 1], kind, path);
+    if (o.explain > r.count) fail(2, "--explain %d: %s has %d records", o.explain, path, r.count);
+    if (o.explain) print_explanation(&r.list[o.explain - 1], kind, path);
     else print_grades(&r, kind);
     responses_free(&r);
     return 0;
@@ -8237,13 +8194,11 @@ static int command_grade(int argc, char** argv) {
 
 static int command_sample(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    o.model = "out/run/rl";
     Option options[RL_OPTIONS] = {{0}};
     const char* question = NULL;
+    o.model = "out/run/rl";
     o.num_samples = 4;
-    int n = sampling_options(options, &o);
-    options[n] = (Option){
-        "answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: each rollout is then rewarded", 0, 0};
+    take_options(options, &o, FOR_SAMPLE);
     if (asked_for_help(argc, argv, "sample - answers of a model to one question",
                        "./rl sample \"QUESTION\" [--option=value ...]", options))
         return 0;
@@ -8252,6 +8207,7 @@ static int command_sample(int argc, char** argv) {
                 "have now?\"");
     check_sampling(&o);
     set_threads(o.threads);
+    const RewardKind* kind = find_reward(o.reward);
     Model m = load_tagged_model(o.model);
     Tokens prompt = {0};
     render_prompt(&prompt, question);
@@ -8260,7 +8216,7 @@ static int command_sample(int argc, char** argv) {
         Text raw = rollout_text(&rollouts[i]), text = {0};
         append_readable(&text, raw.data);
         printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)find_reward(o.reward)->reward(raw.data, o.answer));
+        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
         printf("\n%s\n\n", text.data);
         text_free(&raw), text_free(&text);
     }
@@ -8308,7 +8264,7 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)kind->reward(raw[j].data, q->list[i].truth));
+            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
@@ -8320,19 +8276,11 @@ static int command_run(int argc, char** argv) {
     TrainOptions s = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
-    const char* folder = "out/run";
     o.model = NULL;
-    int n = sampling_options(options, &o);
-    n += training_options(options + n, &o);
-    method_options(options + n, &o);
+    o.out = "out/run";
+    take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
     train_options(sft_options, &s);
-    for (Option* t = options; t->name; t++) {
-        if (!strcmp(t->name, "out")) t->value = &folder;
-        if (!strcmp(t->name, "model-tag")) t->help = "start from this model instead of training one";
-        if (!strcmp(t->name, "resume"))      // taken out of the table: a whole story is not resumed
-            memmove(t, t + 1, (size_t)(options + RL_OPTIONS - 1 - t) * sizeof *t), t--;
-    }
     if (asked_for_help(argc, argv,
                        "run - supervised training, then reinforcement learning, then before and after",
                        "./rl run [--option=value ...]", options))
@@ -8344,8 +8292,12 @@ static int command_run(int argc, char** argv) {
     if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
     set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
+    const char* folder = o.out;
     join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
     s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
+    s.overwrite = o.overwrite;
+    choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
+    check_data(&o.data_hash, o.data);
     if (!o.model) {
         int status = train(&s, sft_options, NULL);
         if (status) {
@@ -8459,20 +8411,13 @@ static int command_trace(int argc, char** argv) {
     static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char *text = NULL, *compare = NULL;
-    int chosen = -1, first = 0;
+    const char* text = NULL;
+    int first = 0;
     o.model = "out/run/rl";
     o.out = "";
     o.num_samples = 8;
     o.examples_per_step = 1;
-    Option more[] = {
-        {"answer", OPTION_TEXT, &o.answer, 0, 0, "the right answer: brings reward, loss and update", 0, 0},
-        {"compare", OPTION_TEXT, &compare, 0, 0, "a second model that looks at the same rollouts", 0, 0},
-        {"rollout", OPTION_INT, &chosen, -1, 4095, "which one token by token; -1 = the first rewarded", 0, 0},
-        {"lr", OPTION_FLOAT, &o.lr, 0, 10, "of the update, times --init-lr-frac's default", 0, 0}};
-    int count = sampling_options(options, &o);
-    memcpy(options + count, more, sizeof more);
-    method_options(options + count + (int)(sizeof more / sizeof *more), &o);
+    take_options(options, &o, FOR_TRACE);
     set_method(&o, asked_algo(argc, argv));
     if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
                        "./rl trace \"QUESTION\" [--option=value ...]", options))
@@ -8480,8 +8425,8 @@ static int command_trace(int argc, char** argv) {
     if (!parse_options(options, argc, argv, &text, 1) || !*text)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
-    if (chosen >= o.num_samples)
-        fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", chosen,
+    if (o.rollout >= o.num_samples)
+        fail(2, "--rollout %d: there are %d rollouts, 0 to %d; --num-samples asks for more", o.rollout,
              o.num_samples, o.num_samples - 1);
     o.minibatch = min_int(o.minibatch, 1);
     o.resample = 0;                       // there is one question
@@ -8492,12 +8437,12 @@ static int command_trace(int argc, char** argv) {
     Model second = {0};
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
-    if (compare) second = load_tagged_model(compare);
+    if (o.compare) second = load_tagged_model(o.compare);
     Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
     Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
     int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
-    if (compare && second.config.context < min_int(m->config.context, T - 1))
-        fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", compare,
+    if (o.compare && second.config.context < min_int(m->config.context, T - 1))
+        fail(2, "the context of %s, %d tokens, is too short for the question and %d new tokens", o.compare,
              second.config.context, o.sample.max_new_tokens);
     Group* g = groups_new(1, K, T);
     float* other = allocate((size_t)K * (size_t)(T - 1), sizeof(float));
@@ -8507,20 +8452,20 @@ static int command_trace(int argc, char** argv) {
         sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
         shift_mask(g->mask, g->rollouts->mask, K, T);
     }
-    if (compare || o.answer) score_rollouts(other, compare ? &second : m, g->rollouts, K);
-    if (chosen < 0) chosen = o.answer ? first_rewarded(g, K) : 0;
-    const float* shown = compare || o.answer ? other : NULL;
-    const char* const* names = compare ? two_models : before_after;
+    if (o.compare || o.answer) score_rollouts(other, o.compare ? &second : m, g->rollouts, K);
+    int chosen = o.rollout >= 0 ? o.rollout : o.answer ? first_rewarded(g, K) : 0;
+    const float* shown = o.compare || o.answer ? other : NULL;
+    const char* const* names = o.compare ? two_models : before_after;
     print_wrapped("Question", text);
     if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
-    printf("Model     %s%s\n", compare ? "A = " : "", o.model);
-    if (compare) printf("          B = %s\n", compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", K, compare ? ", sampled by A" : "", (unsigned long long)o.seed);
+    printf("Model     %s%s\n", o.compare ? "A = " : "", o.model);
+    if (o.compare) printf("          B = %s\n", o.compare);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, o.compare ? ", sampled by A" : "", (unsigned long long)o.seed);
     print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
     if (o.answer) {
         printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
         if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
-        print_mean_change(g, K, other, compare ? "From A to B" : "By this update");
+        print_mean_change(g, K, other, o.compare ? "From A to B" : "By this update");
     }
     printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
            o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
@@ -8534,7 +8479,126 @@ static int command_trace(int argc, char** argv) {
                     : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
                       "With --answer N come reward, advantage and one update.");
     groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
-    if (compare) model_free(&second);
+    if (o.compare) model_free(&second);
+    return 0;
+}
+
+// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
+
+// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
+// answer is the given one, or else one that the model samples.
+static void experiment_on_text(Model* m, int number, const RlOptions* o) {
+    Problems file = {0};
+    if (!o->question) file = load_problems(o->data);
+    const char* question = o->question ? o->question : file.list[0].question;
+    Tokens text = question_prompt(question, m);
+    int prompt = text.length;
+    if (o->completion) {
+        tokens_free(&text);
+        render_conversation(&text, question, o->completion);
+    } else {
+        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
+        for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
+        rollouts_free(r);
+    }
+    if (text.length > m->config.context)
+        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
+             m->config.context);
+    Text raw = {0}, answer = {0};
+    decode_tokens(&raw, text.ids + prompt, text.length - prompt, 1);
+    append_readable(&answer, raw.data);
+    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number,
+           number == 1 ? "The decomposition and the mask" : "KL by hand", o->model);
+    print_wrapped("Question", question);
+    print_wrapped("Answer", answer.data);
+    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
+           o->completion ? "given" : "sampled by the model");
+    if (number == 1) experiment_1(m, &text, prompt);
+    else experiment_2(m, &text, prompt, !o->completion, o->seed);
+    text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
+}
+
+// D3's rule: 1 for a reply of --shortest to --longest characters.
+static float reward_length(const Rollout* r, const RlOptions* o) {
+    Text reply = {0};
+    int characters = 0;
+    decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
+    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
+    text_free(&reply);
+    return characters >= o->shortest && characters <= o->longest ? 1.0f : 0.0f;
+}
+
+// Experiment 3: K answers to each of the questions of a file, graded four times.
+static void experiment_on_groups(Model* m, const RlOptions* o) {
+    enum { REWARDS = 4 };
+    const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
+    float* reward[REWARDS];
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
+    int K = o->num_samples, groups = min_int(o->eval_examples, q.count);
+    int* right = allocate((size_t)groups * K, sizeof(int));
+    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
+    for (int g = 0; g < groups; g++) {
+        const Question* one = &q.list[g];
+        Rollout* r = generate(m, &one->prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)g);
+        for (int k = 0; k < K; k++) {
+            Text text = rollout_text(&r[k]);
+            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
+            reward[1][g * K + k] = reward_boxed(text.data, one->truth);
+            reward[2][g * K + k] = reward_partial(text.data, one->truth);
+            reward[3][g * K + k] = reward_length(&r[k], o);
+            right[g * K + k] = reward[2][g * K + k] >= 0.5f;
+            text_free(&text);
+        }
+        rollouts_free(r);
+    }
+    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
+    printf("Model     %s\n", o->model);
+    print_wrapped("Question", q.list[0].question);
+    print_beginning("Answer", q.list[0].truth, 1);
+    printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
+           "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
+           "          length, D3's rule: 1 for %d to %d characters\n\n",
+           o->reward, o->shortest, o->longest);
+    experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
+    for (int i = 0; i < REWARDS; i++) free(reward[i]);
+    free(right);
+    questions_free(&q);
+}
+
+static int command_experiment(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* which = NULL;
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.num_samples = 8;
+    o.sample.top_k = 0;
+    o.eval_examples = 64;
+    o.shortest = 50;
+    o.longest = 100;
+    take_options(options, &o, FOR_EXPERIMENT);
+    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
+                       "./rl experiment 1|2|3 [--option=value ...]", options))
+        return 0;
+    if (!parse_options(options, argc, argv, &which, 1)) {
+        printf("  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
+               "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
+               "  3  eight samples of one question, and how many advantages are 0\n\n"
+               "./rl experiment N runs one on %s; --model-tag names another model\n"
+               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
+               o.model);
+        return 0;
+    }
+    if (strlen(which) != 1 || *which < '1' || *which > '3')
+        fail(2, "there is no experiment '%s'; there are 1 to 3", which);
+    if (o.shortest > o.longest)
+        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", o.shortest, o.longest);
+    check_sampling(&o);
+    set_threads(o.threads);
+    Model m = load_tagged_model(o.model);
+    if (*which == '3') experiment_on_groups(&m, &o);
+    else experiment_on_text(&m, *which - '0', &o);
+    model_free(&m);
     return 0;
 }
 
@@ -8559,6 +8623,7 @@ enum { LESSONS = sizeof lessons / sizeof *lessons };
 static int command_lesson(int argc, char** argv) {
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
         for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
+        printf("  chain  D2's four answers, from logits to the gradient of the logits\n");
         printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
                "reading can do without: ./rl lesson 7 --more\n");
         return 0;
@@ -8574,8 +8639,12 @@ static int command_lesson(int argc, char** argv) {
         }
         return 0;
     }
+    if (!strcmp(argv[0], "chain")) {
+        lesson_chain(more);
+        return 0;
+    }
     if (*end || end == argv[0] || n < 1 || n > LESSONS)
-        fail(2, "there is no lesson '%s'; there are 1 to %d, and all", argv[0], LESSONS);
+        fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
     lessons[n - 1].run(more);
     return 0;
 }
@@ -8605,6 +8674,186 @@ static int command_cartpole(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl plot: what a run wrote down while it trained
+
+// One column of a table of comma-separated values, found by its name in the first line; an empty field is
+// NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
+// column: NULL, or a complaint if it is `needed`.
+static double* read_column(int* rows, const char* file, const char* name, int needed) {
+    char path[PATH_SIZE];
+    struct stat info;
+    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
+    else snprintf(path, PATH_SIZE, "%s", file);
+    Text text = read_file(path);
+    const char* s = text.data;
+    size_t length = strlen(name);
+    int column = 0;
+    while (strncmp(s, name, length) || !strchr(",\r\n", s[length])) {
+        s += strcspn(s, ",\n");
+        column++;
+        if (*s++ == ',') continue;
+        if (needed)
+            fail(2, "%s has no column '%s'; its columns are %.*s", path, name,
+                 (int)strcspn(text.data, "\r\n"), text.data);
+        text_free(&text);
+        return NULL;
+    }
+    double* values = allocate(text.length, sizeof(double));
+    *rows = 0;
+    for (s += strcspn(s, "\n"); s[0] && s[1]; s += strcspn(s, "\n")) {
+        s++;
+        for (int i = 0; i < column; i++) s += strcspn(s, ",\n") + (s[strcspn(s, ",\n")] == ',');
+        values[*rows] = strchr(",\r\n", *s) ? NAN : strtod(s, NULL);   // strtod would read the next line
+        ++*rows;
+    }
+    text_free(&text);
+    return values;
+}
+
+// Each value becomes the mean of the numbers among the `window` values around it.
+static void smooth(double* x, int n, int window) {
+    double* mean = allocate((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        int count = 0;
+        for (int j = max_int(0, i - (window - 1) / 2); j < n && j <= i + window / 2; j++) {
+            if (isnan(x[j])) continue;
+            count++;
+            mean[i] += (x[j] - mean[i]) / count;
+        }
+        if (isnan(x[i])) mean[i] = NAN;
+    }
+    memcpy(x, mean, (size_t)n * sizeof(double));
+    free(mean);
+}
+
+static const char* last_part(const char* path) {
+    const char* slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int command_plot(int argc, char** argv) {
+    const char* words[2 * PLOT_SERIES];
+    int window = 1, together = 0, files = 1, rows[PLOT_SERIES];
+    double* y[PLOT_SERIES];
+    char names[PLOT_SERIES][64];
+    Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
+                        {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
+                        {0}};
+    if (asked_for_help(argc, argv, "plot - columns of a table, or of a run's metrics.csv, as curves",
+                       "./rl plot FILE|DIR... COLUMN... [--option=value ...]",
+                       options))
+        return 0;
+    int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
+    if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
+    while (files < count && file_exists(words[files])) files++;
+    int columns = count - files;
+    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
+    Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
+    if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
+    for (int s = 0; s < p.series; s++) {
+        const char *file = words[s / columns], *column = words[files + s % columns];
+        y[s] = read_column(&rows[s], file, column, 1);
+        smooth(y[s], rows[s], window);
+        p.points = max_int(p.points, rows[s]);
+        if (files == 1) snprintf(names[s], sizeof names[s], "%s", column);
+        else snprintf(names[s], sizeof names[s], columns > 1 ? "%s %s" : "%s", last_part(file), column);
+    }
+    for (int s = 0; s < p.series; s++) {
+        y[s] = enlarge(y[s], (size_t)p.points, sizeof(double));
+        for (int i = rows[s]; i < p.points; i++) y[s][i] = NAN;
+        p.y[s] = y[s];
+        p.names[s] = names[s];
+    }
+    p.scaled = columns > 1 && !together;
+    print_plot(&p);
+    for (int s = 0; s < p.series; s++) free(y[s]);
+    return 0;
+}
+
+// ---- ./rl compare: finished runs in one table
+
+static const double GOAL = 0.90;          // of held-out pass@1
+
+// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
+// NaN: not logged, or not reached.
+static void read_times(double* all, double* updates, double* seconds, const char* folder) {
+    char path[PATH_SIZE];
+    int rows;
+    *all = *updates = *seconds = NAN;
+    join_path(path, folder, "metrics.csv");
+    if (!file_exists(path)) return;
+    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
+    for (int i = 0; each && i < rows; i++) {
+        *all = (i ? *all : 0.0) + each[i];
+        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
+        *updates = i + 1;
+        *seconds = *all;
+    }
+    free(each), free(test);
+}
+
+// A number, or a dash for NaN, in `width` columns.
+static void print_cell_number(int width, int digits, double x) {
+    if (isnan(x)) printf("%*s", width, "-");
+    else printf("%*.*f", width, digits, x);
+}
+
+static void print_run(const char* folder, const Evaluation* e) {
+    int k = e->samples - 1;
+    double all, updates, seconds;
+    read_times(&all, &updates, &seconds, folder);
+    printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
+           e->high[0], e->pass[k], e->low[k], e->high[k]);
+    print_cell_number(6, 2, e->kl);
+    print_cell_number(7, 1, e->length);
+    print_cell_number(6, 0, all);
+    print_cell_number(5, 0, updates);
+    print_cell_number(6, 1, seconds);
+    printf("\n");
+    fflush(stdout);
+}
+
+static int command_compare(int argc, char** argv) {
+    enum { RUNS = 64 };
+    RlOptions o = rl_defaults();
+    const char* runs[RUNS];
+    char path[PATH_SIZE];
+    Model reference = {0};
+    int questions = 0;
+    Option options[RL_OPTIONS] = {{0}};
+    o.data = "data/test.jsonl";
+    o.eval_examples = 256;
+    take_options(options, &o, FOR_COMPARE);
+    if (asked_for_help(argc, argv, "compare - finished runs in one table",
+                       "./rl compare DIR... [--option=value ...]", options))
+        return 0;
+    int count = parse_options(options, argc, argv, runs, RUNS);
+    if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
+    check_sampling(&o);
+    set_threads(o.threads);
+    for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
+    if (o.reference) reference = load_tagged_model(o.reference);
+    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
+           "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
+    for (int i = 0; i < count; i++) {
+        tagged_path(path, runs[i]);
+        Model m = load_fitting_model(path);
+        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
+        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+                                      o.reference ? &reference : NULL, o.seed + 2);
+        if (!o.reference) e.kl = NAN;
+        print_run(path, &e);
+        questions = e.questions;
+        evaluation_free(&e), questions_free(&q), model_free(&m);
+    }
+    printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
+           "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
+           "seconds until held-out pass@1 was first that high, where the run looked.\n",
+           o.num_samples, questions, GOAL);
+    if (o.reference) model_free(&reference);
+    return 0;
+}
+
 // ---- the table of commands, and main
 
 static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
@@ -8612,16 +8861,17 @@ static const struct { const char *name, *what; int (*run)(int argc, char** argv)
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
-    {"reward-model", "a judge that learns from pairs", command_reward_model},
+    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
     {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k of a checkpoint on held-out questions", command_eval},
-    {"vote", "majority vote of many answers, instead of training", command_vote},
-    {"elicit", "pass@k before and after: did training teach, or only elicit?", command_elicit},
-    {"grade", "judges a file of anybody's answers, or explains one verdict", command_grade},
+    {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},
+    {"compare", "finished runs in one table", command_compare},
+    {"plot", "columns of a run's metrics.csv, as curves", command_plot},
+    {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
+    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},

@@ -80,11 +80,13 @@ static void fail(int status, const char* format, ...) {
 }
 
 // A program that is started with a closed stdin, stdout or stderr would open its files in that place, and
-// what it prints would end up in them.
+// what it prints would end up in them. And no signal is to end it without a word (section 11).
+static void watch_signals(void);
 static void open_standard_streams(void) {
     int file;
     while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= 2) {}
     if (file > 2) close(file);
+    watch_signals();
 }
 
 // The last thing of main(): a full disk behind stdout is an error too.
@@ -241,26 +243,14 @@ static void text_free(Text* text) {
     *text = (Text){0};
 }
 
-// The whole file, with a 0 behind it. A file that cannot be read ends the program with status 2.
-static Text read_file(const char* path) {
-    struct stat info;
-    FILE* file = fopen(path, "rb");
-    if (!file) fail(2, "cannot open %s: %s", path, strerror(errno));
-    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))
-        fail(2, "%s is a directory, a file was expected", path);
-    Text text = {0};
-    char block[1 << 16];
-    size_t count;
-    text_append(&text, "", 0);
-    while ((count = fread(block, 1, sizeof block, file)) > 0) text_append(&text, block, count);
-    if (ferror(file)) fail(2, "cannot read %s: %s", path, strerror(errno));
-    fclose(file);
-    return text;
-}
-
 static int file_exists(const char* path) {
     struct stat info;
     return stat(path, &info) == 0;
+}
+
+static int same_folder(const char* a, const char* b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 // path = folder/name, checked for length
@@ -270,95 +260,54 @@ static void join_path(char path[PATH_SIZE], const char* folder, const char* name
         fail(2, "the path %s/%s is too long", folder, name);
 }
 
+// The rest of an open file, with a 0 behind it; the file is closed. NULL, or what cannot be read, ends the
+// program with status 2, as does a file without an end, such as /dev/zero.
+enum { FILE_LIMIT = 1 << 28 };
+static Text read_stream(FILE* file, const char* path) {
+    if (!file) fail(2, "cannot open %s: %s", path, strerror(errno));
+    Text text = {0};
+    char block[1 << 16];
+    size_t count;
+    text_append(&text, "", 0);
+    while ((count = fread(block, 1, sizeof block, file)) > 0) {
+        text_append(&text, block, count);
+        if (text.length > FILE_LIMIT)
+            fail(2, "%s has more than %d MB; no file is read that is larger", path, FILE_LIMIT >> 20);
+    }
+    if (ferror(file)) fail(2, "cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    return text;
+}
+
+static Text read_file(const char* path) { return read_stream(fopen(path, "rb"), path); }
+
 // mkdir -p
 static void make_folder(const char* folder) {
     char path[PATH_SIZE];
     if (!*folder) fail(2, "a directory was expected, but its name is empty");
-    if (snprintf(path, sizeof path, "%s", folder) >= PATH_SIZE) fail(2, "the path %s is too long", folder);
-    for (char* p = path + 1;; p++) {
-        if (*p != '/' && *p != 0) continue;
-        char end = *p;
+    join_path(path, folder, ".");
+    for (char* p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
         *p = 0;
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
             fail(1, "cannot make the directory %s: %s", path, strerror(errno));
-        if (!end) break;
-        *p = end;
+        *p = '/';
     }
-    struct stat info;
-    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", folder);
+    if (!file_exists(path)) fail(1, "%s is not a directory", folder);
 }
 
-// A set of files that appears whole or not at all. Each is written to NAME.tmp and flushed to the disk; a
-// full disk leaves the old files as they were. When all are there, a file `.save-complete` appears that lists
-// their names: from now on the set counts. The files are renamed, and `.save-complete` is removed. Should the
-// process be killed in between, whoever reads or writes in the folder next finishes the renaming.
-#define FILES_COMPLETE ".save-complete"   // a name that nobody else gives to a file: it is removed
-typedef struct { char folder[PATH_SIZE]; char name[12][64]; int count; } FileSet;
-
-static void files_finish(const char* folder) {
-    char list[PATH_SIZE], from[PATH_SIZE + 8], to[PATH_SIZE];
-    join_path(list, folder, FILES_COMPLETE);
-    if (!file_exists(list)) return;
-    Text names = read_file(list);
-    for (char *name = names.data, *end; (end = strchr(name, '\n')) != NULL; name = end + 1) {
-        *end = 0;
-        if (strchr(name, '/')) fail(2, "%s is damaged: it names files in other directories", list);
-        join_path(to, folder, name);
-        snprintf(from, sizeof from, "%s.tmp", to);
-        if (file_exists(from) && rename(from, to) != 0)
-            fail(1, "cannot rename %s to %s: %s", from, to, strerror(errno));
-    }
-    remove(list);
-    text_free(&names);
+// A name is on the disk when its folder is. (Not every system can do this; then there is nothing to be done.)
+static void flush_folder(const char* folder) {
+    int file = open(folder, O_RDONLY);
+    fsync(file);
+    close(file);
 }
 
-static void files_discard(FileSet* files) {
-    char path[PATH_SIZE];
-    for (int i = 0; i < files->count; i++) {
-        join_path(path, files->folder, files->name[i]);
-        strcat(path, ".tmp");            // files_add() has seen to it that this fits
-        remove(path);
-    }
-}
-
-static void files_add(FileSet* files, const char* name, const void* data, size_t size) {
-    char path[PATH_SIZE];
-    if (!files->count) files_finish(files->folder);
-    join_path(path, files->folder, name);
-    if (strlen(path) + 5 > sizeof path) fail(2, "the path %s is too long", path);
-    strcat(path, ".tmp");
-    snprintf(files->name[files->count++], sizeof files->name[0], "%s", name);
-    FILE* file = fopen(path, "wb");
-    int ok = file && fwrite(data, 1, size, file) == size && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    int reason = errno;
-    if (file && fclose(file) != 0 && ok) ok = 0, reason = errno;
-    if (!ok) {
-        files_discard(files);
-        fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
-    }
-}
-
-static void files_commit(FileSet* files) {
-    char from[PATH_SIZE], to[PATH_SIZE];
-    Text names = {0};
-    for (int i = 0; i < files->count; i++) text_printf(&names, "%s\n", files->name[i]);
-    files_add(files, FILES_COMPLETE, names.data, names.length);
-    text_free(&names);
-    join_path(from, files->folder, FILES_COMPLETE ".tmp"), join_path(to, files->folder, FILES_COMPLETE);
-    if (rename(from, to) != 0) {
-        int reason = errno;
-        files_discard(files);
-        fail(1, "cannot rename %s to %s: %s", from, to, strerror(reason));
-    }
-    files_finish(files->folder);
-}
-
-// one file, whole or not at all
-static void write_file(const char* folder, const char* name, const Text* text) {
-    FileSet files = {.count = 0};
-    snprintf(files.folder, sizeof files.folder, "%s", folder);
-    files_add(&files, name, text->data, text->length);
-    files_commit(&files);
+// Closes a file that was written, once its bytes are on the disk. Returns 0, or why this failed (errno).
+static int close_written(FILE* file) {
+    int failed = !file || fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0;
+    int reason = failed ? errno : 0;
+    if (file && fclose(file) != 0 && !failed) reason = errno;
+    return reason;
 }
 
 // =============================================================================================
@@ -2023,7 +1972,7 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
 // =============================================================================================
 //
 // A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
-// members of an object and the items of an array are a linked list.
+// members of an object and the items of an array are a linked list. What is no JSON ends the program.
 
 typedef enum { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } JsonType;
 
@@ -2036,9 +1985,9 @@ typedef struct Json {
     struct Json *child, *next;
 } Json;
 
-enum { JSON_DEPTH = 64 };
+enum { JSON_DEPTH = 64, JSON_FIELDS = 10000 };
 
-typedef struct { const char *at, *end; const char* problem; int depth, line; } JsonReader;
+typedef struct { const char *at, *end, *line_start, *path; int depth, line; } JsonReader;
 
 static void json_free(Json* j) {
     while (j) {
@@ -2049,9 +1998,27 @@ static void json_free(Json* j) {
     }
 }
 
-static void json_space(JsonReader* r) {
-    for (; r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'); r->at++)
-        r->line += *r->at == '\n';
+#ifdef __GNUC__
+__attribute__((noreturn))
+#endif
+static void json_fail(const JsonReader* r, const char* problem) {
+    fail(2, "%s, line %d, column %d: %s", r->path, r->line, (int)(r->at - r->line_start) + 1, problem);
+}
+
+static int json_skip(JsonReader* r, const char* word) {   // 1 = the word stood here
+    size_t n = strlen(word);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n)) return 0;
+    r->at += n;
+    return 1;
+}
+
+static int json_space(JsonReader* r) {   // 1 = something stands behind the space
+    for (; r->at < r->end && *r->at && strchr(" \t\n\r", *r->at); r->at++) {
+        if (*r->at != '\n') continue;
+        r->line++;
+        r->line_start = r->at + 1;
+    }
+    return r->at < r->end;
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -2063,172 +2030,139 @@ static void utf8_append(Text* text, unsigned code) {
     text_append(text, c, (size_t)n);
 }
 
-static int json_hex(JsonReader* r, unsigned* code) {
-    *code = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        if (r->at >= r->end || !isxdigit((unsigned char)*r->at))
-            return r->problem = "\\u needs four hexadecimal digits", 0;
-        int c = tolower((unsigned char)*r->at);
-        *code = *code * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return 1;
+static unsigned json_hex(JsonReader* r) {
+    char digits[5] = "";
+    memcpy(digits, r->at, (size_t)min_int(4, (int)(r->end - r->at)));
+    if (strspn(digits, "0123456789abcdefABCDEF") != 4) json_fail(r, "\\u needs four hexadecimal digits");
+    r->at += 4;
+    return (unsigned)strtoul(digits, NULL, 16);
 }
 
-// Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair.
-static int json_escape(JsonReader* r, Text* text) {
+// Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair: 0xD800 and
+// up, then 0xDC00 and up.
+static void json_escape(JsonReader* r, Text* text) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    if (r->at >= r->end) return r->problem = "the line ends inside a string", 0;
-    char c = *r->at++;
-    const char* known = c ? strchr(from, c) : NULL;
-    if (known) return text_append(text, &to[known - from], 1), 1;
-    if (c != 'u') return r->problem = "unknown escape in a string", 0;
-    unsigned code, low;
-    if (!json_hex(r, &code)) return 0;
-    if (code >= 0xD800 && code < 0xDC00) {
-        if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'u')
-            return r->problem = "half of a surrogate pair", 0;
-        r->at += 2;
-        if (!json_hex(r, &low)) return 0;
-        if (low < 0xDC00 || low >= 0xE000) return r->problem = "half of a surrogate pair", 0;
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    } else if (code >= 0xDC00 && code < 0xE000) return r->problem = "half of a surrogate pair", 0;
-    if (code == 0) return r->problem = "a zero character in a string", 0;
+    const char* known = r->at < r->end && *r->at ? strchr(from, *r->at) : NULL;
+    if (known) {
+        text_append(text, &to[known - from], 1);
+        r->at++;
+        return;
+    }
+    if (!json_skip(r, "u")) json_fail(r, "unknown escape in a string");
+    unsigned code = json_hex(r);
+    if (code >= 0xD800 && code < 0xDC00 && json_skip(r, "\\u")) {
+        unsigned low = json_hex(r);
+        if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    if (code >= 0xD800 && code < 0xE000) json_fail(r, "half of a surrogate pair");
+    if (code == 0) json_fail(r, "a zero character in a string");
     utf8_append(text, code);
-    return 1;
 }
 
 static char* json_string(JsonReader* r) {
     Text text = {0};
     text_append(&text, "", 0);
-    for (r->at++; r->at < r->end && *r->at != '"';) {
-        if (*r->at == '\\') {
-            r->at++;
-            if (!json_escape(r, &text)) break;
-            continue;
-        }
+    r->at++;
+    while (!json_skip(r, "\"")) {
+        if (r->at >= r->end) json_fail(r, "the text ends inside a string");
         int n = utf8_length(r->at, r->end);
-        if (n == 0) { r->problem = "invalid UTF-8 in a string"; break; }
-        if ((unsigned char)*r->at < 0x20) {
-            r->problem = "a control character or the end of the line inside a string";
-            break;
+        if (n == 0) json_fail(r, "invalid UTF-8 in a string");
+        if ((unsigned char)*r->at < 0x20)
+            json_fail(r, "a control character or the end of the line inside a string");
+        if (json_skip(r, "\\")) {
+            json_escape(r, &text);
+            continue;
         }
         text_append(&text, r->at, (size_t)n);
         r->at += n;
     }
-    if (!r->problem && r->at >= r->end) r->problem = "the text ends inside a string";
-    if (r->problem) return text_free(&text), NULL;
-    r->at++;
     return text.data;
 }
 
-static int json_number(JsonReader* r, double* number) {
-    const char* s = r->at;
-    if (s < r->end && *s == '-') s++;
-    if (s >= r->end || !isdigit((unsigned char)*s)) return 0;
-    if (*s == '0') s++;
-    else while (s < r->end && isdigit((unsigned char)*s)) s++;
-    if (s + 1 < r->end && *s == '.' && isdigit((unsigned char)s[1]))
-        for (s++; s < r->end && isdigit((unsigned char)*s);) s++;
-    if (s < r->end && (*s == 'e' || *s == 'E')) {
-        const char* e = s + 1;
-        if (e < r->end && (*e == '+' || *e == '-')) e++;
-        if (e < r->end && isdigit((unsigned char)*e))
-            for (s = e; s < r->end && isdigit((unsigned char)*s);) s++;
-    }
-    char* copy = allocate((size_t)(s - r->at) + 1, 1);   // strtod() needs a 0 behind the number
-    memcpy(copy, r->at, (size_t)(s - r->at));
-    *number = strtod(copy, NULL);
-    free(copy);
-    r->at = s;
-    return 1;
-}
-
-static Json* json_value(JsonReader* r);
-
-static void json_members(JsonReader* r, Json* parent, char close) {
-    Json** last = &parent->child;
-    r->at++;
-    json_space(r);
-    if (r->at < r->end && *r->at == close) { r->at++; return; }
-    while (!r->problem) {
-        char* key = NULL;
-        json_space(r);
-        if (close == '}') {
-            if (r->at >= r->end || *r->at != '"') { r->problem = "the name of a field was expected"; return; }
-            if (!(key = json_string(r))) return;
-            json_space(r);
-            if (r->at >= r->end || *r->at != ':') { free(key), r->problem = "a colon was expected"; return; }
-            r->at++;
-        }
-        Json* value = json_value(r);
-        if (!value) { free(key); return; }
-        value->key = key;
-        *last = value, last = &value->next;
-        json_space(r);
-        if (r->at < r->end && *r->at == ',') { r->at++; continue; }
-        if (r->at < r->end && *r->at == close) { r->at++; return; }
-        r->problem =
-            r->at >= r->end ? "the text ends too early" : "a comma or a closing bracket was expected";
-    }
-}
-
-static Json* json_value(JsonReader* r) {
-    json_space(r);
-    if (r->at >= r->end) return r->problem = "the text ends too early", NULL;
-    if (r->depth >= JSON_DEPTH) return r->problem = "brackets are nested too deeply", NULL;
-    Json* j = allocate(1, sizeof(Json));
-    size_t left = (size_t)(r->end - r->at);
-    j->line = r->line;
-    r->depth++;
-    if (*r->at == '{') j->type = JSON_OBJECT, json_members(r, j, '}');
-    else if (*r->at == '[') j->type = JSON_ARRAY, json_members(r, j, ']');
-    else if (*r->at == '"') j->type = JSON_STRING, j->string = json_string(r);
-    else if (left >= 4 && !memcmp(r->at, "true", 4)) j->type = JSON_TRUE, r->at += 4;
-    else if (left >= 5 && !memcmp(r->at, "false", 5)) j->type = JSON_FALSE, r->at += 5;
-    else if (left >= 4 && !memcmp(r->at, "null", 4)) j->type = JSON_NULL, r->at += 4;
-    else if (json_number(r, &j->number)) j->type = JSON_NUMBER;
-    else r->problem = "a value was expected";
-    r->depth--;
-    if (r->problem) return json_free(j), NULL;
-    return j;
-}
-
-// Parses one value that fills the text. On error returns NULL and says why in *problem and where in *offset.
-static Json* json_parse(const char* text, size_t length, const char** problem, size_t* offset) {
-    JsonReader r = {text, text + length, NULL, 0, 1};
-    Json* j = json_value(&r);
-    if (j) {
-        json_space(&r);
-        if (r.at < r.end) r.problem = "there is something behind the value", json_free(j), j = NULL;
-    }
-    *problem = r.problem;
-    *offset = (size_t)(r.at - text);
-    return j;
+// strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
+static double json_number(JsonReader* r) {
+    char copy[400];
+    size_t n = 0;
+    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++)
+        if (n + 1 == sizeof copy) json_fail(r, "a number of more than 398 characters");
+    memcpy(copy, r->at, n);
+    copy[n] = 0;
+    const char *whole = copy + (copy[0] == '-'), *dot = strchr(copy, '.');
+    char* stop = copy;
+    double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
+    int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
+    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1])))
+        json_fail(r, "a value was expected");
+    r->at += n;
+    return number;
 }
 
 static const Json* json_get(const Json* object, const char* key) {
     for (const Json* j = object && object->type == JSON_OBJECT ? object->child : NULL; j; j = j->next)
-        if (!strcmp(j->key, key)) return j;
+        if (j->key && !strcmp(j->key, key)) return j;
     return NULL;
 }
 
-// Ends the program: `text`, which is the content of the file `path`, is no JSON from byte `offset` on.
-#ifdef __GNUC__
-__attribute__((noreturn))
-#endif
-static void json_fail(const char* path, const char* text, size_t offset, const char* problem) {
-    int line = 1;
-    size_t begin = 0;
-    for (size_t i = 0; i < offset; i++) if (text[i] == '\n') line++, begin = i + 1;
-    fail(2, "%s, line %d, column %zu: %s", path, line, offset - begin + 1, problem);
+static Json* json_value(JsonReader* r);
+
+// A name that is there twice is refused: who takes the first and who takes the last would read two records.
+static void json_members(JsonReader* r, Json* parent, const char* close) {
+    Json** last = &parent->child;
+    int count = 0;
+    r->at++;
+    json_space(r);
+    while (!json_skip(r, close)) {
+        char* key = NULL;
+        if (count++ && !json_skip(r, ","))
+            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected"
+                                        : "the text ends too early");
+        json_space(r);
+        if (*close == '}') {
+            if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
+            if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
+            key = json_string(r);
+            if (json_get(parent, key)) json_fail(r, "this field is there twice");
+            json_space(r);
+            if (!json_skip(r, ":")) json_fail(r, "a colon was expected");
+        }
+        *last = json_value(r);
+        (*last)->key = key;
+        last = &(*last)->next;
+        json_space(r);
+    }
 }
 
-static Json* json_read_file(const char* path) {
-    Text text = read_file(path);
-    const char* problem;
-    size_t offset;
-    Json* j = json_parse(text.data, text.length, &problem, &offset);
-    if (!j) json_fail(path, text.data, offset, problem);
+static Json* json_value(JsonReader* r) {
+    if (!json_space(r)) json_fail(r, "the text ends too early");
+    if (r->depth >= JSON_DEPTH) json_fail(r, "brackets are nested too deeply");
+    Json* j = allocate(1, sizeof(Json));
+    char first = *r->at;
+    j->line = r->line;
+    j->type = first == '{' ? JSON_OBJECT : first == '[' ? JSON_ARRAY
+            : first == '"' ? JSON_STRING : JSON_NUMBER;
+    r->depth++;
+    if (first == '{') json_members(r, j, "}");
+    else if (first == '[') json_members(r, j, "]");
+    else if (first == '"') j->string = json_string(r);
+    else if (json_skip(r, "true")) j->type = JSON_TRUE;
+    else if (json_skip(r, "false")) j->type = JSON_FALSE;
+    else if (json_skip(r, "null")) j->type = JSON_NULL;
+    else j->number = json_number(r);
+    r->depth--;
+    return j;
+}
+
+// The one value that fills the text. `path` and `line`, where the text begins, are for what an error says.
+static Json* json_parse(const char* text, size_t length, const char* path, int line) {
+    JsonReader r = {text, text + length, text, path, 0, line};
+    Json* j = json_value(&r);
+    if (json_space(&r)) json_fail(&r, "there is something behind the value");
+    return j;
+}
+
+static Json* json_read_stream(FILE* file, const char* path) {
+    Text text = read_stream(file, path);
+    Json* j = json_parse(text.data, text.length, path, 1);
     text_free(&text);
     return j;
 }
@@ -2251,26 +2185,20 @@ static void json_append_string(Text* out, const char* s) {
 // the two kinds of file apart: an array begins with '['. json_free() frees them.
 static Json* load_records(const char* path) {
     Text text = read_file(path);
-    int mark = !strncmp(text.data, "\xEF\xBB\xBF", 3) ? 3 : 0, number = 0;   // byte order mark
-    const char *start = text.data + mark, *end = text.data + text.length, *problem;
-    size_t offset, length;
-    Json *records, **last;
-    if (start[strspn(start, " \t\r\n")] == '[') {
-        records = json_parse(start, (size_t)(end - start), &problem, &offset);
-        if (!records) json_fail(path, start, offset, problem);
+    JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
+    Json* records = NULL;
+    json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
+    if (json_space(&r) && *r.at == '[') {
+        records = json_value(&r);
     } else {
-        records = allocate(1, sizeof(Json)), records->type = JSON_ARRAY, last = &records->child;
-        for (const char *line = start, *stop; line < end; line = stop + 1) {
-            stop = memchr(line, '\n', (size_t)(end - line));
-            if (!stop) stop = end;
-            number++, length = (size_t)(stop - line);
-            while (length && memchr(" \t\r", line[length - 1], 3)) length--;
-            if (!length) continue;
-            Json* j = json_parse(line, length, &problem, &offset);
-            if (!j) json_fail(path, start, (size_t)(line - start) + offset, problem);
-            j->line = number;
-            *last = j, last = &j->next;
-        }
+        records = allocate(1, sizeof(Json));
+        records->type = JSON_ARRAY;
+    }
+    Json** last = &records->child;
+    for (int line = *last ? r.line : 0; json_space(&r); line = r.line) {
+        if (r.line == line || *last) json_fail(&r, "there is something behind the value");
+        *last = json_value(&r);
+        last = &(*last)->next;
     }
     for (const Json* j = records->child; j; j = j->next)
         if (j->type != JSON_OBJECT)
@@ -2282,10 +2210,9 @@ static Json* load_records(const char* path) {
 // The text of a field that must be there.
 static const char* record_text(const Json* record, const char* name, const char* path) {
     const Json* field = json_get(record, name);
-    if (!field) fail(2, "%s, line %d: the field \"%s\" is missing", path, record->line, name);
-    if (field->type != JSON_STRING)
-        fail(2, "%s, line %d: the field \"%s\" is not a text", path, record->line, name);
-    if (!*field->string) fail(2, "%s, line %d: the field \"%s\" is empty", path, record->line, name);
+    const char* problem = !field ? "missing" : field->type != JSON_STRING ? "not a text"
+                        : !*field->string ? "empty" : NULL;
+    if (problem) fail(2, "%s, line %d: the field \"%s\" is %s", path, record->line, name, problem);
     return field->string;
 }
 
@@ -2331,48 +2258,210 @@ static Problems load_problems(const char* path) {
 // =============================================================================================
 //
 // A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
-// the optimizer on:
+// the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
+// moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
+static const char* const run_files[] = {
+    "config.json", "generation_config.json",      // the architecture: Qwen3ForCausalLM, or for a scalar model
+                                                  // Qwen3ForSequenceClassification with one label
+    "tokenizer.json", "tokenizer_config.json",    // bytes and special tokens
+    "model.safetensors",                          // the weights
+    "optimizer.safetensors",                      // both moments of AdamW
+    "value.safetensors",                          // PPO's value model: the body that config.json describes,
+    "value_optimizer.safetensors",                // with a score as its head; and its moments
+    "trainer_state.json",                         // updates done, and every option of the run
+    "metrics.csv",                                // one row for each update
+};
+enum { RUN_FILES = sizeof run_files / sizeof *run_files };
+
+// ---- a set of files that appears whole or not at all
 //
-//     config.json, generation_config.json     the architecture: Qwen3ForCausalLM, or for a scalar model
-//                                             Qwen3ForSequenceClassification with one label
-//     tokenizer.json, tokenizer_config.json   bytes and special tokens
-//     model.safetensors                       the weights
-//     optimizer.safetensors                   both moments of AdamW
-//     trainer_state.json                      updates done, and every option of the run
-//     value.safetensors,                      the value model of PPO and its moments, where there is one: the
-//     value_optimizer.safetensors             body that config.json describes, with a score as its head
-//
-// With these, a resumed run is bit for bit the run that was never stopped. (Without the moments it is
-// not: nanochat's RL leaves them out, and D1 names that as a limitation.) All files carry the number of
-// updates; a directory whose files do not belong together is refused.
+// A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
+// renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
+// killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
+// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates;
+// files that do not belong together are refused.)
+
+// NAME of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for last.
+static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
+    static const char* const places[] = {"/.saved", ""};
+    FILE* file = NULL;
+    for (int i = 0; i < 2 && !file; i++) {
+        if (snprintf(path, PATH_SIZE, "%s%s/%s", folder, places[i], name) >= PATH_SIZE)
+            fail(2, "the path %s/%s is too long", folder, name);
+        file = fopen(path, "rb");
+    }
+    return file;
+}
+
+static int has_saved(const char* folder, const char* name) {
+    char path[PATH_SIZE];
+    FILE* file = open_saved(path, folder, name);
+    if (file) fclose(file);
+    return file != NULL;
+}
+
+// Moves all files of folder/from into the folder, or removes them; then folder/from is gone.
+static void empty_folder(const char* folder, const char* from, int keep) {
+    char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
+    join_path(inner, folder, from);
+    flush_folder(folder);
+    for (int i = 0; i < RUN_FILES; i++) {
+        join_path(old, inner, run_files[i]);
+        join_path(new, folder, run_files[i]);
+        if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
+            fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
+    }
+    flush_folder(folder);
+    rmdir(inner);
+}
+
+static FILE* begin_save(char path[PATH_SIZE], const char* folder, const char* name) {
+    char inner[PATH_SIZE];
+    join_path(inner, folder, ".saving");
+    mkdir(inner, 0777);
+    join_path(path, inner, name);
+    return fopen(path, "wb");
+}
+
+static void end_save(FILE* file, const char* folder, const char* path) {
+    int reason = close_written(file);
+    if (!reason) return;
+    empty_folder(folder, ".saving", 0);
+    fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+}
+
+static void save_text(const char* folder, const char* name, Text* text) {
+    char path[PATH_SIZE];
+    FILE* file = begin_save(path, folder, name);
+    if (file) fwrite(text->data, 1, text->length, file);
+    end_save(file, folder, path);
+    text_free(text);
+}
+
+// ---- config.json
 
 // The architectures by their Hugging Face names, [scalar].
 static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
 
+static const struct { const char* name; size_t at; } config_sizes[] = {
+    {"vocab_size", offsetof(Config, vocab_size)},
+    {"max_position_embeddings", offsetof(Config, context)},
+    {"num_hidden_layers", offsetof(Config, layers)},
+    {"hidden_size", offsetof(Config, width)},
+    {"intermediate_size", offsetof(Config, mlp_width)},
+    {"num_attention_heads", offsetof(Config, heads)},
+    {"num_key_value_heads", offsetof(Config, kv_heads)},   // the last two may be missing
+    {"head_dim", offsetof(Config, head_dim)},
+};
+enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
+
+// What section 5 computes. A model with anything else in its place is refused, or it would be computed wrong
+// without a word.
+static const char* const config_plain[][2] = {
+    {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
+    {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
+    {"partial_rotary_factor", "1.0"},
+};
+enum { CONFIG_PLAIN = sizeof config_plain / sizeof *config_plain, CONFIG_WRITTEN = 5 };
+
 static void config_to_json(Text* out, const Config* c) {
-    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"qwen3\",\n",
-                architectures[c->scalar]);
+    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n", architectures[c->scalar]);
     // transformers takes the score of the last token that is not padding, and refuses two texts at once when
     // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
     if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
-    text_printf(out,
-                "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n  "
-                "\"num_hidden_layers\": %d,\n",
-                c->vocab_size, c->width, c->mlp_width, c->layers);
-    text_printf(out, "  \"num_attention_heads\": %d,\n  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n",
-                c->heads, c->kv_heads, c->head_dim);
-    text_printf(out,
-                "  \"max_position_embeddings\": %d,\n  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n",
-                c->context, (double)c->rope_theta, (double)c->norm_eps);
-    text_printf(out,
-                "  \"tie_word_embeddings\": %s,\n  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n "
-                " \"attention_dropout\": 0.0,\n",
-                c->tied ? "true" : "false");
-    text_printf(out,
-                "  \"use_sliding_window\": false,\n  \"rope_scaling\": null,\n  \"bos_token_id\": %d,\n  "
-                "\"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
+    for (int i = 0; i < CONFIG_SIZES; i++)
+        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name,
+                    *(const int*)((const char*)c + config_sizes[i].at));
+    for (int i = 0; i < CONFIG_WRITTEN; i++)
+        text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
+    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
+                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false");
+    text_printf(out, "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
                 BOS, ASSISTANT_END);
 }
+
+static int json_is_size(const Json* j, double limit) {
+    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit &&
+           j->number == floor(j->number);
+}
+
+// Whether two values are the same, whatever the order of their fields.
+static int json_same(const Json* a, const Json* b) {
+    if (!a || !b || a->type != b->type || a->number != b->number) return a == b;
+    if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
+    const Json *x = a->child, *y = b->child;
+    for (; x && y; x = x->next, y = y->next)
+        if (!json_same(x, a->type == JSON_OBJECT ? json_get(b, x->key) : y)) return 0;
+    return !x && !y;
+}
+
+static int json_same_text(const Json* j, const char* text) {
+    Json* expected = json_parse(text, strlen(text), "", 1);
+    int same = json_same(j, expected);
+    json_free(expected);
+    return same;
+}
+
+static void check_plain(const Json* j, const char* path) {
+    for (int i = 0; i < CONFIG_PLAIN; i++) {
+        const char *name = config_plain[i][0], *value = config_plain[i][1];
+        const Json* field = json_get(j, name);
+        if (!field || field->type == JSON_NULL || json_same_text(field, value)) continue;
+        if (field->type == JSON_OBJECT && json_get(field, "rope_type")) continue;   // check_plain() sees it
+        fail(2, "%s: \"%s\" is %s; only %s can be computed", path, name,
+             field->type == JSON_STRING ? field->string : "another one", value);
+    }
+}
+
+static float config_float(const Json* j, const char* name, double fallback, const char* path) {
+    const Json* field = json_get(j, name);
+    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
+    return (float)(field ? field->number : fallback);
+}
+
+static Config config_from_json(const char* folder) {
+    char path[PATH_SIZE];
+    FILE* file = open_saved(path, folder, "config.json");
+    Json* j = json_read_stream(file, path);
+    const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
+    const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
+    const char* name = built && built->child && built->child->type == JSON_STRING ? built->child->string
+                                                                                 : architectures[0];
+    if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
+    if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
+        fail(2, "%s: the architecture is \"%s\"; %s and %s can be read", path, name, architectures[0],
+             architectures[1]);
+    check_plain(j, path);
+    check_plain(rope, path);
+    check_plain(json_get(j, "rope_scaling"), path);
+    for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
+        if (!json_same_text(layer, "\"full_attention\""))
+            fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
+    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = !strcmp(name, architectures[1])};
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        const Json* field = json_get(j, config_sizes[i].name);
+        int* value = (int*)((char*)&c + config_sizes[i].at);
+        if (!field && i < CONFIG_SIZES - 2)
+            fail(2, "%s: the field \"%s\" is missing", path, config_sizes[i].name);
+        if (field && !json_is_size(field, 1e9))
+            fail(2, "%s: the field \"%s\" is not a whole number", path, config_sizes[i].name);
+        if (field) *value = (int)field->number;
+        else *value = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+    }
+    // one number per token; transformers may name it instead of counting
+    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
+    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next
+                                                  : json_is_size(labels, 1.0) && labels->number == 1.0;
+    if (c.scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
+    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
+    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
+    const char* problem = config_problem(&c);
+    if (problem) fail(2, "%s: %s", path, problem);
+    json_free(j);
+    return c;
+}
+
+// ---- tokenizer.json
 
 // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other
 // 68 bytes are U+0100 and up in order.
@@ -2387,21 +2476,19 @@ static unsigned byte_to_unicode(int byte) {
 }
 
 static void tokenizer_to_json(Text* out) {
-    text_printf(
-        out,
-        "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [\n");
+    static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
+                                "\"trim_offsets\": true, \"use_regex\": false}";
+    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  "
+                     "\"added_tokens\": [\n");
     for (int i = 256; i < VOCAB_SIZE; i++)
-        text_printf(out,
-                    "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
-                    "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
+        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                         "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
-    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
-                     "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
-    text_printf(out, "  \"post_processor\": null,\n  \"decoder\": {\"type\": \"ByteLevel\", "
-                     "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false},\n");
+    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
+                     "  \"decoder\": %s,\n", bytes, bytes);
     text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
-                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n");
-    text_printf(out, "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
+                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n"
+                     "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
     for (int b = 0; b < 256; b++) {
         Text character = {0};
         utf8_append(&character, byte_to_unicode(b));
@@ -2413,276 +2500,271 @@ static void tokenizer_to_json(Text* out) {
     text_printf(out, "    }, \"merges\": []}\n}\n");
 }
 
-// The safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the numbers
-// row by row. `groups` weight sets are written, each tensor name with its group's prefix. step counts
-// updates, taken the optimizer's own steps: an update may consist of several minibatches, and AdamW counts
-// each.
-static void weights_to_safetensors(Text* out, const Weights* w, const char* const* prefix, int groups,
-                                   const Config* c, long step, long taken) {
+// A model of 265 tokens that were cut in another way than ours would read nonsense. (A folder without a
+// tokenizer says nothing about it.)
+static void check_tokenizer(const char* folder) {
+    char path[PATH_SIZE];
+    Text text = {0};
+    FILE* file = open_saved(path, folder, "tokenizer.json");
+    if (!file) return;
+    tokenizer_to_json(&text);
+    Json *ours = json_parse(text.data, text.length, "", 1), *theirs = json_read_stream(file, path);
+    const Json *a = json_get(ours, "model"), *b = json_get(theirs, "model");
+    if (!json_same(json_get(ours, "added_tokens"), json_get(theirs, "added_tokens")) ||
+        !json_same(json_get(a, "vocab"), json_get(b, "vocab")) ||
+        !json_same(json_get(a, "merges"), json_get(b, "merges")))
+        fail(2, "%s is another tokenizer than this program's, which has the 256 bytes and %d special tokens",
+             path, VOCAB_SIZE - 256);
+    json_free(ours), json_free(theirs);
+    text_free(&text);
+}
+
+// ---- the safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the
+// numbers row by row
+
+// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
+// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
+static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
+    int finite = 1;
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < max_int(t->cols, 1); j++) {
+            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
+            union { float f; uint32_t u; } number = {.u = 0};
+            if (!reads) number.f = *place;
+            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
+                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
+                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
+            finite &= isfinite(number.f) != 0;
+            if (reads) *place = number.f;
+        }
+    return finite;
+}
+
+// The tensors of `groups` weight sets, each name with its group's prefix; to be freed.
+static Tensor* list_tensors(const Weights* w, const char* const* prefix, int groups, const Config* c) {
     int count = tensor_count(c);
-    Tensor* list = allocate((size_t)count, sizeof(Tensor));
+    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
+    for (int g = 0; g < groups; g++) tensor_list(list + g * count, &w[g], c);
+    for (int k = 0; k < groups * count; k++) {
+        char name[sizeof list->name];
+        memcpy(name, list[k].name, sizeof name);
+        snprintf(list[k].name, sizeof name, "%.16s%.79s", prefix[k / count], name);
+    }
+    return list;
+}
+
+// step counts updates, taken the optimizer's own steps: an update may consist of several minibatches, and
+// AdamW counts each.
+static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
     Text header = {0};
     size_t offset = 0;
     text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
                 step, taken);
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++) {
-            size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-            text_printf(&header, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d", prefix[g], list[k].name,
-                        list[k].rows);
-            if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
-            text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
-            offset += bytes;
-        }
+    for (int k = 0; k < count; k++) {
+        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
+        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
+        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
+        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
+        offset += bytes;
     }
     text_append(&header, "}", 1);
     while (header.length % 8) text_append(&header, " ", 1);
-    for (int i = 0; i < 8; i++) {
-        char byte = (char)((uint64_t)header.length >> (8 * i) & 0xFF);
-        text_append(out, &byte, 1);
-    }
-    text_append(out, header.data, header.length);
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < count; k++)
-            for (int i = 0; i < list[k].rows; i++)
-                for (int j = 0; j < max_int(list[k].cols, 1); j++) {
-                    union {
-                        float f;
-                        uint32_t u;
-                    } number = {list[k].data[(size_t)i * list[k].row + (size_t)j * list[k].col]};
-                    char bytes[4] = {(char)(number.u & 0xFF), (char)(number.u >> 8 & 0xFF),
-                                     (char)(number.u >> 16 & 0xFF), (char)(number.u >> 24)};
-                    text_append(out, bytes, 4);
-                }
-    }
+    for (int i = 0; i < 8; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
+    fwrite(header.data, 1, header.length, file);
+    for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
     text_free(&header);
+}
+
+// The name of the first tensor with a number that is not finite; "" when there is none.
+static void find_not_finite(char name[96], const Weights* w, const char* const* prefix, int groups,
+                            const Config* c) {
+    int bad = 0;
+    *name = 0;
+    for (int g = 0; g < groups; g++)
+        for (size_t i = 0; i < w[g].count; i++) bad |= !isfinite(w[g].memory[i]);
+    if (!bad) return;
+    Tensor* list = list_tensors(w, prefix, groups, c);
+    for (int k = groups * tensor_count(c) - 1; k >= 0; k--)
+        if (!pass_tensor(NULL, &list[k], 0, 4)) memcpy(name, list[k].name, sizeof list->name);
     free(list);
 }
 
-static int json_is_size(const Json* j, double limit) {
-    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit &&
-           j->number == floor(j->number);
-}
-
-// Finds one tensor in the header, checks its type, shape and place, and copies it. F32 and BF16 are
-// understood.
-static void read_tensor(const Tensor* t, const char* prefix, const Json* header, const unsigned char* data,
-                        size_t size, const char* path) {
-    char name[128];
-    snprintf(name, sizeof name, "%s%s", prefix, t->name);
-    const Json* entry = json_get(header, name);
-    if (!entry) fail(2, "%s: the tensor %s is missing", path, name);
-    const Json *dtype = json_get(entry, "dtype"), *shape = json_get(entry, "shape"),
-               *place = json_get(entry, "data_offsets");
-    const Json *first = place ? place->child : NULL, *last = first ? first->next : NULL,
-               *rows = shape ? shape->child : NULL, *cols = rows ? rows->next : NULL;
-    if (!dtype || dtype->type != JSON_STRING || !json_is_size(first, 9e15) || !json_is_size(last, 9e15))
-        fail(2, "%s: the entry of tensor %s is damaged", path, name);
-    size_t each = !strcmp(dtype->string, "F32") ? 4 : !strcmp(dtype->string, "BF16") ? 2 : 0;
-    if (!each)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, name,
-             dtype->string);
-    int fits = json_is_size(rows, 1e9) && (int)rows->number == t->rows &&
-               (t->cols ? json_is_size(cols, 1e9) && (int)cols->number == t->cols && !cols->next : !cols);
-    if (!fits)
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for (%d x %d)", path, name,
-             t->rows, max_int(t->cols, 1));
-    size_t from = (size_t)first->number, bytes = each * (size_t)t->rows * (size_t)max_int(t->cols, 1);
-    if (last->number - first->number != (double)bytes || from > size || bytes > size - from)
-        fail(2, "%s: the file ends before tensor %s does; it is truncated or damaged", path, name);
-    const unsigned char* p = data + from;
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < max_int(t->cols, 1); j++, p += each) {
-            union { float f; uint32_t u; } number = {.u = 0};
-            for (size_t b = 0; b < each; b++) number.u |= (uint32_t)p[b] << (8 * (b + 4 - each));
-            if (!isfinite(number.f)) fail(2, "%s: the tensor %s has numbers that are not finite", path, name);
-            t->data[(size_t)i * t->row + (size_t)j * t->col] = number.f;
-        }
-}
-
-// A count from the metadata; without it: the fallback.
-static long metadata_count(const Json* header, const char* name, long fallback) {
-    const Json* count = json_get(json_get(header, "__metadata__"), name);
-    return count && count->type == JSON_STRING ? strtol(count->string, NULL, 10) : fallback;
-}
-
-// Reads the tensors of `groups` weight sets (0: none); returns the step written in the file, or -1. *taken
-// becomes the number of the optimizer's steps; files that do not tell it took one per update.
-static long safetensors_to_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                                   const char* path, long* taken) {
-    Text file = read_file(path);
+// The header of an open file, as JSON. *size becomes the number of bytes behind it.
+static Json* read_header(double* size, FILE* file, const char* path) {
+    struct stat info;
     uint64_t length = 0;
-    const char* problem = "the header is missing";
-    size_t offset = 0;
-    for (int i = 7; i >= 0 && file.length >= 8; i--) length = length << 8 | (unsigned char)file.data[i];
-    if (file.length < 8 || length > file.length - 8)
+    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
+    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
         fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
-    Json* header = json_parse(file.data + 8, (size_t)length, &problem, &offset);
-    if (!header) fail(2, "%s: the header is damaged at byte %zu: %s", path, offset + 8, problem);
-    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
-    for (int g = 0; g < groups; g++) {
-        tensor_list(list, &w[g], c);
-        for (int k = 0; k < tensor_count(c); k++)
-            read_tensor(&list[k], prefix[g], header, (const unsigned char*)file.data + 8 + length,
-                        file.length - 8 - (size_t)length, path);
+    char* text = allocate((size_t)length + 1, 1);
+    if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
+    *size = (double)info.st_size - 8.0 - (double)length;
+    Json* header = json_parse(text, (size_t)length, path, 1);
+    free(text);
+    return header;
+}
+
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32
+// and BF16 are understood.
+static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
+    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
+    const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
+    char shape[32];
+    int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
+    if (!bytes)
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, entry->key, format);
+    if (t->cols) snprintf(shape, sizeof shape, "[%d,%d]", t->rows, t->cols);
+    else snprintf(shape, sizeof shape, "[%d]", t->rows);
+    if (!json_same_text(json_get(entry, "shape"), shape))
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key,
+             shape);
+    if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, entry->key);
+    return bytes;
+}
+
+// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
+// that there is no gap, no overlap, and no other end than the file's.
+static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
+                         const char* path) {
+    int found = 0, entries = 0;
+    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
+    for (int k = 0; k < count; k++)
+        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
+    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
+        const Json *entry = header->child, *from = NULL;
+        for (; entry; entry = entry->next) {
+            from = json_get(entry, "data_offsets");
+            from = from ? from->child : NULL;
+            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
+        }
+        if (!entry || from->next->number <= at)
+            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
+        end = from->next->number;
+        int k = 0;
+        while (k < count && strcmp(list[k].name, entry->key)) k++;
+        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
+            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
+        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
+            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
+        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
     }
-    int known = 0;
-    for (const Json* j = header->child; j; j = j->next)
-        known += strcmp(j->key, "__metadata__") != 0 && !(c->tied && !strcmp(j->key, "lm_head.weight"));
-    if (groups && known != groups * tensor_count(c))
-        fail(2, "%s has %d tensors, config.json asks for %d: this is another architecture", path, known,
-             groups * tensor_count(c));
-    long result = metadata_count(header, "step", -1);
-    *taken = metadata_count(header, "optimizer_steps", result);
+    if (found != entries || ferror(file) || feof(file))
+        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
+}
+
+// A count from the metadata, all of it digits; without it: the fallback.
+static long metadata_count(const Json* header, const char* name, long fallback, const char* path) {
+    const Json* count = json_get(json_get(header, "__metadata__"), name);
+    if (!count) return fallback;
+    const char* text = count->type == JSON_STRING ? count->string : "";
+    if (!*text || strlen(text) > 15 || text[strspn(text, "0123456789")])
+        fail(2, "%s: \"%s\" in its header is '%s', not a number of up to 15 digits", path, name, text);
+    return strtol(text, NULL, 10);
+}
+
+// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That
+// must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
+// Returns the number of the optimizer's steps; files that do not tell it took one per update.
+static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
+                         const char* folder, const char* name, long step) {
+    char path[PATH_SIZE];
+    double size;
+    FILE* file = open_saved(path, folder, name);
+    Json* header = read_header(&size, file, path);
+    Tensor* list = list_tensors(w, prefix, groups, c);
+    if (groups) read_tensors(list, groups * tensor_count(c), header, size, file, path);
+    long found = metadata_count(header, "step", -1, path);
+    long taken = metadata_count(header, "optimizer_steps", found, path);
+    if (step >= 0 && found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
+             found, step);
     free(list);
     json_free(header);
-    text_free(&file);
-    return result;
+    fclose(file);
+    return taken;
 }
 
-static int config_int(const Json* j, const char* name, int fallback, const char* path) {
-    const Json* field = json_get(j, name);
-    if (!field && fallback >= 0) return fallback;
-    if (!field) fail(2, "%s: the field \"%s\" is missing", path, name);
-    if (!json_is_size(field, 1e9)) fail(2, "%s: the field \"%s\" is not a whole number", path, name);
-    return (int)field->number;
-}
-
-static float config_float(const Json* j, const char* name, double fallback, const char* path) {
-    const Json* field = json_get(j, name);
-    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
-    return (float)(field ? field->number : fallback);
-}
-
-// How many numbers per token a classifier gives. transformers writes a table of their names instead, and
-// neither of the two for its usual 2.
-static int config_labels(const Json* j, const char* path) {
-    const Json* names = json_get(j, "id2label");
-    int count = 0;
-    if (!names || names->type == JSON_NULL) return config_int(j, "num_labels", 2, path);
-    for (const Json* name = names->child; name; name = name->next) count++;
-    return count;
-}
-
-static Config config_from_json(const char* path) {
-    Json* j = json_read_file(path);
-    const Json *type = json_get(j, "model_type"), *tied = json_get(j, "tie_word_embeddings"),
-               *scaling = json_get(j, "rope_scaling"), *rope = json_get(j, "rope_parameters"),
-               *built = json_get(j, "architectures");
-    const char* name = built && built->child && built->child->type == JSON_STRING ? built->child->string
-                                                                                 : architectures[0];
-    if (!type || type->type != JSON_STRING || strcmp(type->string, "qwen3"))
-        fail(2, "%s: the model type is \"%s\"; only \"qwen3\" can be read", path,
-             type && type->type == JSON_STRING ? type->string : "unknown");
-    if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
-        fail(2, "%s: the architecture is \"%s\"; %s and %s can be read", path, name, architectures[0],
-             architectures[1]);
-    if (scaling && scaling->type != JSON_NULL)
-        fail(2, "%s: rope_scaling is set; only plain rotary positions can be computed", path);
-    Config c = {.vocab_size = config_int(j, "vocab_size", -1, path),
-                .context = config_int(j, "max_position_embeddings", -1, path),
-                .layers = config_int(j, "num_hidden_layers", -1, path),
-                .width = config_int(j, "hidden_size", -1, path),
-                .heads = config_int(j, "num_attention_heads", -1, path),
-                .mlp_width = config_int(j, "intermediate_size", -1, path)};
-    c.kv_heads = config_int(j, "num_key_value_heads", c.heads, path);
-    c.head_dim = config_int(j, "head_dim", c.heads ? c.width / c.heads : 0, path);
-    c.tied = tied && tied->type == JSON_TRUE;
-    c.scalar = !strcmp(name, architectures[1]);
-    if (c.scalar && config_labels(j, path) != 1)
-        fail(2, "%s: the model gives %d numbers per token; a reward or value model gives one (num_labels 1)",
-             path, config_labels(j, path));
-    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
-    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
-    const char* problem = config_problem(&c);
-    if (problem) fail(2, "%s: %s", path, problem);
-    json_free(j);
-    return c;
-}
+// ---- a whole checkpoint
 
 static const char* const no_prefix[] = {""};
 static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
 
-// Adds the weights of m, or with an optimizer both of its moments.
-static void add_weights(FileSet* files, const char* name, const Model* m, const Optimizer* o, long step) {
-    Weights list[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
-    Text text = {0};
-    weights_to_safetensors(&text, list, o ? moment_prefix : no_prefix, o ? 2 : 1, &m->config, step,
-                           o ? o->step : step);
-    files_add(files, name, text.data, text.length);
-    text_free(&text);
-}
-
-// Removes what an earlier run has left in the folder and this checkpoint does not have. Should the process be
-// killed before this is done, the next save does it; until then a leftover of another update is refused.
-static void remove_leftovers(const char* folder, int has_optimizer, int has_value) {
-    const struct { const char* name; int has; } own[] = {{"optimizer.safetensors", has_optimizer},
-                                                         {"trainer_state.json", has_optimizer},
-                                                         {"value.safetensors", has_value},
-                                                         {"value_optimizer.safetensors", has_value}};
-    char path[PATH_SIZE];
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (own[i].has) continue;
-        join_path(path, folder, own[i].name);
-        remove(path);
+// Saves the weights of m, or with an optimizer both of its moments. What is not finite is not saved: the
+// checkpoint before it stays.
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
+                         long step) {
+    Weights sets[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
+    const char* const* prefix = o ? moment_prefix : no_prefix;
+    char path[PATH_SIZE], bad[96];
+    int groups = o ? 2 : 1;
+    find_not_finite(bad, sets, prefix, groups, &m->config);
+    if (*bad) {
+        empty_folder(folder, ".saving", 0);
+        fail(1, "after update %ld %s in %s is not finite; what was saved before stays; try a smaller --lr",
+             step, bad, name);
     }
+    FILE* file = begin_save(path, folder, name);
+    Tensor* list = list_tensors(sets, prefix, groups, &m->config);
+    if (file) write_safetensors(file, list, groups * tensor_count(&m->config), step, o ? o->step : step);
+    free(list);
+    end_save(file, folder, path);
 }
 
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json. A
-// NULL optimizer leaves it and the state out, a NULL value model leaves that and its optimizer out.
+// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json and
+// is used up. Without an optimizer (NULL) neither it nor the state is written, without a value model neither
+// that nor its optimizer; what an earlier run has left of them is removed. (Whoever is killed before that
+// leaves a file of another update, which is refused.)
 static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
-                            const Optimizer* value_o, const Text* state, long step) {
-    FileSet files = {.count = 0};
+                            const Optimizer* value_o, Text* state, long step) {
     Text text = {0};
+    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE];
     make_folder(folder);
-    if (snprintf(files.folder, sizeof files.folder, "%s", folder) >= PATH_SIZE)
-        fail(2, "the path %s is too long", folder);
     config_to_json(&text, &m->config);
-    files_add(&files, "config.json", text.data, text.length);
-    text.length = 0;
-    text_printf(&text,
-                "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n  "
-                "\"temperature\": 1.0,\n  \"top_k\": 50\n}\n",
-                BOS, ASSISTANT_END, BOS);
-    files_add(&files, "generation_config.json", text.data, text.length);
-    text.length = 0;
+    save_text(folder, "config.json", &text);
+    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
+                             "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+    save_text(folder, "generation_config.json", &text);
     tokenizer_to_json(&text);
-    files_add(&files, "tokenizer.json", text.data, text.length);
-    text.length = 0;
-    text_printf(&text,
-                "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+    save_text(folder, "tokenizer.json", &text);
+    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
+                         "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
                 special_names[0], special_names[ASSISTANT_END - 256]);
     if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
     text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
-    files_add(&files, "tokenizer_config.json", text.data, text.length);
-    add_weights(&files, "model.safetensors", m, NULL, step);
-    if (o) add_weights(&files, "optimizer.safetensors", m, o, step);
-    if (value) add_weights(&files, "value.safetensors", value, NULL, step);
-    if (value) add_weights(&files, "value_optimizer.safetensors", value, value_o, step);
-    if (o) files_add(&files, "trainer_state.json", state->data, state->length);
-    files_commit(&files);
-    remove_leftovers(folder, o != NULL, value != NULL);
-    text_free(&text);
+    save_text(folder, "tokenizer_config.json", &text);
+    save_weights(folder, "model.safetensors", m, NULL, step);
+    if (o) save_weights(folder, "optimizer.safetensors", m, o, step);
+    if (value) save_weights(folder, "value.safetensors", value, NULL, step);
+    if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
+    if (o) save_text(folder, "trainer_state.json", state);
+    join_path(saving, folder, ".saving");
+    join_path(saved, folder, ".saved");
+    flush_folder(saving);
+    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
+    empty_folder(folder, ".saved", 1);
+    const int has[RUN_FILES] = {1, 1, 1, 1, 1, o != NULL, value != NULL, value != NULL, o != NULL, 1};
+    for (int i = 0; i < RUN_FILES; i++) {
+        join_path(path, folder, run_files[i]);
+        if (!has[i]) remove(path);
+    }
 }
 
 static Model load_model(const char* folder) {
     char path[PATH_SIZE];
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    files_finish(folder);
-    join_path(path, folder, "config.json");
-    Config config = config_from_json(path);
-    join_path(path, folder, "model.safetensors");
     struct stat info;
     size_t undecayed;
-    if (stat(path, &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
+    Config config = config_from_json(folder);
+    FILE* file = open_saved(path, folder, "model.safetensors");
+    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    fclose(file);
     if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
     Model m = model_new(config);
-    long taken;
-    safetensors_to_weights(&m.weights, no_prefix, 1, &config, path, &taken);
+    read_weights(&m.weights, no_prefix, 1, &config, folder, "model.safetensors", -1);
+    if (config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
     return m;
 }
 
@@ -2696,20 +2778,6 @@ static Model load_fitting_model(const char* folder) {
         fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
              m.config.vocab_size, VOCAB_SIZE);
     return m;
-}
-
-// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. It must
-// be `step`, the one of trainer_state.json, or the weights of one update would go on with the moments of
-// another. Returns the number of the optimizer's steps.
-static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                         const char* folder, const char* name, long step) {
-    char path[PATH_SIZE];
-    join_path(path, folder, name);
-    long taken, found = safetensors_to_weights(w, prefix, groups, c, path, &taken);
-    if (found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
-             found, step);
-    return taken;
 }
 
 static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
@@ -2728,9 +2796,7 @@ static Optimizer load_optimizer(const char* folder, const Config* c, long step) 
 #ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
 // The value model of a checkpoint and its optimizer; c is the policy's configuration.
 static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
-    char path[PATH_SIZE];
-    join_path(path, folder, "value.safetensors");
-    if (!file_exists(path))
+    if (!has_saved(folder, "value.safetensors"))
         fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
     Config config = *c;
     config.scalar = 1;
@@ -2755,7 +2821,7 @@ typedef struct {
     OptionType type;
     void* value;             // int, float, uint64_t, const char*, int
     double low, high;        // allowed range of numbers
-    const char* help;
+    const char* help;        // NULL = no option of the command line, only of trainer_state.json
     // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
     int saved;
     int given;               // 1 = set on the command line
@@ -2817,7 +2883,7 @@ static int parse_options(Option* options, int argc, char** argv, const char** re
         while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) &&
                             !strncmp(text + 2, o->name, length - 2)))
             o++;
-        if (!o->name) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
+        if (!o->name || !o->help) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
         if (o->type == OPTION_FLAG) {
             if (text[length] == '=') fail(2, "--%s takes no value", o->name);
             *(int*)o->value = 1;
@@ -2829,10 +2895,16 @@ static int parse_options(Option* options, int argc, char** argv, const char** re
     return count;
 }
 
-static void print_options(const Option* options) {
+// --help anywhere on the command line prints the table and is all that happens.
+static int asked_for_help(int argc, char** argv, const char* what, const char* usage, const Option* options) {
+    static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
+    int asked = 0;
+    for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    if (!asked) return 0;
+    printf("%s\n\nusage: %s\n\n", what, usage);
     for (const Option* o = options; o->name; o++) {
         char left[48], value[256];
-        static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
+        if (!o->help) continue;
         option_text(o, value, sizeof value);
         if (o->type == OPTION_FLOAT) snprintf(value, sizeof value, "%g", (double)*(float*)o->value);
         snprintf(left, sizeof left, "--%s%s", o->name, kind[o->type]);
@@ -2841,43 +2913,44 @@ static void print_options(const Option* options) {
         else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
         else printf("\n%27s[%s]\n", "", value);
     }
-}
-
-// --help anywhere on the command line prints the table and is all that happens.
-static int asked_for_help(int argc, char** argv, const char* what, const char* usage, const Option* options) {
-    int asked = 0;
-    for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
-    if (!asked) return 0;
-    printf("%s\n\nusage: %s\n\n", what, usage);
-    print_options(options);
     return 1;
 }
 
-// trainer_state.json: which program, how many updates, every option that belongs to the run. Random numbers
-// need no entry of their own: all of them are functions of the seed and of the number of the update (see
-// random_stream).
-static void state_to_json(Text* out, const char* kind, long step, const Option* options) {
-    text_printf(out, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
-    int first = 1;
-    for (const Option* o = options; o->name; o++) {
-        char value[PATH_SIZE];
-        if (!o->saved) continue;
-        option_text(o, value, sizeof value);
-        text_printf(out, "%s\n    \"%s\": ", first ? "" : ",", o->name);
-        json_append_string(out, value);
-        first = 0;
-    }
-    text_printf(out, "\n  }\n}\n");
-}
-
 // A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
-// none.
+// none. trainer_state.json says which program it was, how many updates are done, and every option that
+// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of
+// the number of the update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
-    state_to_json(&state, kind, step, options);
+    const char* comma = "";
+    text_printf(&state, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
+    for (const Option* t = options; t->name; t++) {
+        char text[PATH_SIZE];
+        if (!t->saved) continue;
+        option_text(t, text, sizeof text);
+        text_printf(&state, "%s\n    \"%s\": ", comma, t->name);
+        json_append_string(&state, text);
+        comma = ",";
+    }
+    text_printf(&state, "\n  }\n}\n");
     save_checkpoint(folder, m, o, value, value_o, &state, step);
-    text_free(&state);
+}
+
+// Takes the folder for this process, until it ends or closes the file that is returned: a second one that
+// wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
+// killed save has left is moved.
+static int lock_folder(const char* folder) {
+    char path[PATH_SIZE];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    join_path(path, folder, ".lock");
+    int file = open(path, O_RDWR | O_CREAT, 0666);
+    if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;   // no folder, no run
+    if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
+    if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
+        fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
+    empty_folder(folder, ".saved", 1);
+    return file;
 }
 
 // Options of the saved run that were not given anew take their saved values. Returns the number of updates
@@ -2885,41 +2958,91 @@ static void save_run(const char* folder, const char* kind, const Option* options
 static long state_from_json(const char* folder, const char* kind, Option* options) {
     static Json* kept;
     char path[PATH_SIZE];
-    files_finish(folder);
-    join_path(path, folder, "trainer_state.json");
-    if (!file_exists(path))
+    FILE* file = open_saved(path, folder, "trainer_state.json");
+    if (!file)
         fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
-    Json* j = json_read_file(path);
+    Json* j = json_read_stream(file, path);
     const Json *found = json_get(j, "kind"), *step = json_get(j, "step"), *saved = json_get(j, "options");
     if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved)
         fail(2, "%s is damaged: the fields \"kind\", \"step\" and \"options\" were expected", path);
     if (strcmp(found->string, kind))
-        fail(2,
-             "%s was written by a run of kind \"%s\", this one is of kind \"%s\"; start from it instead of "
-             "resuming it",
+        fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\": start from it instead",
              folder, found->string, kind);
     for (Option* o = options; o->name; o++) {
         const Json* value = json_get(saved, o->name);
         if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
         option_set(o, value->string, "in trainer_state.json: ");
     }
-    j->next = kept, kept = j;
+    j->next = kept;
+    kept = j;
     return (long)step->number;
 }
 
-// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once.
-static volatile sig_atomic_t stop_asked;
-static void on_stop(int sig) {
-    if (stop_asked) _exit(128 + sig);
-    stop_asked = 1;
+// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
+// and a finished run is worth more than a forgotten --out.
+static void check_new_run(const char* out, int overwrite) {
+    char path[PATH_SIZE];
+    join_path(path, out, ".saving/value_optimizer.safetensors");
+    if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
+    if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
+             out, out);
 }
-static void watch_for_stop(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_stop;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN);   // a file beyond the user's limit is then an error like a full disk
+
+// The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
+// begins one in *out (*usual, when no --out was given). Returns the number of updates done.
+static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
+                       const char* kind, Option* options) {
+    if (!resume) {
+        check_new_run(*out, overwrite);
+        lock_folder(*out);
+        return 0;
+    }
+    if (overwrite) fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
+    if (*out != usual && !same_folder(*out, resume))
+        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume,
+             *out);
+    *out = resume;
+    lock_folder(resume);
+    return state_from_json(resume, kind, options);
+}
+
+// The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0
+// in a new run, else from its state.
+static void check_data(uint64_t* known, const char* path) {
+    Text text = read_file(path);
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < text.length; i++) hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
+    if (*known && *known != hash)
+        fail(2, "%s has changed since the run began; bring the old file back, or start a new run", path);
+    *known = hash;
+    text_free(&text);
+}
+
+// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
+// and so does one while no loop is looking (-1).
+static volatile sig_atomic_t stop_asked = -1;
+static void on_stop(int sig) {
+    static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
+    if (stop_asked == 0) stop_asked = 1;
+    else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
+}
+
+// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
+// full disk: a file beyond the user's limit, a pipe that nobody reads.
+static void watch_signals(void) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        struct sigaction action;
+        sigaction(stops[i], NULL, &action);
+        if (action.sa_handler == SIG_IGN) continue;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = on_stop;
+        action.sa_flags = SA_RESTART;
+        sigaction(stops[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 // "  37%  12 s left", rewritten in place, on a terminal only
@@ -2927,98 +3050,159 @@ static void progress(long done, long total, double started) {
     if (!isatty(2)) return;
     double left = done ? (seconds_now() - started) / (double)done * (double)(total - done) : 0.0;
     fprintf(stderr, "\r  update %ld of %ld, %.0f s left \033[K\r", done, total, left);
-    if (done == total || stop_asked) fprintf(stderr, "\r\033[K");
+    if (done == total || stop_asked > 0) fprintf(stderr, "\r\033[K");
     fflush(stderr);
 }
 
-// metrics.csv: one line per update. A resumed run first drops the lines of updates that it will do again. It
-// also drops all that follows a line out of order, so that a damaged file cannot have an update twice.
-static FILE* open_metrics(const char* folder, const char* header, long step) {
+// metrics.csv: one line per update. A resumed run needs those of the updates it has done, and drops later
+// ones, which it will do again. A new run that replaces another writes its table beside the first save, so
+// that weights and rows never come from two runs.
+static FILE* open_metrics(const char* out, const char* header, long step) {
     char path[PATH_SIZE];
-    make_folder(folder);
-    join_path(path, folder, "metrics.csv");
-    Text kept = {0};
-    text_printf(&kept, "%s\n", header);
-    if (step > 0 && file_exists(path)) {
+    size_t at = strlen(header);
+    FILE* file;
+    join_path(path, out, "metrics.csv");
+    if (step == 0) {
+        int replaces = has_saved(out, "trainer_state.json");
+        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        if (file) fprintf(file, "%s\n", header);
+    } else {
         Text old = read_file(path);
-        char* line = strchr(old.data, '\n');
-        for (long last = -1; line && isdigit((unsigned char)*++line);) {
-            long number = strtol(line, NULL, 10);
-            char* end = strchr(line, '\n');
-            if (number <= last || number >= step || !end) break;
-            last = number;
-            text_append(&kept, line, (size_t)(end + 1 - line));
-            line = end;
+        int ok = !strncmp(old.data, header, at) && old.data[at] == '\n';
+        for (long row = 0; row < step; row++) {   // at is the end of the row before
+            char *line = old.data + at + 1, *stop = line;
+            ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
+            if (ok) at += 1 + strcspn(line, "\n");
+            if (!ok || old.data[at] != '\n')
+                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a "
+                        "new run from the saved model", path, row);
         }
         text_free(&old);
+        file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
     }
-    write_file(folder, "metrics.csv", &kept);
-    text_free(&kept);
-    FILE* file = fopen(path, "a");
-    if (!file) fail(1, "cannot write %s: %s", path, strerror(errno));
+    if (!file || fflush(file) != 0) fail(1, "cannot write %s: %s", path, strerror(errno));
     return file;
-}
-
-static void close_metrics(FILE* file) {
-    if (fflush(file) != 0 || ferror(file)) fail(1, "cannot write metrics.csv: %s", strerror(errno));
-    fclose(file);
 }
 
 // ---- a run: what all kinds of training have around their updates
 //
-//     Run r = run_begin(out, resume, header, step, steps, log_every, save_every);
+//     Run r = run_begin(out, overwrite, columns, step, steps, log_every, save_every);
 //     while (run_goes_on(&r)) {
 //         ... update number r.step, the first is 0 ...
-//         run_count(&r, loss, norm);             one more is done: r.step grows
-//         ... a line for r.metrics ...
-//         if (run_logs(&r)) ... print a line ...
+//         run_record(&r, model, value, &record);     one more is done: a row, perhaps a line; r.step grows
 //         if (run_saves(&r)) ... save ...
 //     }
 //     return run_end(&r, "./program", out);
 
+// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells what they are.
+// metrics.csv gets all of them; the screen those with a title, as means over the updates since the last line. NaN = not looked at:
+// an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
+enum { MAX_COLUMNS = 32 };
+
 typedef struct {
+    const char* out;
     FILE* metrics;
+    int lock;                        // the file that says that this process writes here
+    const Column* columns;
     long step, steps, begun;         // updates done, asked for, done before this process
     int log_every, save_every, stop; // updates between two lines, between two saves; 1 = Ctrl-C was pressed
     double started;                  // in seconds
+    double sum[MAX_COLUMNS];         // since the last line, and of how many numbers
+    int count[MAX_COLUMNS], lines;   // lines printed
 } Run;
 
-// Opens out/metrics.csv; `step` updates of `steps` are done (resume: by the run in that folder, else NULL).
-static Run run_begin(const char* out, const char* resume, const char* header, long step, long steps,
-                     int log_every, int save_every) {
+// Takes the folder `out` and opens its metrics.csv; `step` updates of `steps` are done.
+static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps, int log_every,
+                     int save_every) {
+    Text header = {0};
     if (step >= steps)
         fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
-             resume ? resume : out, step, steps);
-    watch_for_stop();
-    return (Run){open_metrics(out, header, step), step, steps, step, log_every, save_every, 0, seconds_now()};
+             out, step, steps);
+    make_folder(out);
+    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps, .begun = step,
+             .log_every = log_every, .save_every = save_every, .started = seconds_now()};
+    if (step == 0) check_new_run(out, overwrite);
+    empty_folder(out, ".saving", 0);
+    empty_folder(out, ".saved", 1);
+    text_printf(&header, "step");
+    for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
+    r.metrics = open_metrics(out, header.data, step);
+    text_free(&header);
+    watch_signals();
+    stop_asked = 0;
+    return r;
 }
 
 static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
-
-// One more update is done. Only here is stop_asked looked at: a signal between two looks must not skip the
-// save.
-static void run_count(Run* r, double loss, double norm) {
-    if (!isfinite(loss) || !isfinite(norm))
-        fail(1, "the loss is not a number after update %ld; try a smaller --lr", r->step);
-    r->step++;
-    progress(r->step - r->begun, r->steps - r->begun, r->started);
-    r->stop = stop_asked != 0;
-}
 
 // After every `every` updates (0: never) and after the last one, also when Ctrl-C has made it the last.
 static int run_due(const Run* r, int every) {
     return !run_goes_on(r) || (every && r->step % every == 0);
 }
-static int run_logs(const Run* r) { return run_due(r, r->log_every); }
+
+static void print_line(Run* r) {
+    if (!r->lines++) {
+        printf("%6s", "update");
+        for (const Column* c = r->columns; c->name; c++) if (c->title) printf("%*s", c->width, c->title);
+        printf("\n");
+    }
+    printf("%6ld", r->step);
+    for (int i = 0; r->columns[i].name; i++) {
+        const Column* c = &r->columns[i];
+        double mean = r->sum[i] / max_int(r->count[i], 1);
+        if (c->title && r->count[i]) printf(c->digits < 0 ? "%*.*e" : "%*.*f", c->width, abs(c->digits), mean);
+        r->sum[i] = 0.0;
+        r->count[i] = 0;
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between two looks must not
+// skip the save. The value model is NULL where there is none.
+static void run_record(Run* r, const Model* m, const Model* value, const void* record) {
+    static const char* const of_value[] = {"the value's "};
+    char bad[96] = "";
+    int rare = 0;
+    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
+    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
+    if (*bad)
+        fail(1, "after update %ld %s is not finite; what was saved before stays in %s; try a smaller --lr", r->step + 1, bad,
+             r->out);
+    fprintf(r->metrics, "%ld", r->step);
+    for (int i = 0; r->columns[i].name; i++) {
+        double number = *(const double*)((const char*)record + r->columns[i].at);
+        fprintf(r->metrics, isnan(number) ? "," : ",%.9g", number);
+        if (isnan(number)) continue;
+        r->sum[i] += number;
+        r->count[i]++;
+        rare |= r->columns[i].rare;
+    }
+    fprintf(r->metrics, "\n");
+    r->step++;
+    progress(r->step - r->begun, r->steps - r->begun, r->started);
+    r->stop = stop_asked != 0;
+    if (rare || run_due(r, r->log_every)) print_line(r);
+}
+
+// The row is written and the folder looked at after every update: who has neither learns it at once.
 static int run_saves(const Run* r) {
-    if (!run_due(r, r->save_every)) return 0;
-    fflush(r->metrics);
-    return 1;
+    char path[PATH_SIZE];
+    struct stat mine, found;
+    join_path(path, r->out, ".lock");
+    if (fflush(r->metrics) != 0) fail(1, "cannot write %s/metrics.csv: %s", r->out, strerror(errno));
+    if (stat(path, &found) != 0 || fstat(r->lock, &mine) != 0 || found.st_ino != mine.st_ino)
+        fail(1, "%s was moved or removed while the run was writing into it", r->out);
+    if (run_due(r, r->save_every)) fsync(fileno(r->metrics));
+    return run_due(r, r->save_every);
 }
 
 // Returns the exit status: 0, or 130 after Ctrl-C.
 static int run_end(Run* r, const char* program, const char* out) {
-    close_metrics(r->metrics);
+    if (fclose(r->metrics) != 0) fail(1, "cannot write %s/metrics.csv: %s", out, strerror(errno));
+    close(r->lock);
+    stop_asked = -1;
     if (!r->stop) return 0;
     if (r->step == r->steps) printf("stopped after the last update, %ld, and saved in %s\n", r->step, out);
     else printf("stopped after update %ld and saved; go on with: %s --resume %s\n", r->step, program, out);
@@ -3038,10 +3222,10 @@ static int run_end(Run* r, const char* program, const char* out) {
 
 typedef struct {
     const char *data, *eval_data, *model, *out, *resume;
-    int steps, batch_size, warmup_steps, save_every, log_every, threads;
+    int overwrite, steps, batch_size, warmup_steps, save_every, log_every, threads;
     float lr, final_lr_frac, grad_clip;
     AdamOptions adam;
-    uint64_t seed;
+    uint64_t seed, data_hash;
     Config config;
 } TrainOptions;
 
@@ -3070,6 +3254,7 @@ static void train_options(Option* t, TrainOptions* o) {
         {"model", OPTION_TEXT, &o->model, 0, 0, "start from the weights of this checkpoint", 1, 0},
         {"out", OPTION_TEXT, &o->out, 0, 0, "directory to write the checkpoint to", 0, 0},
         {"resume", OPTION_TEXT, &o->resume, 0, 0, "directory of a run to go on with", 0, 0},
+        {"overwrite", OPTION_FLAG, &o->overwrite, 0, 0, "replace the run that is in --out", 0, 0},
         {"steps", OPTION_INT, &o->steps, 1, 1e9, "updates in all", 1, 0},
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
@@ -3091,9 +3276,10 @@ static void train_options(Option* t, TrainOptions* o) {
         {"mlp-width", OPTION_INT, &o->config.mlp_width, 1, 65536, "width of the MLP", 1, 0},
         {"tied", OPTION_INT, &o->config.tied, 0, 1, "1 = unembed with the embedding", 1, 0},
         {"rope-theta", OPTION_FLOAT, &o->config.rope_theta, 1, 1e9, "base of the rotary positions", 1, 0},
-        {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end", 0, 0},
-        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates between printed lines", 0, 0},
+        {"save-every", OPTION_INT, &o->save_every, 0, 1e9, "updates between saves; 0 = at the end", 1, 0},
+        {"log-every", OPTION_INT, &o->log_every, 1, 1e9, "updates between printed lines", 1, 0},
         {"threads", OPTION_INT, &o->threads, 0, 1024, "threads; 0 = all cores", 0, 0},
+        {"data-hash", OPTION_SEED, &o->data_hash, 0, 0, NULL, 1, 0},
     };
     memcpy(t, table, sizeof table);
 }
@@ -3253,11 +3439,6 @@ static void print_sample(Model* m, const char* question, uint64_t seed) {
     text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
 }
 
-static int same_folder(const char* a, const char* b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 // A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
 // must be the model's; in a resumed run all of them are given, by trainer_state.json.
 static void take_sizes(TrainOptions* o, const Option* options, const Model* m, const char* from) {
@@ -3292,12 +3473,24 @@ static Model first_model(TrainOptions* o, const Option* options) {
     return m;
 }
 
+typedef struct { double loss, lr, grad_norm, tokens_per_second, seconds, held_out; } SftMetrics;
+
+static const Column sft_columns[] = {
+    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},            // before the update, nats per scored token
+    {"lr", "lr", offsetof(SftMetrics, lr), 10, -2, 0},
+    {"grad_norm", "|grad|", offsetof(SftMetrics, grad_norm), 10, 4, 0},
+    {"tokens_per_second", "tokens/s", offsetof(SftMetrics, tokens_per_second), 10, 0, 0},
+    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},    // of the update
+    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},  // loss on --eval-data
+    {0},
+};
+
 // The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
 static int train(TrainOptions* o, Option* options, Model* result) {
     set_threads(o->threads);
     if (o->resume && o->model) fail(2, "--model starts a run and --resume goes on with one: leave one out");
-    long step = o->resume ? state_from_json(o->resume, "sft", options) : 0;
-    if (o->resume && o->out == train_defaults().out) o->out = o->resume;
+    long step = choose_run(&o->out, train_defaults().out, o->resume, o->overwrite, "sft", options);
+    check_data(&o->data_hash, o->data);
     Problems problems = load_problems(o->data), eval = {0};
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = first_model(o, options);
@@ -3311,34 +3504,24 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
                  **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
-    Run run = run_begin(o->out, o->resume, "step,loss,lr,grad_norm,tokens_per_second,seconds", step, o->steps,
-                        o->log_every, o->save_every);
+    Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
            thread_count());
-    printf("%7s %9s %9s %9s %9s %8s%s\n", "update", "loss", "lr", "|grad|", "tokens/s", "seconds",
-           held_count ? "  held-out" : "");
     while (run_goes_on(&run)) {
-        double begin = seconds_now(), norm;
-        long tokens = 0;
+        SftMetrics s = {.held_out = NAN, .seconds = -seconds_now()};
         deck_deal(chosen, &deck, run.step, o->batch_size);
         for (int i = 0; i < o->batch_size; i++) {
             batch[i] = &examples[chosen[i]];
-            tokens += batch[i]->length;
+            s.tokens_per_second += batch[i]->length;
         }
-        float lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
-        double loss = sft_loss(&m, batch, o->batch_size, 1);
-        norm = clip_and_step(&m, &optimizer, lr, o->grad_clip, o->adam);
-        run_count(&run, loss, norm);
-        double now = seconds_now();
-        fprintf(run.metrics, "%ld,%.9g,%.9g,%.9g,%.0f,%.3f\n", run.step - 1, loss, (double)lr, norm,
-                (double)tokens / (now - begin), now - run.started);
-        if (run_logs(&run)) {
-            printf("%7ld %9.4f %9.2e %9.4f %9.0f %8.1f", run.step, loss, (double)lr, norm,
-                   (double)tokens / (now - begin), now - run.started);
-            if (held_count) printf(" %9.4f", sft_loss(&m, all, held_count, 0));
-            printf("\n");
-            fflush(stdout);
-        }
+        s.lr = o->lr * (float)lr_schedule(run.step, o->steps, o->warmup_steps, o->final_lr_frac);
+        s.loss = sft_loss(&m, batch, o->batch_size, 1);
+        s.grad_norm = clip_and_step(&m, &optimizer, s.lr, o->grad_clip, o->adam);
+        s.seconds += seconds_now();
+        s.tokens_per_second /= s.seconds;
+        int last = run.step + 1 == o->steps;
+        if (held_count && (last || (run.step + 1) % o->log_every == 0)) s.held_out = sft_loss(&m, all, held_count, 0);
+        run_record(&run, &m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, "sft", options, run.step, &m, &optimizer, NULL, NULL);
     }
     int status = run_end(&run, "./train_gpt", o->out);

@@ -98,8 +98,9 @@ check 'heads that cannot share' 2 'must be a multiple' sft --heads=3 --kv-heads=
 check 'odd head dimension' 2 'must be even' sft --head-dim=5
 check 'data file missing' 2 'cannot open nowhere.jsonl: No such file' sft --data=nowhere.jsonl
 check 'data file without a name' 2 'cannot open' sft --data=
-check 'data file is a directory' 2 'is a directory' sft --data=.
+check 'data file is a directory' 2 'Is a directory' sft --data=.
 check 'eval file missing' 2 'cannot open nowhere.jsonl' sft --eval-data=nowhere.jsonl
+[ -c /dev/zero ] && check 'data file without an end' 2 'has more than 256 MB' sft --data=/dev/zero
 # root may read everything, but not this: the kernel answers with an input/output error
 [ -r /proc/self/mem ] && check 'data file unreadable' 2 'cannot read /proc/self/mem' sft --data=/proc/self/mem
 
@@ -113,6 +114,8 @@ jsonl 'empty file' 'has no problems in it' ''
 jsonl 'blank lines' 'has no problems in it' '\n  \r\n\n'
 jsonl 'line cut in half' 'line 3, column 23: the text ends inside a string' "$ok$ok"'{"question": "a", "ans'
 jsonl 'file cut between two fields' 'line 2, column 17: the text ends too early' "$ok"'{"question": "a"'
+jsonl 'field twice' 'column 44: this field is there twice' '{"question": "a", "answer": "b", "question": "c"}'
+jsonl 'two records in one line' 'column 34: there is something' '{"question": "a", "answer": "b"} {"question"'
 jsonl 'field missing' 'line 2: the field "answer" is missing' "$ok"'{"question": "a"}\n'
 jsonl 'field empty' 'line 2: the field "question" is empty' "$ok"'{"question": "", "answer": "b"}\n'
 jsonl 'field is a number' 'the field "answer" is not a text' '{"question": "a", "answer": 2}\n'
@@ -132,17 +135,26 @@ check 'output below a file' 1 'cannot make the directory file' sft --out=file/ou
 check 'output is a file' 1 'file is not a directory' sft --out=file
 check 'output without a name' 2 'directory' sft --out=
 [ -d /proc/self ] && check 'output in /proc' 1 'cannot make the directory' sft --out=/proc/out
-check 'resume from nothing' 2 'nowhere has no trainer_state.json' sft --resume=nowhere
+check 'resume from nothing' 2 'nowhere has no trainer_state.json' "$train_gpt" --resume=nowhere
 
 # ---- its checkpoints
 
 works 'a good run' sft --save-every=1
+check 'a new run over an old one' 2 'out holds a run: --resume out goes on with it, --overwrite' sft
+check 'a resumed run into another folder' 2 'copy out to more' "$train_gpt" --resume=out --out=more
+check 'resume and overwrite' 2 'leave one out' "$train_gpt" --resume=out --overwrite
+printf '%s\n%s\n' "$line" "$line" > fewer.jsonl
+check 'resume with other data' 2 'fewer.jsonl has changed' "$train_gpt" --resume=out --steps=4 \
+    --data=fewer.jsonl
+long=$(awk 'BEGIN { for (i = 0; i < 2035; i++) printf "a/" }')
+check 'a path that no save fits into' 2 'too long' sft --out="$long"
 check 'resume a finished run' 2 '2 of 2 updates are done' "$train_gpt" --resume=out
 check 'resume with other sizes' 2 '--width' "$train_gpt" --resume=out --steps=4 --width=16
 check 'resume with bad data' 2 'cannot open nowhere' "$train_gpt" --resume=out --steps=4 --data=nowhere.jsonl
-check 'model from nothing' 2 "no checkpoint directory 'nowhere'" sft --model=nowhere
-check 'model of other sizes' 2 '--width is 8 for the model in out, not 16' sft --model=out --width=16 --out=more
-check 'model that would be overwritten' 2 'try another --out' sft --model=out
+check 'model from nothing' 2 "no checkpoint directory 'nowhere'" sft --model=nowhere --out=more
+check 'model of other sizes' 2 '--width is 8 for the model in out' sft --model=out --width=16 --out=more
+check 'model that would be overwritten' 2 'over the model in out that it starts from; try another --out' sft \
+    --model=out --overwrite
 check 'model and resume' 2 'leave one out' "$train_gpt" --model=out --resume=out
 cp -R out kept
 cp -R out bad
@@ -175,7 +187,7 @@ broken 'another shape' 'not have the shape' config.json sed 's/"intermediate_siz
 broken 'another architecture' 'only "qwen3"' config.json sed 's/"qwen3"/"llama"/'
 broken 'a kind of model that is unknown' 'the architecture is "Qwen3ForTokenClassification"' config.json \
     sed 's/CausalLM/TokenClassification/'
-broken 'two scores' 'gives 2 numbers per token' config.json sed 's/CausalLM/SequenceClassification/'
+broken 'two scores' 'gives one number per token' config.json sed 's/CausalLM/SequenceClassification/'
 broken 'a score that is missing' 'score.weight is missing' config.json \
     sed 's/CausalLM"],/SequenceClassification"], "num_labels": 1,/'
 broken 'another kind of run' 'of kind "rl"' trainer_state.json sed 's/"sft"/"rl"/'
@@ -187,20 +199,31 @@ if diff -r out kept > "$log/diff"; then echo 'ok   the good checkpoint is as it 
 else fail "the good checkpoint has changed: $(cat "$log/diff")"
 fi
 
-# ---- a full disk
+# ---- a full disk, and signals
 
-if [ -c /dev/full ]; then
-    rm -rf bad
-    cp -R out bad
-    for file in config.json model.safetensors optimizer.safetensors trainer_state.json; do
-        ln -s /dev/full "bad/$file.tmp"   # what is written there finds no space left on the device
-        ends "full disk while $file is saved" 1 'No space' "$train_gpt" --resume=bad --steps=3 --threads=1
-        cp out/metrics.csv bad/metrics.csv   # it rightly has the line of the update that could not be saved
-        diff -r out bad > "$log/diff" || problem="${problem}files have changed: $(cat "$log/diff")"
-        report
-    done
-    works 'and with room again it goes on' "$train_gpt" --resume=bad --steps=3 --threads=1
-fi
+rm -rf bad
+cp -R out bad
+# shellcheck disable=SC2317  # ends calls this
+small() { (ulimit -f 8 && "$train_gpt" --resume=bad --steps=3 --threads=1); }   # no file above 8 blocks
+ends 'a save that finds no room' 1 'File too large; what was there before is untouched' small
+cp out/metrics.csv bad/metrics.csv   # it rightly has the row of the update that could not be saved
+diff -r out bad > "$log/diff" || problem="${problem}files have changed: $(cat "$log/diff")"
+report
+works 'and with room again it goes on' "$train_gpt" --resume=bad --steps=3 --threads=1
+# a reader that goes away, a disk without room: a sentence
+for command in "$train_gpt --help" "$rl algos" "$rl lesson 3"; do
+    [ -x "${command%% *}" ] || continue
+    # shellcheck disable=SC2086,SC2317
+    piped() {
+        { sleep 0.1; $command; echo $? > "$log/status"; } | :
+        return "$(cat "$log/status")"
+    }
+    ends "${command##*/}: nobody reads it" 1 'the output could not be written' piped
+    report
+    # shellcheck disable=SC2086,SC2317
+    full() { $command > /dev/full; }
+    [ -c /dev/full ] && { ends "${command##*/}: no room" 1 'the output could not be written' full; report; }
+done
 
 fi
 
@@ -214,7 +237,7 @@ head -c 900 out/model.safetensors > bad/model.safetensors
 
 check 'rl: unknown command' 2 "no command 'trian'" "$rl" trian
 check 'rl: unknown lesson' 2 'lesson' "$rl" lesson 13
-for command in train eval vote; do
+for command in train eval; do
     check "rl $command: unknown option" 2 "unknown option '--nun-samples'" "$rl" $command --nun-samples=3
     check "rl $command: value missing" 2 '--num-samples needs a value' "$rl" $command --num-samples
     check "rl $command: no rollouts" 2 '--num-samples must be' "$rl" $command --num-samples=0
@@ -226,17 +249,16 @@ for command in train eval vote; do
 done
 check 'rl train: data file missing' 2 'cannot open nowhere' "$rl" train --model-tag=./out --data=nowhere.jsonl
 check 'rl eval: data file missing' 2 'cannot open nowhere' "$rl" eval --model-tag=./out --data=nowhere.jsonl
-check 'rl vote: data file missing' 2 'cannot open nowhere' "$rl" vote --model-tag=./out --data=nowhere.jsonl
 for bad in '' . out/; do
-    check "rl vote: --out '$bad'" 2 'is not the name of a file' "$rl" vote --model-tag=./out --data=good.jsonl \
+    check "rl eval: --out '$bad'" 2 'is not the name of a file' "$rl" eval --model-tag=./out --data=good.jsonl \
         --out="$bad"
 done
-check 'rl vote: --out with a long name' 2 'is too long' "$rl" vote --model-tag=./out --data=good.jsonl \
-    --out="$(printf '%064d' 0)"
-check 'rl vote: --out below a file' 1 'file is not a directory' "$rl" vote --model-tag=./out --data=good.jsonl \
+check 'rl eval: --out with a long name' 2 'is too long' "$rl" eval --model-tag=./out --data=good.jsonl \
+    --out="$(printf '%0250d' 0)"
+check 'rl eval: --out below a file' 1 'file is not a directory' "$rl" eval --model-tag=./out --data=good.jsonl \
     --out=file/table.csv
 if mkfifo pipe 2> "$log/stderr"; then
-    check 'rl vote: --out is a pipe' 2 'is a device or a pipe' "$rl" vote --model-tag=./out \
+    check 'rl eval: --out is a pipe' 2 'is a device or a pipe' "$rl" eval --model-tag=./out \
         --data=good.jsonl --num-samples=1 --max-new-tokens=1 --out=pipe
     check 'rl pairs: --out is a pipe' 2 'is a device or a pipe' "$rl" pairs --model-tag=./out \
         --data=good.jsonl --out=pipe
@@ -244,16 +266,13 @@ if mkfifo pipe 2> "$log/stderr"; then
     rm -f pipe
 fi
 check 'rl pairs: no file' 2 'a file is missing' "$rl" pairs --model-tag=./out
-check 'rl pairs: unknown judge' 2 "no --judge 'fair'" "$rl" pairs --judge=fair --out=new/pairs.jsonl
-check 'rl pairs: unknown reward' 2 "no reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
+check 'rl pairs: unknown annotator' 2 "no --annotator 'fair'" "$rl" pairs --annotator=fair --out=new/pairs.jsonl
+check 'rl pairs: unknown reward' 2 "no --reward 'praise'" "$rl" pairs --reward=praise --out=new/pairs.jsonl
 check 'rl pairs: no such model' 2 'nowhere' "$rl" pairs --model-tag=nowhere --out=new/pairs.jsonl
-check 'rl elicit: no such model before' 2 'nowhere' "$rl" elicit --before=nowhere --after=./out
-check 'rl elicit: no such model after' 2 'nowhere' "$rl" elicit --before=./out --after=nowhere
-check 'rl elicit: truncated model' 2 'model.safetensors' "$rl" elicit --before=./out --after=./bad
-check 'rl elicit: one model is not enough' 2 "unknown option '--model-tag'" "$rl" elicit --model-tag=./out
-check 'rl elicit: no samples' 2 '--samples must be' "$rl" elicit --samples=0
-check 'rl elicit: --out is a directory' 2 'is not the name of a file' "$rl" elicit --before=./out --after=./out \
-    --data=good.jsonl --out=out
+check 'rl eval: no such model before' 2 'nowhere' "$rl" eval --model-tag=./out --compare=nowhere
+check 'rl eval: truncated model before' 2 'model.safetensors' "$rl" eval --model-tag=./out --compare=./bad
+check 'rl train: a new run over an old one' 2 'bad holds a run' "$rl" train --model-tag=./out \
+    --data=good.jsonl --out=bad
 check 'rl train: resume a supervised run' 2 'of kind "sft"' "$rl" train --resume=out
 check 'rl train: output below a file' 1 'cannot make the directory' "$rl" train --model-tag=./out \
     --data=good.jsonl --eval-data=good.jsonl --allow-overlap --num-samples=2 --num-steps=1 --out=file/out
@@ -280,11 +299,14 @@ check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' 
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
-check 'rl train: two verifiers' 2 'two verifiers' train --reward=gsm8k+boxed
+check 'rl train: two reward functions' 2 'two reward functions' train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
-check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out
-check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad
-check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad --out=./bad/
+check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out \
+    --overwrite
+check 'rl train: written over its reference' 2 'try another --out' train --reference=./bad --out=bad \
+    --overwrite
+check 'rl train: written over its reward model' 2 'try another --out' train --reward=model:./bad \
+    --out=./bad/ --overwrite
 
 # the commands on pairs: what is given is read before anything is made
 few='--model-tag=./out --threads=1 --num-steps=1'
@@ -299,15 +321,16 @@ check 'rl dpo: half a held-out pair' 2 'half.jsonl, line 1' dpo --data=pairs.jso
 check 'rl dpo: pairs to be made, held-out file missing' 2 'cannot open nowhere' dpo --eval-data=nowhere
 check 'rl dpo: pairs to be made, no such reference' 2 'no model out/nowhere' dpo --reference=nowhere
 check 'rl dpo: pairs to be made, output below a file' 1 'cannot make the directory' dpo --out=file/out
-check 'rl dpo: written over its model' 2 'try another --out' dpo --data=pairs.jsonl --out=out
+check 'rl dpo: written over its model' 2 'try another --out' dpo --data=pairs.jsonl --out=out --overwrite
 check 'rl dpo: written over its reference' 2 'try another --out' dpo --data=pairs.jsonl --reference=./bad \
-    --out=bad
-check 'rl dpo: no such judge' 2 "no --judge 'fair'" dpo --judge=fair
+    --out=bad --overwrite
+check 'rl dpo: no such annotator' 2 "no --annotator 'fair'" dpo --annotator=fair
 check 'rl reward-model: half a pair, held-out ones to be made' 2 'half.jsonl, line 1' judge --data=half.jsonl
 check 'rl reward-model: file missing, held-out pairs to be made' 2 'cannot open nowhere' judge --data=nowhere
 check 'rl reward-model: pairs to be made, held-out file missing' 2 'cannot open' judge --eval-data=nowhere
-check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out
-check 'rl reward-model: unknown loss' 2 "no loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
+check 'rl reward-model: written over its model' 2 'try another --out' judge --data=pairs.jsonl --out=out \
+    --overwrite
+check 'rl reward-model: unknown loss' 2 "no --loss 'dpo'" judge --data=pairs.jsonl --loss=dpo
 check 'rl reward-model: a run of another kind' 2 'of kind "sft"' "$rl" reward-model --resume=out
 check 'rl dpo: noise in pairs that are read' 2 '--noise means nothing here' dpo --data=pairs.jsonl --noise=0.1
 check 'rl dpo: answers that nobody samples' 2 '--num-samples means nothing here' dpo --data=pairs.jsonl \
@@ -316,12 +339,14 @@ check 'rl reward-model: held-out questions of pairs that are read' 2 '--eval-que
     judge --eval-data=pairs.jsonl --eval-questions=good.jsonl
 # shellcheck disable=SC2317
 best() { "$rl" best-of-n --model-tag=./out --data=good.jsonl --num-samples=2 --max-new-tokens=2 "$@"; }
-check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out
+check 'rl best-of-n: written over its model' 2 'over the model in ./out, which it reads' best --out=out \
+    --overwrite
+check 'rl best-of-n: a new run over an old one' 2 'bad holds a run' best --out=bad
 check 'rl best-of-n: no such reward model' 2 'nowhere' best --reward=model:nowhere --out=never
 check 'rl best-of-n: a reward model that writes' 2 'not a reward model' best --reward=model:out --out=never
 check 'rl best-of-n: no such model to train' 2 'no model out/nowhere' best --from=nowhere --out=never
 check 'rl best-of-n: output below a file' 1 'cannot make the directory' best --out=file/out
-check 'rl best-of-n: unknown rule' 2 "no rule 'worst'" best --keep=worst --out=never
+check 'rl best-of-n: unknown rule' 2 "no --keep 'worst'" best --keep=worst --out=never
 
 # narrow NAME COMMAND...: a good case that prints no line of more than 80 columns
 narrow() {
@@ -331,7 +356,7 @@ narrow() {
     done < "$log/stdout"
 }
 narrow 'rl algos fits a terminal' "$rl" algos
-for command in train pairs reward-model dpo best-of-n vote elicit compare overoptimize recipe; do
+for command in train pairs reward-model dpo best-of-n eval compare plot experiment; do
     narrow "rl $command --help fits a terminal" "$rl" $command --help
 done
 narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
@@ -344,7 +369,7 @@ check 'rl overlap: three files' 2 "'c' is not expected" "$rl" overlap good.jsonl
 check 'rl overlap: data file missing' 2 'cannot open nowhere' "$rl" overlap good.jsonl nowhere
 check 'rl grade: file missing' 2 'a file is missing' "$rl" grade
 check 'rl grade: no response' 2 'line 1: neither a field "response" nor' "$rl" grade good.jsonl
-check 'rl grade: unknown reward' 2 "no reward 'praise'" "$rl" grade good.jsonl --reward=praise
+check 'rl grade: unknown reward' 2 "no --reward 'praise'" "$rl" grade good.jsonl --reward=praise
 check 'rl sample: no such model' 2 'nowhere' "$rl" sample 'How many?' --model-tag=nowhere
 
 fi

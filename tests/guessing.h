@@ -24,7 +24,6 @@ static Model guessing_model(uint64_t seed) {
     Optimizer o = optimizer_new(&m.config);
     Tokens text[20] = {{0}};
     const Tokens* list[20];
-    double norm;
     for (int i = 0; i < 20; i++) {
         char question[32], answer[32];
         snprintf(question, sizeof question, "%d+%d?", 2 + i / 2, 2 + i / 2);
@@ -32,8 +31,10 @@ static Model guessing_model(uint64_t seed) {
         render_conversation(&text[i], question, answer);
         list[i] = &text[i];
     }
-    for (int step = 0; step < 80; step++)
-        train_step(&m, &o, list, 20, 1e-2f, 1.0f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f}, &norm);
+    for (int step = 0; step < 80; step++) {
+        sft_loss(&m, list, 20, 1);
+        clip_and_step(&m, &o, 1e-2, 1.0, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
+    }
     for (int i = 0; i < 20; i++) tokens_free(&text[i]);
     optimizer_free(&o);
     return m;

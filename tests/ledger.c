@@ -702,7 +702,7 @@ static double share_by_hand(double threshold, double heat) {
 
 static Verdict check_thermostat(Text* f) {
     const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // so large that the sigmoid is a step
-    double w[2], curve[CURVE_COLUMNS], day[THERMOSTAT_STEPS];
+    double w[2], curve[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
     Rng rng = {1};
     train_thermostat(w, curve, 1, &thermostat_defaults);

@@ -209,7 +209,7 @@ enum { QUESTIONS = 4, SAMPLES = 4, NEW_TOKENS = 12, WORDS = 24 };
 #define READ(w, ...) read_words(w, (const char*[]){__VA_ARGS__, NULL})
 static void read_words(World* w, const char* const* words) {
     char *argv[WORDS], usual[8][PATH_SIZE + 16];
-    int argc = 0, n = 0;
+    int argc = 0;
     *w = (World){.o = rl_defaults()};
     snprintf(usual[0], sizeof usual[0], "--model-tag=%s", model_path),
         snprintf(usual[1], sizeof usual[1], "--data=%s", data_path);
@@ -218,9 +218,7 @@ static void read_words(World* w, const char* const* words) {
     w->o.num_steps = 4, w->o.eval_every = 0, w->o.log_every = 100, w->o.lr = 1e-2f, w->o.init_lr_frac = 1.0f,
     w->o.value_lr = 1e-2f;
     w->o.model = model_path, w->o.data = data_path, w->o.out = folder;
-    n = sampling_options(w->options, &w->o);
-    n += training_options(w->options + n, &w->o);
-    method_options(w->options + n, &w->o);
+    take_options(w->options, &w->o, FOR_TRAIN);
     set_method(&w->o, asked_algo(argc, argv));
     if (w->o.minibatch) w->o.minibatch = QUESTIONS / 2, w->o.overlong = min_int(w->o.overlong, 4);
     parse_options(w->options, argc, argv, NULL, 0);
@@ -1159,11 +1157,11 @@ static void rewards_and_references_are_refused(void) {
     check_setup(NULL, "--reward=model:%s", judge_path);
     check_setup(NULL, "--reward=gsm8k+model:%s", judge_path);
     check_setup(NULL, "--reward=model:%s+boxed", judge_path);
-    check_setup("there is no reward 'praise'", "--reward=%s", "praise");
-    check_setup("there is no reward ''", "--reward=%s", "");
-    check_setup("there is no reward ''", "--reward=%s", "+gsm8k");
-    check_setup("there is no reward ''", "--reward=%s", "gsm8k+");
-    check_setup("there is no reward 'praise'", "--reward=gsm8k+%s", "praise");
+    check_setup("there is no --reward 'praise'", "--reward=%s", "praise");
+    check_setup("there is no --reward ''", "--reward=%s", "");
+    check_setup("there is no --reward ''", "--reward=%s", "+gsm8k");
+    check_setup("there is no --reward ''", "--reward=%s", "gsm8k+");
+    check_setup("there is no --reward 'praise'", "--reward=gsm8k+%s", "praise");
     check_setup("names no directory", "--reward=%s", "model:");
     check_setup("two verifiers", "--reward=%s", "gsm8k+boxed");
     check_setup("two reward models", "--reward=model:%s+model:x", judge_path);
@@ -1238,6 +1236,10 @@ static void every_method_resumes(void) {
             rl_step(&b.setup.learner, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
         }
         save_rl(&b.setup.learner, b.options, 2);
+        Text rows = {0};
+        text_printf(&rows, "%s\n0,\n1,\n", METRICS_HEADER);
+        write_file(two, "metrics.csv", &rows);
+        text_free(&rows);
         READ(&c, "--log-every=100"); // everything else comes from trainer_state.json
         c.o.resume = c.o.out = two;
         long step = state_from_json(two, "rl", c.options);

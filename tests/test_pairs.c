@@ -607,7 +607,8 @@ static void a_resumed_run_is_the_same_run(void) {
     for (int i = 0; i < 2; i++) {
         const char* exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl");
         const char *tag = option("model-tag", "taught"), *from = option("questions", "questions.jsonl");
-#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--judge=mixed", "--num-steps=6", "--batch-size=3", __VA_ARGS__)
+#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--judge=mixed", "--num-steps=6", "--batch-size=3", \
+                            "--overwrite", __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
@@ -677,9 +678,9 @@ static void models_of_the_wrong_kind(void) {
     REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")), "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
-    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "has no loss 'dpo'");
+    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "no --loss 'dpo'; choose bradley-terry or outcome");
     REFUSED(COMMAND(command_reward_model, policy, data, exam, out), "1 of the 1 questions");
-    REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no rule 'all'");
+    REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no --keep 'all'");
     CHECK(!file_exists(in_folder("no")));
     // with permission it runs, and the result is no policy
     CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);
@@ -707,7 +708,7 @@ static void best_of_n_learns_what_it_keeps(void) {
         char number[16];
         snprintf(number, sizeof number, "--seed=%d", seed);
         r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
-                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", number);
+                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", "--overwrite", number);
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
         kept = read_file(in_folder("best/kept.jsonl"));

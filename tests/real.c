@@ -1,4 +1,4 @@
-/* The judge on real data: GSM8K and MATH-500. The directory comes from the environment (DATA=DIR); without
+/* The verifier on real data: GSM8K and MATH-500. The directory comes from the environment (DATA=DIR); without
  * the files each test says that it was skipped. The verdicts in the tables were decided by hand, each with a
  * reason. */
 #include "chapters.h"
@@ -107,7 +107,7 @@ static void test_math500_reference_answers(void) {
     }
 }
 
-// Answers of different problems that are spelled differently and judged equal, each with the reason. No
+// Answers of different problems that are spelled differently and found equal, each with the reason. No
 // others may be.
 static const struct { const char *a, *b, *reason; } EQUAL_PAIRS[] = {
     {"x=5", "5", "the equation says what x is"},
@@ -138,10 +138,10 @@ static void test_math500_pairs(void) {
                 if ((!strcmp(a, EQUAL_PAIRS[k].a) && !strcmp(b, EQUAL_PAIRS[k].b)) ||
                     (!strcmp(b, EQUAL_PAIRS[k].a) && !strcmp(a, EQUAL_PAIRS[k].b))) listed = k;
             if (listed >= 0) seen[listed] = 1;
-            else { broken("judged equal, but not justified", a); printf("    and %s\n", b); }
+            else { broken("equal, but not justified", a); printf("    and %s\n", b); }
         }
     for (int k = 0; k < count; k++) CHECK(seen[k]);
-    printf("  %d pairs, %d of different texts judged equal\n", pairs, equal_pairs);
+    printf("  %d pairs, %d of different texts are equal\n", pairs, equal_pairs);
 }
 
 // Verdicts by hand on the predictions whose text is disputable, with the reason. Any other prediction is
@@ -298,7 +298,8 @@ static void test_gsm8k_files_load(void) {
         CHECK(p.count == expected[f]);
         for (int i = 0; i < p.count; i++) {
             char *question = next_string(&at, "question"), *answer = next_string(&at, "answer");
-            CHECK(question && answer && !strcmp(question, p.list[i].question) && !strcmp(answer, p.list[i].answer));
+            CHECK(question && !strcmp(question, p.list[i].question));
+            CHECK(answer && !strcmp(answer, p.list[i].answer));
             free(question), free(answer);
         }
         problems_free(&p);
@@ -306,7 +307,10 @@ static void test_gsm8k_files_load(void) {
 }
 
 #define RUN_ON(data, test) \
-    do { if (data) RUN(test); else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test); } while (0)
+    do { \
+        if (data) RUN(test); \
+        else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test); \
+    } while (0)
 
 int main(void) {
     const char* data = data_folder();

@@ -1,0 +1,228 @@
+#!/bin/sh
+# What docs/*.md and README.md say about the project must be so: every function, type, column, option, file,
+# lesson, command and make target in backticks exists; every heading of the three documents is in
+# docs/index.md, and what is quoted there is the documents' own text; claims and exercises are numbered as in
+# their files; what is shown as printed is printed.
+#   sh tests/docs.sh ./train_gpt ./rl
+train_gpt=$1
+rl=$2
+seeds=../shared/seeds
+LC_ALL=C
+export LC_ALL
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+# Names in backticks that are not ours: other projects' files and functions, and symbols of formulas.
+foreign="chat_rl.py torch numpy ctypes pi_ref pi_old s_t a_t r_t y_t p_pi rho_0 y_w y_l r_phi pi_theta
+    x_dot x_acc theta_dot sum_t"
+
+result() {  # result NAME FILE: ok when the file of complaints is empty
+    if [ -s "$2" ]; then
+        sed 's/^/  /' "$2"
+        echo "FAIL $1"
+    else
+        echo "ok   $1"
+    fi
+}
+
+# ---- what there is: words of the sources without their comments, options of each command, targets, files
+code() {
+    awk '{
+        line = $0
+        while (1) {
+            if (block) { i = index(line, "*/"); if (!i) next; line = substr(line, i + 2); block = 0 }
+            i = index(line, "/*"); j = index(line, "//")
+            if (j && (!i || j < i)) { line = substr(line, 1, j - 1); break }
+            if (!i) break
+            printf "%s ", substr(line, 1, i - 1); line = substr(line, i + 2); block = 1
+        }
+        print line
+    }' "$@"
+}
+for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do
+    [ -f "$f" ] && code "$f"
+done > "$dir/code"
+{
+    tr -c 'A-Za-z0-9_' '\n' < "$dir/code" | grep '^[A-Za-z_]' | sort -u | sed 's/^/word /'
+    for w in $foreign; do echo "word $w"; done
+    sed -n 's/^\([a-z][a-z_0-9]*\):.*/target \1/p' Makefile
+    for f in *.c *.md Makefile docs/* docs/recipes/* tests/* tests/*/* data/* .ci/*; do
+        [ -e "$f" ] && echo "file $f" && echo "file ${f##*/}"
+    done
+    grep -oE '[A-Za-z_0-9]+\.(csv|json|jsonl|safetensors|so|html|c)' "$dir/code" Makefile | sed 's/.*:/file /'
+    for w in $foreign; do echo "file $w"; done
+    "$rl" --help | awk '/^  [a-z]/ { print $1 }' > "$dir/commands"
+    while read -r c; do
+        echo "command $c"
+        "$rl" "$c" --help 2>&1 | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed "s/^/option $c /"
+    done < "$dir/commands"
+    "$train_gpt" --help 2>&1 | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed 's/^/option train_gpt /'
+    "$rl" lesson --help | awk '$1 ~ /^[0-9]+$/ { print "lesson", $1 }'
+    echo "lesson all"
+    "$rl" lesson chain > /dev/null 2>&1 && echo "lesson chain"
+    grep -oE '<\|[a-z_]+\|>' train_gpt.c | sed 's/^/token /'
+} | sort -u > "$dir/known"
+
+# ---- what is said, as file:line:text: each pair of backticks, and each command that begins a line of code
+for f in README.md docs/*.md; do
+    awk -v name="$f" '
+        /^ *```/ { block = !block; next }
+        block || /^    / {
+            t = $0; sub(/^ *(\$ )?/, "", t); sub(/(  +| \\| #).*/, "", t)
+            if (t ~ /^(\.\/rl|\.\/train_gpt|make|sh) /) { sub(/^sh /, "", t); print name ":" NR "\t" t }
+            next
+        }
+        {
+            n = split($0, part, "`")
+            for (i = 2; i < n; i += 2) { t = part[i]; gsub(/\\\|/, "|", t); print name ":" NR "\t" t }
+        }' "$f"
+done > "$dir/said"
+
+awk -F '\t' -v known="$dir/known" '
+    function bad(what) { print $1 ": no " what " `" $2 "`" }
+    function options(words, n, command,   i, o) {         # every --option of the command line
+        for (i = 1; i <= n; i++) {
+            o = words[i]
+            if (o !~ /^--[a-z]/) continue
+            sub(/=.*/, "", o)
+            if (o == "--help" || ("option " command " " o) in has) continue
+            bad("option " o " of " command " in")
+        }
+    }
+    BEGIN {
+        while ((getline line < known) > 0) {
+            has[line] = 1
+            if (line ~ /^option /) { split(line, w, " "); anywhere[w[3]] = 1 }
+        }
+    }
+    {
+        t = $2; n = split(t, w, " ")
+        if (w[1] == "./rl" || w[1] == "./train_gpt") {
+            command = w[1] == "./rl" ? w[2] : "train_gpt"
+            if (n == 1 || command ~ /^-|^[A-Z]/) next
+            if (w[1] == "./rl" && !(("command " command) in has)) { bad("command"); next }
+            if (command == "lesson" && n > 2 && w[3] !~ /^-|^[A-Z]/ && !(("lesson " w[3]) in has))
+                bad("lesson")
+            options(w, n, command)
+        } else if (w[1] == "make") {
+            if (n > 1 && w[2] !~ /=/ && !(("target " w[2]) in has)) bad("target")
+        } else if (t ~ /^--[a-z][a-z0-9-]*( [^ ]+)?$/) {
+            if (!(w[1] in anywhere)) bad("option")
+        } else if (t ~ /^<\|[a-z_]+\|>$/) {
+            if (!(("token " t) in has)) bad("token")
+        } else if (t ~ /^[A-Za-z0-9_.\/-]+\.[a-z]+$/ && t !~ /^out\/|^build\/|^\.\.?\/|^[0-9.]+$/) {
+            if (!(("file " t) in has)) bad("file")
+        } else if (t ~ /^[A-Za-z_][A-Za-z0-9_]*(\(\))?$/) {
+            if ($1 ~ /answers\.md/ && t !~ /_|\(/) next              # a page of answers, which may be words
+            sub(/\(\)$/, "", t)
+            if (!(("word " t) in has)) bad("name")
+        }
+    }' "$dir/said" > "$dir/bad"
+[ -s "$dir/said" ] || echo "no backticks were found" > "$dir/bad"
+result docs_names_exist "$dir/bad"
+
+# ---- links between the pages
+for f in README.md docs/*.md; do
+    grep -noE '\]\([^)# ]+' "$f" | sed 's/\](//' | while IFS=: read -r line to; do
+        case $to in http*) continue ;; esac
+        [ -e "$(dirname "$f")/$to" ] || echo "$f:$line: no file $to"
+    done
+done > "$dir/bad"
+result docs_links_lead_somewhere "$dir/bad"
+
+# ---- claims and exercises: each number is in the index, and no other
+numbers() {  # numbers WORD: those behind "Claims" or "Exercises" in the index
+    grep -oE "$1 [0-9][0-9, ]*" docs/index.md | tr -c '0-9\n' ' ' | tr -s ' ' '\n' | grep . | sort -un
+}
+{
+    sed -n 's/^| *\([0-9][0-9]*\) |.*/\1/p' docs/claims.md | sort -un > "$dir/claims"
+    numbers '[Cc]laims' > "$dir/cited"
+    diff "$dir/claims" "$dir/cited" | sed -n -e 's/^</in docs\/claims.md, not in docs\/index.md: claim/p' \
+        -e 's/^>/in docs\/index.md, not in docs\/claims.md: claim/p'
+    if [ -f docs/exercises.c ]; then
+        grep -oE '^/\* ---- [0-9]+' docs/exercises.c | grep -oE '[0-9]+' | sort -un > "$dir/exercises"
+        numbers Exercises > "$dir/cited"
+        diff "$dir/exercises" "$dir/cited" | sed -n \
+            -e 's/^</in docs\/exercises.c, not in docs\/index.md: exercise/p' \
+            -e 's/^>/in docs\/index.md, not in docs\/exercises.c: exercise/p'
+    fi
+} > "$dir/bad"
+result docs_claims_and_exercises "$dir/bad"
+
+# ---- the Chinese titles and Take aways: a block for each lesson, in their order
+{
+    "$rl" lesson --help | awk '$1 ~ /^[0-9]+$/ { print "lesson", $1 }'
+    echo "lesson chain"
+} > "$dir/lessons"
+awk '/^lesson /                           { print }
+     !/^lesson |^title .|^take away .|^#|^$/ { print "line " NR " is neither title nor take away: " $0 }' \
+    docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
+awk 'function end() { if (name && (!title || !take)) print name ": no title or no take away" }
+     /^lesson / { end(); name = $0; title = take = 0 }
+     /^title ./ { title++ }
+     /^take away ./ { take++ }
+     END { end() }' docs/lessons.zh.txt >> "$dir/bad"
+result docs_chinese_lessons "$dir/bad"
+
+# ---- what docs/README.zh.md shows as printed: lessons by running them, the rest as README.md shows it
+awk -v rl="$rl" '
+    /^```console/ { on = 1; next }
+    /^```/ { on = 0 }
+    on && /^\$ / {
+        command = substr($0, 3); at = 0; count = 0
+        sub(/^\.\/rl /, rl " ", command)
+        if (command !~ / lesson | algos/) command = "cat README.md"
+        while ((command | getline out) > 0) line[++count] = out
+        close(command)
+        next
+    }
+    on && $0 != "..." {
+        for (i = at + 1; i <= count && line[i] != $0; i++);
+        if (i > count) print FILENAME ":" NR ": not printed: " $0
+        else at = i
+    }' docs/README.zh.md > "$dir/bad"
+result docs_shown_is_printed "$dir/bad"
+
+# ---- the headings of the documents, and what is quoted from them
+if [ -z "$(ls "$seeds"/*.txt 2>/dev/null)" ]; then
+    echo "skip docs_headings: the three documents are not beside this directory"
+    exit 0
+fi
+
+# A heading is a short line with Chinese in it, without a mark at its end, that begins with no bullet, arrow,
+# or table: alone between empty lines, or, in a document without empty lines, after a line that ends a
+# sentence, or numbered.
+for f in "$seeds"/*.txt; do
+    awk '
+        { line[NR] = $0; if ($0 == "") empty++ }
+        function heading(s) {
+            if (s !~ /[\344-\351]/ || length(s) > 120) return 0
+            if (s ~ /^[ \t]*(•|-|\||│|▼|#|——|⟹|↑|\()/) return 0
+            if (s ~ /(。|：|；|，|！|？|:|,|;|\.|↗|\||\)|】|\]|`)$/ && s !~ /^这个.*？$/) return 0
+            if (s ~ /=|×|\t|\*\*|\\\\/ || gsub(/「/, "「", s) != gsub(/」/, "」", s)) return 0
+            return 1
+        }
+        END {
+            for (i = 1; i <= NR; i++) {
+                s = line[i]
+                alone = (i == 1 || line[i - 1] == "") && (i == NR || line[i + 1] == "")
+                after = empty < 9 && (i == 1 || line[i - 1] ~ /(。|。\))$/ || s ~ /^[0-9]\. /)
+                if ((alone || after) && heading(s)) print s
+            }
+        }' "$f"
+done > "$dir/headings"
+count=$(wc -l < "$dir/headings")
+[ "$count" -ge 70 ] || echo "only $count headings were found" > "$dir/few"
+sed -n '/^## D1/,/^## Back/s/^### //p' docs/index.md > "$dir/indexed"
+{
+    cat "$dir/few" 2>/dev/null
+    diff "$dir/headings" "$dir/indexed" | sed -n -e 's/^</not in docs\/index.md, or not in its place:/p' \
+        -e 's/^>/no heading of the documents, or not in its place:/p'
+} > "$dir/bad"
+result docs_headings "$dir/bad"
+
+cat "$seeds"/*.txt > "$dir/documents"
+sed -n 's/^> //p' docs/index.md | while read -r quoted; do
+    grep -qF -- "$quoted" "$dir/documents" || echo "not in the documents: $quoted"
+done > "$dir/bad"
+result docs_quotations "$dir/bad"

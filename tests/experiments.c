@@ -1,0 +1,180 @@
+// experiments.c - D3's experiments 2 and 3 on numbers that can be worked by hand, and the plot
+#include "chapters.h"
+
+// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
+typedef struct {
+    FILE* file;
+    int out;
+} Capture;
+
+static Capture capture_begin(void) {
+    Capture c = {tmpfile(), 0};
+    if (!c.file) fail(1, "no temporary file for the test");
+    fflush(stdout);
+    c.out = dup(1);
+    dup2(fileno(c.file), 1);
+    return c;
+}
+
+static Text capture_end(Capture* c) {
+    Text text = {0};
+    char buffer[4096];
+    size_t n;
+    fflush(stdout);
+    dup2(c->out, 1), close(c->out);
+    rewind(c->file);
+    text_append(&text, "", 0);
+    while ((n = fread(buffer, 1, sizeof buffer, c->file)) > 0) text_append(&text, buffer, n);
+    fclose(c->file);
+    return text;
+}
+
+// One place, two tokens. Reference (1/2, 1/2); the policy has the noise on its logits, so that with d = the
+// difference of its logits pi = 1/(1 + e^-d), and KL(pi||ref) = log 2 + pi log pi + (1 - pi) log(1 - pi).
+static void kl_of_one_place(void) {
+    static const float logits[2] = {0.0f, 0.0f};
+    static const int ids[1] = {1};
+    Rng rng = random_stream(7, 4, 0);
+    double z0 = random_normal(&rng), z1 = random_normal(&rng);
+    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++)
+        for (int i = 0; i < NOISES; i++) {
+            double noise, exact, k1, k3, d3_k1, d3_k3, dev1, dev3;
+            double pi = 1.0 / (1.0 + exp(noises[i] * (z1 - z0)));
+            double kl = log(2.0) + pi * log(pi) + (1.0 - pi) * log(1.0 - pi);
+            double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
+            double L = log(2.0) + log(1.0 - pi);               // of the text's token
+            double five = 5.0 / sqrt(KL_DRAWS);                // standard errors of a mean
+            Capture c = capture_begin();
+            double returned = print_kl_row(logits, ids, 1, 2, noises[i], source, 7);
+            Text text = capture_end(&c);
+            CHECK(sscanf(text.data, "%lf %lf %lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &d3_k1,
+                         &d3_k3, &dev1, &dev3) == 8);
+            text_free(&text);
+            CHECK_NEAR(returned, source == FROM_POLICY ? kl : other, 1e-12);
+            CHECK_NEAR(exact, returned, 1e-3);
+            CHECK(k1 == -d3_k1 && k3 >= 0.0 && d3_k3 >= 0.0);
+            if (source == FROM_TEXT) {
+                CHECK_NEAR(k1, L, 6e-3);
+                CHECK_NEAR(k3, exp(-L) - 1.0 + L, 6e-3);
+                CHECK_NEAR(d3_k3, exp(L) - 1.0 - L, 6e-3);
+            } else {   // the signs of the samples: five standard errors, and three printed digits
+                double p = source == FROM_POLICY ? pi : 0.5, q = source == FROM_POLICY ? 0.5 : pi;
+                double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
+                double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1, s3 = 0.0;
+                s3 += p * pow(q / p - 1.0 + l0, 2.0);
+                s3 += (1.0 - p) * pow((1.0 - q) / (1.0 - p) - 1.0 + l1, 2.0);
+                double k1_error = (source == FROM_POLICY ? k1 : d3_k1) - returned;
+                double k3_error = (source == FROM_POLICY ? k3 : d3_k3) - returned;
+                CHECK(fabs(k1_error) <= five * sqrt(s1 - returned * returned) + 5e-3 * fabs(k1));
+                CHECK(fabs(k3_error) <= five * sqrt(s3 - returned * returned) + 5e-3 * fabs(k3));
+            }
+        }
+}
+
+// Five groups of four. Zero variance: the first, second and last, z = 3/5. Mean 11/20 = 0.55, so the formula
+// says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6. Groups of 16 that teach:
+// 16 * 2/5 = 6.4, +- sqrt(16 * 2/5 * 3/5) = 1.96. In the third and fourth group one answer each is rewarded but
+// wrong: 2/20.
+static void groups_of_four(void) {
+    static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
+    static const int right[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 1};
+    const float* reward[1] = {rewards};
+    const char* names[1] = {"rule"};
+    Capture c = capture_begin();
+    experiment_3(reward, names, 1, right, 5, 4);
+    Text text = capture_end(&c);
+    CHECK(strstr(text.data, "\n    4         1  0.0000\n"));
+    CHECK(strstr(text.data, "rule        0.550         0.600   0.600    0.133    6.4 +- 2.0        0.100\n"));
+    text_free(&text);
+}
+
+// "7 + 5" and the end: 5 characters; special tokens are none. Two letters of three bytes each are two.
+static void length_rule(void) {
+    RlOptions five = {.shortest = 5, .longest = 5}, two = {.shortest = 1, .longest = 2};
+    int ids[8] = {BOS, '7', ' ', '+', ' ', '5', ASSISTANT_END, 0};
+    int foreign[8] = {BOS, 0xE5, 0x9B, 0xA0, 0xE4, 0xB8, 0xBA, ASSISTANT_END};
+    Rollout r = {.T = 8, .prompt = 1, .length = 6, .ids = ids};
+    Rollout f = {.T = 8, .prompt = 1, .length = 7, .ids = foreign};
+    CHECK(reward_length(&r, &five) == 1.0f && reward_length(&r, &two) == 0.0f);
+    CHECK(reward_length(&f, &two) == 1.0f && reward_length(&f, &five) == 0.0f);
+}
+
+// ---- the plot (two lines on one scale: tests/recipes.sh)
+
+static void check_plot(const Plot* p, const char* expected) {
+    Capture c = capture_begin();
+    print_plot(p);
+    Text text = capture_end(&c);
+    CHECK_TEXT(text.data, expected);
+    text_free(&text);
+}
+
+static void plot_of_two_units(void) {
+    // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
+    // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
+    static const double k[3] = {1, 4, 16}, reward[3] = {10, 20, 40}, rest[3] = {-3, -5, -4};
+    check_plot(&(Plot){.title = "Two units", .x_name = "k", .x = k, .y = {reward, rest},
+                       .names = {"reward", "rest"}, .series = 2, .points = 3, .scaled = 1, .log_x = 1},
+               "Two units\n"
+               "\n"
+               "    max |BB                                                         rr\n"
+               "        |  BB                                                   rrrr\n"
+               "        |    BBB                                            rrrr\n"
+               "        |       BB                                      rrrr\n"
+               "        |         BBB                                rrr\n"
+               "        |            BB                          rrrr\n"
+               "        |              BBB                   rrrr                  BBB\n"
+               "        |                 BB             rrrr                 BBBBB\n"
+               "        |                   BBB     rrrrr                BBBBB\n"
+               "        |                   rrr**rrr                BBBBB\n"
+               "        |            rrrrrrr     BBB           BBBBB\n"
+               "        |    rrrrrrrr               BB    BBBBB\n"
+               "    min |rrrr                         BBBB\n"
+               "         +--------------+--------------+--------------+--------------+\n"
+               "         1              2              4              8              16\n"
+               "         k\n"
+               "\n"
+               "  r  reward: 10 to 40\n"
+               "  B  rest: -5 to -3\n"
+               "  *  more than one of them\n");
+}
+
+static void plots_of_little(void) {
+    // No number at all; one point; numbers whose difference no double holds.
+    static const double x[2] = {0, 1}, none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
+    static const double far[2] = {1.5e308, -1.5e308};
+    const char* nothing = "None\n\n  (there is nothing to draw)\n";
+    Plot p = {.title = "None", .x_name = "x", .x = x, .y = {none}, .names = {"a"}, .series = 1, .points = 2};
+    check_plot(&p, nothing);
+    p.y[0] = far;
+    check_plot(&p, nothing);
+    p.y[0] = one, p.y[1] = none, p.names[1] = "b", p.series = 2;
+    Capture c = capture_begin();
+    print_plot(&p);
+    Text t = capture_end(&c);
+    CHECK(strstr(t.data, " |a\n") && strstr(t.data, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n"));
+    text_free(&t);
+}
+
+static void ranges_have_round_numbers(void) {
+    // -0.003 to 0.97: four steps of 0.25 would end at 0.75, of 0.3 at 0.9, of 0.4 at 1.2. A single value has
+    // room above it.
+    static const struct { Range r; double low, high; } expected[] = {
+        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0},       {{0.0, 1.0}, 0.0, 1.0},
+        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        Range r = round_range(expected[i].r);
+        CHECK_NEAR(r.low, expected[i].low, 1e-12);
+        CHECK_NEAR(r.high, expected[i].high, 1e-12);
+    }
+}
+
+int main(void) {
+    RUN(kl_of_one_place);
+    RUN(groups_of_four);
+    RUN(length_rule);
+    RUN(plot_of_two_units);
+    RUN(plots_of_little);
+    RUN(ranges_have_round_numbers);
+    return check_failed != 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The page docs/c-for-python.md: its Python blocks, put together, run with the library of chapter functions
+# and print what its text blocks say. The library is built apart, as `make lib` does, without sanitizers
+# and threads, which python could not load.
+page=docs/c-for-python.md
+if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import ctypes, math; math.comb' 2>/dev/null; then
+    echo "skip python: no python3 (3.8 or later) here"
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+block() { awk -v start="\`\`\`$1" '$0 == start { on = 1; next } $0 == "```" { on = 0 } on' "$page"; }
+block python > "$dir/page.py"
+block text > "$dir/expected"
+
+if ! ${CC:-cc} -std=c11 -O1 -ffp-contract=fast -Wno-unused-function -Wno-unknown-pragmas \
+        -DRL_NO_MAIN -shared -fPIC -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1; then
+    cat "$dir/log"
+    echo "FAIL python_library: the library does not compile"
+    exit 1
+fi
+if ! [ -s "$dir/page.py" ] || ! [ -s "$dir/expected" ]; then
+    echo "FAIL python_page: no blocks in $page"
+    exit 1
+fi
+if ! (cd "$dir" && python3 page.py > printed 2> log); then
+    cat "$dir/log"
+    echo "FAIL python_page: the blocks of $page do not run"
+    exit 1
+fi
+if ! diff "$dir/expected" "$dir/printed"; then
+    echo "FAIL python_page: < the page says, > its blocks print"
+    exit 1
+fi
+echo "ok   python_page: the blocks of $page print what it says"

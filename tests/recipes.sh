@@ -1,0 +1,101 @@
+#!/bin/sh
+# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds, and ./rl plot, ./rl compare
+#
+# The recipes call ./rl and ./train_gpt of the top directory; they are left out when these were not built.
+cd "$(dirname "$0")/.." || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+report() {  # report NAME PROBLEM
+    if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi
+}
+[ -x ./rl ] && [ -x ./train_gpt ] || { echo "skip recipes: ./rl and ./train_gpt are not built"; exit 0; }
+
+# ---- ./rl plot. One row is 1/4 of 2 updates, one column 1/15 of an update: the rising line moves up a row
+# every 5 columns. The flat line has no number in the last row. Where they meet is a star.
+printf 'step,up,flat,none\n0,0,2,\n1,1,2,\n2,2,2,\n3,3,2,\n4,4,,\n' > "$dir/metrics.csv"
+cat > "$dir/expected" <<'PLOT'
+metrics.csv
+
+      4 |                                                          uuu
+        |                                                     uuuuu
+        |                                                uuuuu
+      3 |                                           uuuuu
+        |                                      uuuuu
+        |                                 uuuuu
+      2 |ffffffffffffffffffffffffffff*****fffffffffffff
+        |                       uuuuu
+        |                  uuuuu
+      1 |             uuuuu
+        |        uuuuu
+        |   uuuuu
+      0 |uuu
+         +--------------+--------------+--------------+--------------+
+         1              2              3              4              5
+         update
+
+  u  up: 0 to 4
+  f  flat: 2 to 2
+  *  more than one of them
+PLOT
+rl=$PWD/rl
+(cd "$dir" && "$rl" plot metrics.csv up flat --together > found 2>&1)
+report 'plot: two lines on one scale' "$(diff "$dir/expected" "$dir/found" 2>&1)"
+
+says() {  # says NAME STATUS WORDS COMMAND...: the exit status, and words on stdout or stderr
+    name=$1 status=$2 words=$3
+    shift 3
+    "$@" > "$dir/found" 2>&1
+    found=$?
+    if [ $found -ne "$status" ]; then report "$name" "exit status $found: $(tail -n 1 "$dir/found")"
+    elif grep -q -- "$words" "$dir/found"; then report "$name" ''
+    else report "$name" "no '$words' in: $(cat "$dir/found")"
+    fi
+}
+# each column from its own min to its own max; the mean of 0 and 1 is 0.5
+says 'plot: several columns, each on its own scale' 0 '^    max ' ./rl plot "$dir" up flat
+says 'plot: smoothed' 0 'up: 0.5 to 4' ./rl plot "$dir" up --smooth 2
+says 'plot: two files, named by their last part' 0 'm  metrics.csv: 0 to 4' ./rl plot "$dir/metrics.csv" "$dir" up
+says 'plot: a column without a number' 0 'nothing to draw' ./rl plot "$dir" none
+says 'plot: a column that is not there' 2 "no column 'down'; its columns are step,up,flat,none" ./rl plot "$dir" down
+says 'plot: no column' 2 'its columns are step,up,flat,none' ./rl plot "$dir"
+says 'plot: no file' 2 'a file is missing' ./rl plot
+says 'plot: a file that is not there' 2 'cannot open nowhere' ./rl plot nowhere up
+says 'plot: too many curves' 2 'room for 6 curves, not for 8' ./rl plot "$dir" "$dir" up flat up flat
+says 'compare: no run' 2 'the runs are missing' ./rl compare
+says 'compare: a run that is not there' 2 'there is no model' ./rl compare "$dir/nowhere"
+
+# ---- the recipes: "How much is 3 plus 1?", and demonstrations of which a third are right
+for i in 1 2 3 4 5 6 7 8; do
+    question="{\"question\":\"How much is $i plus 1?\",\"answer\":"
+    [ $i -le 6 ] && file=train.jsonl || file=test.jsonl
+    echo "$question\"#### $((i + 1))\"}" >> "$dir/$file"
+    for answer in "#### $((i + 1))" '#### 0' "It is $((i + 1))."; do
+        echo "$question\"$answer\"}" >> "$dir/demos.jsonl"
+    done
+done
+export DATA="$dir/train.jsonl" TEST="$dir/test.jsonl" DEMOS="$dir/demos.jsonl" SFT_STEPS=30 STEPS=1 QUESTIONS=2
+export OUT="$dir/instructgpt"
+says 'recipe instructgpt.sh' 0 '^k = 16 answers to each of 2 questions' sh docs/recipes/instructgpt.sh
+export MODEL="$dir/instructgpt/sft" OUT="$dir/overoptimize"
+says 'recipe overoptimize.sh' 0 'mean-0.3 .*[0-9]' sh docs/recipes/overoptimize.sh
+
+# the row of a run: pass@1 with its interval, pass@k with its, KL, length, seconds; never 0.90
+says 'compare: KL of a model to itself is 0' 0 \
+    '^sft  *[01]\.[0-9]* [01]\.[0-9]*-[01]\.[0-9]* *[01]\.[0-9]* [01]\.[0-9]*-[01]\.[0-9]*  0\.00 ' \
+    ./rl compare "$MODEL" --reference "$MODEL" --data "$TEST"
+says 'compare: without --reference there is no KL' 0 '^ppo.*-[01]\.[0-9]*     - ' \
+    ./rl compare "$dir/instructgpt/ppo" --data "$TEST"
+
+# what all recipes name: options that a command has; at most 60 lines
+{ ./train_gpt --help; for command in train dpo reward-model best-of-n compare plot eval; do ./rl $command --help; done; } \
+    > "$dir/help"
+for recipe in docs/recipes/*.sh; do
+    problem=''
+    for option in $(grep -v '^#' "$recipe" | grep -o -- '--[a-z][a-z-]*' | sort -u); do
+        grep -q -- "^  $option " "$dir/help" || problem="$problem no command has $option;"
+    done
+    [ "$(wc -l < "$recipe")" -le 60 ] || problem="$problem more than 60 lines;"
+    report "recipe ${recipe##*/}: its options are known" "$problem"
+done
+exit $failed
