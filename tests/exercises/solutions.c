@@ -89,7 +89,7 @@ void sol_boxed_rewards(float* reward, const char* const* response, int K, const 
 void sol_centered(float* adv, const float* reward, int K) { advantages_centered(adv, reward, K); }
 void sol_rloo(float* adv, const float* reward, int K) { advantages_rloo(adv, reward, K); }
 void sol_grpo(float* adv, const float* reward, int K, float eps) { advantages_grpo(adv, reward, K, eps); }
-double sol_zero_variance_odds(double p, int K) { return no_signal_odds(p, K); }
+double sol_zero_variance_odds(double p, int K) { return zero_variance_odds(p, K); }
 
 void sol_kl(double* k, double logp, double logp_ref) {
     static void (*const estimators[3])(float*, const float*, const float*, int) = {kl_k1, kl_k2, kl_k3};

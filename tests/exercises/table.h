@@ -214,7 +214,7 @@ static const Exercise exercises[] = {
   {BIND(my_grpo, grpo_centered_only), "0.5 0.5 -0.5", "only centered: divide by std + eps"},
   {BIND(my_grpo, grpo_root_of_sum), "0.5 0.5 -0.5", "the root of the sum of squares: divide the sum by K - 1 first"}}},
 
-{"a group without a signal", "my_zero_variance_odds", "chapter 7, \"No signal\"; D1, \"优势：比平均好多少\"",
+{"a group without a signal", "my_zero_variance_odds", "chapter 7, zero_variance_odds(); D1, \"优势：比平均好多少\"",
  "all right: p to the power K; all wrong: 1 - p to the power K; add",
  {{"p 1/2, K 4", "0.125", "1/16 + 1/16"}, {"p 1/4, K 2", "0.625", "1/16 + 9/16"}},
  make_zero_variance_odds, call_zero_variance_odds, BIND(my_zero_variance_odds, sol_zero_variance_odds), 0,
