@@ -56,8 +56,8 @@ run: rl                            ## the whole story in two minutes: train, rei
 test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
 
-ex: build/ex                       ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
-	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' sh tests/exercises/run.sh
+ex: build/ex $(if $(filter 29 30 31,$(N)),build/ex_open) ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
+	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' MODEL='$(MODEL)' sh tests/exercises/run.sh
 
 bench: build/bench                 ## measure: matmul against the peak, tokens per second
 	./build/bench
@@ -120,6 +120,9 @@ build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c trai
 
 build/ex: tests/exercises/ex.c $(EX)
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS) -ldl
+
+build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ $< $(LIBS) -ldl
 
 build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS)

@@ -391,3 +391,47 @@ double my_pass_at_k(int n, int correct, int k) {
 int my_vote(const char* const* answer, int n, Equal* equal) {
     return INT_MIN;   // yours
 }
+
+/* ---- 29. Open: CartPole with your own advantage
+ *      chapter 2; D3 section 2
+ * No single answer is right here: `make ex N=29` trains CartPole with your advantage and looks how long the
+ * pole stands. A group of K episodes from one start lasted length[0] ... length[K-1] steps, each step paid
+ * 1. Write the advantage of each of the T steps of one of these episodes. Asked: 475 steps, over five seeds.
+ * 开放题：用你自己的优势训练 CartPole。同一起点的 K 个回合各撑了 length[k] 步，每步奖励 1；给其中一个回合的
+ * T 步各写一个优势。目标：五个种子平均撑 475 步以上。
+ *     adv (T); length (K)
+ *     Example: as it stands, each step is praised for 1: the pole falls after 9
+ */
+void my_cartpole_advantage(double* adv, int T, const int* length, int K) {
+    for (int t = 0; t < T; t++) adv[t] = 1;
+}
+
+/* ---- 30. Open: a reward under which the model shows its work
+ *      chapter 5; D2 section 4
+ * `make ex N=30` trains the tiny model of `make run` with your reward, 30 updates, half a minute. The
+ * response holds the calls of the calculator as "<|python_start|>12*3<|python_end|>" and its answers as
+ * "<|output_start|>36<|output_end|>"; truth is the right answer. Asked: 95 in 100 answers call the
+ * calculator, 80 in 100 are right and in \boxed{}.
+ * 开放题：设计一个奖励，让模型既会调用计算器，又把正确答案写进 \boxed{}。目标：95% 的回答调用计算器，80% 答对。
+ *     Example: as it stands, a box is paid, whatever is in it
+ */
+float my_work_reward(const char* response, const char* truth) {
+    return after_last(response, "\\boxed{") ? 1 : 0;
+}
+
+/* ---- 31. Open: over-optimization, and how to stop it
+ *      chapter 8; D3 section 5
+ * Write a proxy reward that a policy can please without being right, and a price beta of one nat of drift.
+ * `make ex N=31` trains twice for 40 updates, with beta 0 and with yours, a minute or two. Asked: with beta 0
+ * the reward rises while right answers (in a box) fall 0.2 below their best; with yours they rise and stay.
+ * 开放题：写一个有漏洞的代理奖励和一个 beta。目标：beta 为 0 时奖励上升而答对率下降；用你的 beta 时答对率上升并保持。
+ *     Example: as it stands, right answers are paid 1: there is nothing to over-optimize
+ */
+float my_proxy_reward(const char* response, const char* truth) {
+    const char* at = after_last(response, "\\boxed{");
+    return at && number_at(at) == number_at(truth);
+}
+
+double my_beta(void) {
+    return 0.1;
+}

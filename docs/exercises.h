@@ -52,6 +52,12 @@ int    my_best_of_n(const float* reward, int n);
 double my_pass_at_k(int n, int correct, int k);
 int    my_vote(const char* const* answer, int n, Equal* equal);
 
+// open ones
+void   my_cartpole_advantage(double* adv, int T, const int* length, int K);
+float  my_work_reward(const char* response, const char* truth);
+float  my_proxy_reward(const char* response, const char* truth);
+double my_beta(void);
+
 enum { TOKEN_OUTPUT_START = 263, TOKEN_OUTPUT_END = 264 };   // <|output_start|> and <|output_end|>, exercise 10
 
 // log(sum over j of exp(z[j])) of V logits, without overflow: what exercise 6 is about. z[i] - log_sum_exp(z, V) = log pi(i)

@@ -323,6 +323,28 @@ static void test_the_students_loop(void) {
     CHECK_TEXT(last, "there is no file build/nowhere.c");
 }
 
+// The open exercises train for minutes, which no test does; but what they take from rl.c must be there.
+static void test_the_open_exercises_still_fit_rl(void) {
+    char last[256];
+    int lines = run_lines(last, sizeof last, "${CC:-cc} -std=c11 -fsyntax-only -w tests/exercises/open.c 2>&1");
+    if (lines) printf("  %s\n", last);
+    CHECK(lines == 0);
+}
+
+// "chapter 7, advantages_rloo()": the function that a message sends to is in the book.
+static void test_functions_to_read_exist(void) {
+    char name[64], command[160], last[256];
+    for (int i = 0; i < EXERCISES; i++)
+        for (const char *p = exercises[i].read, *end; (end = strstr(p, "()")); p = end + 2) {
+            const char* start = end;
+            while (start > p && (isalnum((unsigned char)start[-1]) || start[-1] == '_')) start--;
+            snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+            snprintf(command, sizeof command, "cat rl.c train_gpt.c | grep -c ' %s('", name);
+            run_lines(last, sizeof last, command);
+            if (!atoi(last)) report_on(&exercises[i], "names a function that is not there", name);
+        }
+}
+
 int main(void) {
     RUN(test_right_values_by_hand);
     RUN(test_slip_values_by_hand);
@@ -332,6 +354,8 @@ int main(void) {
     RUN(test_no_wrong_diagnosis);
     RUN(test_messages_fit_80_columns);
     RUN(test_skeletons_agree_with_the_table);
+    RUN(test_functions_to_read_exist);
+    RUN(test_the_open_exercises_still_fit_rl);
     RUN(test_the_students_loop);
     return check_failed != 0;
 }
