@@ -251,7 +251,13 @@ static void test_messages_fit_80_columns(void) {
     for (int i = 0; i < EXERCISES; i++)
         for (int s = -1; s < SLIPS && (s < 0 || exercises[i].slip[s].function); s++) {
             static Verdict v;
-            judge(&v, &exercises[i], s < 0 ? NULL : exercises[i].slip[s].function);
+            judge(&v, &exercises[i], NULL);
+            if (s >= 0) {                                    // without a process for each
+                run_cases(&v.report, &exercises[i], exercises[i].slip[s].function);
+                v.at = first_different_case(&v.output, &exercises[i], &v.report, &v.right);
+                v.state = WRONG;
+                v.slip = s;
+            }
             print_message(i + 1, &exercises[i], &v, "docs/exercises.c", 1);
             print_row(i + 1, &exercises[i], &v);
         }
