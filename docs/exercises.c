@@ -108,8 +108,8 @@ void my_log_softmax(float* out, const float* z, int V) {
  * Return log pi(y|x), the sum of log pi(token) over the tokens whose mask is 1. Row t of the logits, logits
  * + t * V, is about token t + 1: log pi(ids[t + 1]) = row[ids[t + 1]] - log_sum_exp(row, V). log_sum_exp()
  * is given (exercises.h).
- * 返回 log pi(y|x)：对 mask 为 1 的 token 求 log 概率之和。第 t 行 logits 预测的是第 t + 1 个 token（错一位），
- * mask 也属于 token。
+ * 返回 log pi(y|x)：对 mask 为 1 的 token 求 log 概率之和。第 t 行 logits 预测的是第 t + 1 个 token
+ * （错一位），mask 也属于 token。
  *     logits (T,V); ids, mask (T)
  *     Example: the tokens 2 + 2 = 4 <end> are ids 0 1 0 2 3 4, mask 0 0 0 0 1 1. Only rows 3 and 4 matter:
  *     1 0 0 3 0 and 0 0 0 0 2. (3 - 3.2505) + (2 - 2.4327) = -0.2505 - 0.4327 = -0.6832
@@ -292,7 +292,7 @@ void my_group_slopes(float* dlogp, const float* reward, const int* mask, int K, 
 }
 
 /* ---- 21. PPO's clip
- *      chapter 9, loss_clip; D3 section 6
+ *      chapter 9, loss_clip; D1, "当前实现的限制"
  * One token, ratio = pi / pi_old. Return L = - min(ratio * adv, clip(ratio, 1 - clip_low, 1 + clip_high) *
  * adv), and set *slope = dL/dlogp: - ratio * adv, but 0 where the clipped product is the smaller one.
  * (*slope is the number that slope points at.)
@@ -412,7 +412,8 @@ void my_cartpole_advantage(double* adv, int T, const int* length, int K) {
  * response holds the calls of the calculator as "<|python_start|>12*3<|python_end|>" and its answers as
  * "<|output_start|>36<|output_end|>"; truth is the right answer. Asked: 95 in 100 answers call the
  * calculator, 80 in 100 are right and in \boxed{}.
- * 开放题：设计一个奖励，让模型既会调用计算器，又把正确答案写进 \boxed{}。目标：95% 的回答调用计算器，80% 答对。
+ * 开放题：设计一个奖励，让模型既会调用计算器，又把正确答案写进 \boxed{}。目标：95% 的回答调用计算器，
+ * 80% 答对。
  *     Example: as it stands, a box is paid, whatever is in it
  */
 float my_work_reward(const char* response, const char* truth) {
@@ -424,7 +425,8 @@ float my_work_reward(const char* response, const char* truth) {
  * Write a proxy reward that a policy can please without being right, and a price beta of one nat of drift.
  * `make ex N=31` trains twice for 40 updates, with beta 0 and with yours, a minute or two. Asked: with beta 0
  * the reward rises while right answers (in a box) fall 0.2 below their best; with yours they rise and stay.
- * 开放题：写一个有漏洞的代理奖励和一个 beta。目标：beta 为 0 时奖励上升而答对率下降；用你的 beta 时答对率上升并保持。
+ * 开放题：写一个有漏洞的代理奖励和一个 beta。目标：beta 为 0 时奖励上升而答对率下降；用你的 beta 时答对率
+ * 上升并保持。
  *     Example: as it stands, right answers are paid 1: there is nothing to over-optimize
  */
 float my_proxy_reward(const char* response, const char* truth) {

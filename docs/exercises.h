@@ -1,8 +1,8 @@
 /* exercises.h - the form of each exercise, and the few helpers that it may call.
  *
- * The compiler compares these lines with your file, so keep names and arguments as they are. What comes out stands first: an
- * array without `const` is yours to fill, one with `const` is only read. An int is a whole number, float and double are numbers
- * with a fraction. NAN, "not a number", is what every output starts as.
+ * The compiler compares these lines with your file, so keep names and arguments as they are. What comes out
+ * stands first: an array without `const` is yours to fill, one with `const` is only read. An int is a whole
+ * number, float and double are numbers with a fraction. NAN, "not a number", is what every output starts as.
  */
 #ifndef EXERCISES_H
 #define EXERCISES_H
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int Equal(const char* a, const char* b);   // rl.c's answers_equal(): 1 = the same answer, as mathematics
+typedef int Equal(const char* a,
+                  const char* b); // rl.c's answers_equal(): 1 = the same answer, as mathematics
 
 // chapter 1
 double my_return(const double* reward, int T, double gamma);
@@ -58,9 +59,10 @@ float  my_work_reward(const char* response, const char* truth);
 float  my_proxy_reward(const char* response, const char* truth);
 double my_beta(void);
 
-enum { TOKEN_OUTPUT_START = 263, TOKEN_OUTPUT_END = 264 };   // <|output_start|> and <|output_end|>, exercise 10
+enum { TOKEN_OUTPUT_START = 263, TOKEN_OUTPUT_END = 264 }; // <|output_start|> and <|output_end|>, exercise 10
 
-// log(sum over j of exp(z[j])) of V logits, without overflow: what exercise 6 is about. z[i] - log_sum_exp(z, V) = log pi(i)
+// log(sum over j of exp(z[j])) of V logits, without overflow: what exercise 6 is about. z[i] - log_sum_exp(z,
+// V) = log pi(i)
 static inline double log_sum_exp(const float* z, int V) {
     double top = z[0], sum = 0.0;
     for (int i = 1; i < V; i++) top = z[i] > top ? z[i] : top;

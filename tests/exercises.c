@@ -1,7 +1,8 @@
 /* Exercises: the checker of `make ex` names the slip, and never a wrong one.
  *
- * For each exercise: rl.c's own function gives the numbers worked by hand, every slip gives the number that the table says, no two
- * of them can be confused, and each slip, run as a submission, is diagnosed as itself. Then the ways to fail that are no slips.
+ * For each exercise: rl.c's own function gives the numbers worked by hand, every slip gives the number that
+ * the table says, no two of them can be confused, and each slip, run as a submission, is diagnosed as itself.
+ * Then the ways to fail that are no slips.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -10,13 +11,15 @@
 #include "exercises/table.h"
 #include "exercises/message.h"
 
-// Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal, and what a float loses
-// (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many as there are, not only the first.
+// Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal,
+// and what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as
+// many as there are, not only the first.
 static int equals_printed(const Exercise* e, const Outcome* o, const char* text, int all) {
     int i = 0;
     for (char* end; *text; text = end, i++) {
         double x = strtod(text, &end), room = 0.5e-4 + e->tolerance + 1e-7 * (1.0 + fabs(x));
-        if (end == text || i >= o->count || !(same_number(o->out[i], x, 0.0) || fabs(o->out[i] - x) <= room)) return 0;
+        if (end == text || i >= o->count || !(same_number(o->out[i], x, 0.0) || fabs(o->out[i] - x) <= room))
+            return 0;
         while (*end == ' ') end++;
     }
     return i > 0 && (!all || i == o->count);
@@ -51,7 +54,8 @@ static void test_slip_values_by_hand(void) {
             memset(&slip, 0, sizeof slip);
             run_cases(&slip, e, e->slip[s].function);
             int at = first_different_case(&output, e, &slip, &right);
-            if (at < 0 || at >= example_count(e)) report_on(e, "the slip does not show on an example", e->slip[s].what);
+            if (at < 0 || at >= example_count(e))
+                report_on(e, "the slip does not show on an example", e->slip[s].what);
             else if (!equals_printed(e, &slip.outcome[at], e->slip[s].value, 0))
                 report_on(e, "the slip does not give its number", e->slip[s].value);
             if (slip.damage) report_on(e, "the slip writes where it must not", e->slip[s].what);
@@ -84,7 +88,8 @@ static void test_every_slip_is_diagnosed_as_itself(void) {
         for (int s = 0; s < SLIPS && e->slip[s].function; s++, slips++, own++) {
             static Verdict v;
             judge(&v, e, e->slip[s].function);
-            if (v.state != WRONG || v.slip != s) report_on(e, "a slip is not diagnosed as itself", e->slip[s].what);
+            if (v.state != WRONG || v.slip != s)
+                report_on(e, "a slip is not diagnosed as itself", e->slip[s].what);
         }
         if (own < 5) report_on(e, "has few slips", e->function);
     }
@@ -175,8 +180,8 @@ static void test_failures_that_are_no_slips(void) {
 #endif
 }
 
-// Wrong in ways that no table has, each near to a slip: two slips at once, a constant, a guard that cuts. No diagnosis, rather
-// than a wrong one.
+// Wrong in ways that no table has, each near to a slip: two slips at once, a constant, a guard that cuts. No
+// diagnosis, rather than a wrong one.
 static double odd_held(double chosen, double rejected) { return softplus(-fmax(chosen - rejected, -50.0)); }
 static double odd_swapped_without_reference(double w, double l, double rw, double rl, double beta) {
     (void)rw, (void)rl;
@@ -222,17 +227,24 @@ static double odd_clip(double* slope, double ratio, double adv, double low, doub
 }
 
 static void test_no_wrong_diagnosis(void) {
-    static const struct { const char* function; Fn fn; } odd[] = {
-        {"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)}, {"my_dpo", BIND(my_dpo, odd_swapped_without_reference)},
-        {"my_zero_variance_odds", BIND(my_zero_variance_odds, odd_fourth_power)}, {"my_grpo", BIND(my_grpo, odd_mean_deviation)},
-        {"my_penalized_reward", BIND(my_penalized_reward, odd_mean_added)}, {"my_centered", BIND(my_centered, odd_running_mean)},
-        {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)}, {"my_kl", BIND(my_kl, odd_absolute)},
-        {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)}, {"my_clip", BIND(my_clip, odd_clip)}};
+    static const struct { const char* function; Fn fn;
+    } odd[] = {{"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)},
+               {"my_dpo", BIND(my_dpo, odd_swapped_without_reference)},
+               {"my_zero_variance_odds", BIND(my_zero_variance_odds, odd_fourth_power)},
+               {"my_grpo", BIND(my_grpo, odd_mean_deviation)},
+               {"my_penalized_reward", BIND(my_penalized_reward, odd_mean_added)},
+               {"my_centered", BIND(my_centered, odd_running_mean)},
+               {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)},
+               {"my_kl", BIND(my_kl, odd_absolute)},
+               {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)},
+               {"my_clip", BIND(my_clip, odd_clip)}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         static Verdict v;
         judge(&v, exercise_named(odd[i].function), odd[i].fn);
         CHECK(v.state == WRONG);
-        if (v.slip >= 0) report_on(exercise_named(odd[i].function), "a wrong diagnosis", exercise_named(odd[i].function)->slip[v.slip].what);
+        if (v.slip >= 0)
+            report_on(exercise_named(odd[i].function), "a wrong diagnosis",
+                      exercise_named(odd[i].function)->slip[v.slip].what);
     }
 }
 
@@ -277,7 +289,8 @@ static void test_messages_fit_80_columns(void) {
     fclose(file);
 }
 
-// Each exercise of the table has its skeleton: the number, the name, the place to read, an English and a Chinese statement.
+// Each exercise of the table has its skeleton: the number, the name, the place to read, an English and a
+// Chinese statement.
 static void test_skeletons_agree_with_the_table(void) {
     static char text[1 << 16];
     FILE* file = fopen("docs/exercises.c", "rb");
@@ -295,11 +308,14 @@ static void test_skeletons_agree_with_the_table(void) {
             report_on(e, "has no skeleton", title);
             return;
         }
-        const char *end = strstr(at, "*/"), *function = strstr(at, e->function), *example = strstr(at, "Example");
-        if (!end || !function || function < end || function - end > 20) report_on(e, "the skeleton's function", e->function);
+        const char *end = strstr(at, "*/"), *function = strstr(at, e->function),
+                   *example = strstr(at, "Example");
+        if (!end || !function || function < end || function - end > 20)
+            report_on(e, "the skeleton's function", e->function);
         if (!example || example > end) report_on(e, "the skeleton has no example", e->function);
         int chinese = 0;
-        for (const char* p = at; end && p < end; p++) chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
+        for (const char* p = at; end && p < end; p++)
+            chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
         if (chinese < 10) report_on(e, "the skeleton has no Chinese statement", e->function);
     }
 }
@@ -332,7 +348,8 @@ static void test_the_students_loop(void) {
 // The open exercises train for minutes, which no test does; but what they take from rl.c must be there.
 static void test_the_open_exercises_still_fit_rl(void) {
     char last[256];
-    int lines = run_lines(last, sizeof last, "${CC:-cc} -std=c11 -fsyntax-only -w tests/exercises/open.c 2>&1");
+    int lines =
+        run_lines(last, sizeof last, "${CC:-cc} -std=c11 -fsyntax-only -w tests/exercises/open.c 2>&1");
     if (lines) printf("  %s\n", last);
     CHECK(lines == 0);
 }

@@ -1,9 +1,11 @@
-/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves stand in table.h.
+/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves stand in
+ * table.h.
  *
- * An exercise is called on a few inputs: first its examples, which are worked by hand, then inputs from a seeded generator. Each
- * call runs in a process of its own with limits on time and memory, on arrays that lie between guards, with outputs that start as
- * a NaN of our own. What came out is compared with what rl.c's own function gives; if it differs, with what each classic slip
- * gives, on every input. Only a slip that agrees on all of them is named.
+ * An exercise is called on a few inputs: first its examples, which are worked by hand, then inputs from a
+ * seeded generator. Each call runs in a process of its own with limits on time and memory, on arrays that lie
+ * between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's own
+ * function gives; if it differs, with what each classic slip gives, on every input. Only a slip that agrees
+ * on all of them is named.
  */
 #ifndef EXERCISES_CHECK_H
 #define EXERCISES_CHECK_H
@@ -19,7 +21,8 @@
 #include "../../docs/exercises.h"
 #include "solutions.h"
 
-enum { ARGS = 8, VALUES = 64, TEXTS = 8, TEXT_SIZE = 64, EXAMPLES = 4, SEEDED = 3, CASES = EXAMPLES + SEEDED, SLIPS = 14 };
+enum { ARGS = 8, VALUES = 64, TEXTS = 8, TEXT_SIZE = 64, EXAMPLES = 4, SEEDED = 3,
+       CASES = EXAMPLES + SEEDED, SLIPS = 14 };
 enum { GUARD = 64 };                      // numbers before and behind each array
 enum { COLUMNS = 80, INDENT = 12 };       // of a message
 
@@ -27,7 +30,9 @@ typedef void (*Fn)(void);
 
 // ---- an input: arguments by name, so that any of them can be printed
 
-typedef enum { WHOLE, REAL, WHOLES, FLOATS, DOUBLES, TEXT, TEXT_LIST, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES } Kind;
+typedef enum {
+    WHOLE, REAL, WHOLES, FLOATS, DOUBLES, TEXT, TEXT_LIST, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES
+} Kind;
 
 typedef struct {
     const char* name;
@@ -49,7 +54,9 @@ static Arg* add_arg(Case* c, const char* name, Kind kind, int n) {
     return a;
 }
 
-static void add_number(Case* c, const char* name, Kind kind, double x) { add_arg(c, name, kind, 1)->value[0] = x; }
+static void add_number(Case* c, const char* name, Kind kind, double x) {
+    add_arg(c, name, kind, 1)->value[0] = x;
+}
 
 static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const double* x) {
     Arg* a = add_arg(c, name, kind, n);
@@ -75,15 +82,17 @@ typedef struct Frame Frame;
 
 typedef struct {
     Fn function;                          // makes the slip
-    const char* value;                    // what it gives, by hand, on the first example where it is not right
+    const char* value; // what it gives, by hand, on the first example where it is not right
     const char* what;                     // the sentence
 } Slip;
 
 typedef struct {
     const char *name, *function;          // "the return", "my_return"
     const char *read, *hint;
-    struct { const char *given, *right, *working; } example[EXAMPLES];       // right: by hand, 4 decimals; working may be NULL
-    void (*make)(Case* c, int which, uint64_t* rng);                         // which: an example, or further on: from rng
+    struct {
+        const char *given, *right, *working;
+    } example[EXAMPLES];                             // right: by hand, 4 decimals; working may be NULL
+    void (*make)(Case* c, int which, uint64_t* rng); // which: an example, or further on: from rng
     void (*call)(Frame* f);
     Fn solution;                          // rl.c's
     double tolerance;                     // 0: 1e-5. Relative to numbers above 1
@@ -113,7 +122,9 @@ static double random_real(uint64_t* rng) {                                   // 
     return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
 }
 
-static int random_whole(uint64_t* rng, int low, int high) { return low + (int)(random_real(rng) * (high - low + 1)); }
+static int random_whole(uint64_t* rng, int low, int high) {
+    return low + (int)(random_real(rng) * (high - low + 1));
+}
 
 // Hundredths, so that they can be read in a message.
 static double random_between(uint64_t* rng, double low, double high) {
@@ -131,10 +142,11 @@ struct Frame {
     int has_result;
 };
 
-// Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. The first is a signalling one, which
-// arithmetic turns into a quiet one (a bit is set): so "never touched" and "computed from itself before it was set" are two
-// things. For ints two improbable numbers.
-static const uint32_t unset_float = 0x7FA0DEADu, guard_float = 0x7FC0FE9Cu, unset_whole = 0x81235DEDu, guard_whole = 0x5A5B5C5Du;
+// Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. The first is a
+// signalling one, which arithmetic turns into a quiet one (a bit is set): so "never touched" and "computed
+// from itself before it was set" are two things. For ints two improbable numbers.
+static const uint32_t unset_float = 0x7FA0DEADu, guard_float = 0x7FC0FE9Cu, unset_whole = 0x81235DEDu,
+                      guard_whole = 0x5A5B5C5Du;
 static const uint64_t unset_double = 0x7FF40000DEAD1234u, guard_double = 0x7FF80000FE9CE123u;
 static const uint32_t quiet_float = 0x00400000u, sign_float = 0x80000000u;
 static const uint64_t quiet_double = 0x0008000000000000u, sign_double = 0x8000000000000000u;
@@ -174,7 +186,9 @@ static void put_element(void* at, const Arg* a, int i) {
     else put_number(at, a->kind, a->value[i]);
 }
 
-static int is_array(const Arg* a) { return a->kind != WHOLE && a->kind != REAL && a->kind != TEXT && a->kind != TEXT_LIST; }
+static int is_array(const Arg* a) {
+    return a->kind != WHOLE && a->kind != REAL && a->kind != TEXT && a->kind != TEXT_LIST;
+}
 
 static void lay_out(Frame* f, const Case* c, Fn fn) {
     memset(f, 0, sizeof *f);
@@ -235,7 +249,8 @@ static int same_mark(double x, uint64_t wide, uint32_t narrow) {
     float f = (float)x;
     memcpy(&bits, &x, sizeof x);
     memcpy(&small, &f, sizeof f);
-    return isnan(x) && (((bits ^ wide) & ~(sign_double | quiet_double)) == 0 || ((small ^ narrow) & ~(sign_float | quiet_float)) == 0);
+    return isnan(x) && (((bits ^ wide) & ~(sign_double | quiet_double)) == 0 ||
+                        ((small ^ narrow) & ~(sign_float | quiet_float)) == 0);
 }
 
 // Is the output at this place still exactly as it was?
@@ -353,7 +368,8 @@ static int run_apart(Report* r, const Exercise* e, Fn fn) {
 
 // ---- the verdict
 
-typedef enum { RIGHT, WRONG, TO_DO, UNSET, READ_OUTSIDE, WROTE_OUTSIDE, CHANGED_INPUT, CRASHED, ENDLESS, ENDED, MISSING } State;
+typedef enum { RIGHT, WRONG, TO_DO, UNSET, READ_OUTSIDE, WROTE_OUTSIDE, CHANGED_INPUT, CRASHED, ENDLESS,
+       ENDED, MISSING } State;
 
 typedef struct {
     State state;
@@ -408,7 +424,8 @@ static int is_untouched(const Exercise* e, const Report* r) {
     for (int i = 0; i < case_count(e); i++)
         for (int j = 0; j < r->outcome[i].count; j++) {
             const Outcome* o = &r->outcome[i];
-            if (!is_plain_nan(o->out[j]) && o->out[j] != (double)INT_MIN && o->unset[j] != UNTOUCHED) return 0;
+            if (!is_plain_nan(o->out[j]) && o->out[j] != (double)INT_MIN && o->unset[j] != UNTOUCHED)
+                return 0;
         }
     return 1;
 }

@@ -1,10 +1,11 @@
-/* ex.c - the program behind `make ex`: checks a submission, compiled as a shared library, exercise by exercise.
+/* ex.c - the program behind `make ex`: checks a submission, compiled as a shared library, exercise by
+ * exercise.
  *
  *     ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1]       SOURCE is only named in messages
  *     ex SOLUTION [N=12] [ALL=1] [HINT=1]             rl.c's own functions
  *
- * The submission is loaded apart from rl.c: neither can see the other's functions. Exit status: 0 = all that was asked is right,
- * 1 = not, 2 = bad usage.
+ * The submission is loaded apart from rl.c: neither can see the other's functions. Exit status: 0 = all that
+ * was asked is right, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -51,8 +52,8 @@ static int check_until_wrong(void* library, const char* source, int hint) {
         print_message(i + 1, &exercises[i], &v, source, hint);
         return 1;
     }
-    printf("%d of %d right. The open ones: make ex N=%d, N=%d, N=%d\n", EXERCISES, EXERCISES, EXERCISES + 1, EXERCISES + 2,
-           EXERCISES + 3);
+    printf("%d of %d right. The open ones: make ex N=%d, N=%d, N=%d\n", EXERCISES, EXERCISES, EXERCISES + 1,
+           EXERCISES + 2, EXERCISES + 3);
     return 0;
 }
 
@@ -71,6 +72,8 @@ int main(int argc, char** argv) {
         if (!library) {
             const char *why = dlerror(), *symbol = strstr(why, "undefined symbol: ");
             printf("%s calls a function that exists nowhere: %s\n", source, symbol ? symbol + 18 : why);
+            for (int i = first; i < argc; i++)
+                if (!strcmp(argv[i], "ALL=1")) printf("0 of %d right\n", EXERCISES);
             return 1;
         }
     }
@@ -87,7 +90,8 @@ int main(int argc, char** argv) {
         char* end;
         long asked = strtol(number_text, &end, 10);
         if (end == number_text || *end || asked < 1 || asked > EXERCISES) {
-            fprintf(stderr, "there is no exercise %s: they are numbered 1 to %d\n", number_text, EXERCISES + 3);
+            fprintf(stderr, "there is no exercise %s: they are numbered 1 to %d\n", number_text,
+                    EXERCISES + 3);
             return 2;
         }
         n = (int)asked;

@@ -108,12 +108,13 @@ static int line_of(const char* path, const char* function) {
     return found;
 }
 
-static const char* const state_words[] = {"ok", "WRONG", "TO DO", "WRONG", "WRONG", "WRONG", "WRONG", "CRASHED", "ENDLESS", "WRONG",
-                                          "MISSING"};
+static const char* const state_words[] = {"ok",    "WRONG",   "TO DO",   "WRONG", "WRONG",  "WRONG",
+                                          "WRONG", "CRASHED", "ENDLESS", "WRONG", "MISSING"};
 
 static const char* name_of_signal(int s) {
-    if (s == SIGSEGV || s == SIGBUS) return "a segmentation fault: an index far outside of its array, a pointer that is NULL, or "
-                                            "a function that calls itself without end";
+    if (s == SIGSEGV || s == SIGBUS)
+        return "a segmentation fault: an index far outside of its array, a pointer that is NULL, or "
+               "a function that calls itself without end";
     if (s == SIGFPE) return "a whole number was divided by 0";
     if (s == SIGABRT) return "the C library stopped it (abort), as it does when its memory was overwritten";
     if (s == SIGXFSZ) return "it printed more than 16 MB";
@@ -129,20 +130,36 @@ static void print_what_happened(const Exercise* e, const Verdict* v) {
     const Arg* a = &c.arg[r->argument];
     switch (v->state) {
     case CRASHED: snprintf(text, sizeof text, "%s", name_of_signal(v->signal)); break;
-    case ENDLESS: snprintf(text, sizeof text, "not done after half a second: a loop that never ends? Look at what should stop it"); break;
-    case ENDED: snprintf(text, sizeof text, "the function ended the whole program: use return, not exit()"); break;
-    case UNSET:
-        snprintf(text, sizeof text, r->outcome[v->at].unset[v->output] == UNTOUCHED
-                 ? "output number %d, counted from 0, was not set: does the loop reach it, in every case?"
-                 : "output number %d, counted from 0, was read before it was set. An output starts as NaN, and NaN + x stays NaN: "
-                   "set it with = before += or before it is read", v->output);
+    case ENDLESS:
+        snprintf(text, sizeof text,
+                 "not done after half a second: a loop that never ends? Look at what should stop it");
         break;
-    case READ_OUTSIDE: snprintf(text, sizeof text, "a number was read from outside of an array (there stands NaN): what is the smallest "
-                                                   "and the largest index?"); break;
-    case WROTE_OUTSIDE: snprintf(text, sizeof text, "wrote to %s[%d]; %s has %d numbers, %s[0] to %s[%d]", a->name, r->index, a->name,
-                                 a->n, a->name, a->name, a->n - 1); break;
-    case CHANGED_INPUT: snprintf(text, sizeof text, "changed its input: %s[%d] has another value than before. Write to the output only",
-                                 a->name, r->index); break;
+    case ENDED:
+        snprintf(text, sizeof text, "the function ended the whole program: use return, not exit()");
+        break;
+    case UNSET:
+        snprintf(text, sizeof text,
+                 r->outcome[v->at].unset[v->output] == UNTOUCHED
+                     ? "output number %d, counted from 0, was not set: does the loop reach it, in every case?"
+                     : "output number %d, counted from 0, was read before it was set. An output starts as "
+                       "NaN, and NaN + x stays NaN: "
+                       "set it with = before += or before it is read",
+                 v->output);
+        break;
+    case READ_OUTSIDE:
+        snprintf(text, sizeof text,
+                 "a number was read from outside of an array (there stands NaN): what is the smallest "
+                 "and the largest index?");
+        break;
+    case WROTE_OUTSIDE:
+        snprintf(text, sizeof text, "wrote to %s[%d]; %s has %d numbers, %s[0] to %s[%d]", a->name, r->index,
+                 a->name, a->n, a->name, a->name, a->n - 1);
+        break;
+    case CHANGED_INPUT:
+        snprintf(text, sizeof text,
+                 "changed its input: %s[%d] has another value than before. Write to the output only", a->name,
+                 r->index);
+        break;
     default: break;
     }
     if (text[0]) print_field("happened", text);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `make ex`: compiles a submission (out/my.c, or MY) as a library of its own and hands it to build/ex. rl.c is not compiled here.
-# From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31 start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
+# `make ex`: compiles a submission (out/my.c, or MY) as a library of its own and hands it to build/ex. rl.c is
+# not compiled here. From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31
+# start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
 my=${MY:-out/my.c}
 set --
 [ -z "$N" ] || set -- "$@" "N=$N"
@@ -14,7 +15,8 @@ if [ -n "$open" ] && [ -n "$SOLUTION" ]; then
     exit 2
 fi
 if [ "${open:-29}" != 29 ] && [ ! -e "$model/model.safetensors" ]; then
-    echo "exercise $N starts from the supervised model that \`make run\` leaves in $model: run that first, two minutes" >&2
+    echo "exercise $N starts from the supervised model that \`make run\` leaves in $model:" >&2
+    echo "run that first, two minutes" >&2
     exit 2
 fi
 [ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
@@ -31,7 +33,7 @@ if [ ! -e "$my" ]; then
     echo
 fi
 
-library=$(mktemp "${TMPDIR:-/tmp}/ex.XXXXXX") || exit 1
+library=build/my-$$.so
 trap 'rm -f "$library" "$library.log"' EXIT
 
 # The first of the compiler's complaints of this kind, with its exercise and its line.
@@ -40,7 +42,7 @@ complaint() {  # complaint error|warning HEADING
         BEGIN {
             while ((getline text < my) > 0) {
                 line[++n] = text
-                if (text ~ /^\/\* ---- [0-9]+\. /) { name = text; sub(/^\/\* ---- /, "", name); sub(/ *\*?\/?$/, "", name) }
+                if (text ~ /^\/\* ---- [0-9]+\. /) name = substr(text, 9)
                 exercise[n] = name
                 open[name] += gsub(/\{/, "{", text) - gsub(/\}/, "}", text)
             }
@@ -50,18 +52,21 @@ complaint() {  # complaint error|warning HEADING
             split(substr($0, at + 1), part, ":")
             sub(/ \[-W[^]]*\]$/, "", what)
             printf "%s\n", heading
-            for (i = 1; what ~ /end of input|definition is not allowed/ && i <= n; i++) if (open[exercise[i]] > 0) {
-                printf "  exercise  %s\n  compiler  a { has no } here\n", exercise[i]
+            open_brace = what ~ /end of input|definition is not allowed/
+            for (i = 1; open_brace && i <= n; i++) if (open[exercise[i]] > 0) {
+                printf "  exercise  %s\n  compiler  a { without its } here\n", exercise[i]
                 exit
             }
-            printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[part[1]], part[1], line[part[1]], what
+            at = part[1]
+            printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[at], at, line[at], what
             exit
         }' "$library.log"
 }
 
 compile() {  # compile OPTION...
-    ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion \
-        -Werror=incompatible-pointer-types "$@" -shared -fPIC -Idocs -o "$library" "$my" -lm > "$library.log" 2>&1
+    ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration \
+        -Werror=int-conversion -Werror=incompatible-pointer-types "$@" -shared -fPIC -Idocs \
+        -o "$library" "$my" -lm > "$library.log" 2>&1
 }
 
 # A variable that was never set holds a number that nobody takes for right, where the compiler knows how.
@@ -71,6 +76,7 @@ if ! compile -ftrivial-auto-var-init=pattern &&
     if [ -n "$found" ]; then echo "$found"
     else cat "$library.log"
     fi
+    [ -z "$ALL" ] || echo "0 of 28 right"
     exit 1
 fi
 
@@ -78,7 +84,7 @@ if [ -n "$open" ]; then
     mkdir -p out/ex
     ./build/ex_open "$library" "$open" "$model" out/ex
     status=$?
-    [ $status -lt 128 ] || echo "your function was stopped: an index outside of its array, or a pointer that is NULL?"
+    [ $status -lt 128 ] || echo "your function was stopped: an index outside of its array, a NULL pointer?"
 else
     ./build/ex "$library" "$my" "$@"
     status=$?

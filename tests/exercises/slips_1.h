@@ -1,4 +1,4 @@
-/* slips_1.h - exercises 1 to 16: their inputs, and each classic slip as a small function. The table is in table.h. */
+/* slips_1.h - exercises 1 to 16: their inputs, and each classic slip as a small function, for table.h. */
 
 static double* some(double* x, int n, double low, double high, uint64_t* rng) {      // n random hundredths
     for (int i = 0; i < n; i++) x[i] = random_between(rng, low, high);
@@ -53,7 +53,9 @@ static void make_chain_value(Case* c, int which, uint64_t* rng) {
     add_number(c, "slip", REAL, which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3));
 }
 
-static void call_chain_value(Frame* f) { returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))); }
+static void call_chain_value(Frame* f) {
+    returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2)));
+}
 
 // u: really going right. unguarded: without the case x = 1.
 static double chain_formula(int s, double u, int unguarded) {
@@ -70,8 +72,12 @@ static double chain_no_world_2(int s, double pi, double slip) {
     return chain_formula(s, pi, 1);
 }
 static double chain_one_path(int s, double pi, double slip) { return chain_formula(s, pi * (1.0 - slip), 0); }
-static double chain_turned(int s, double pi, double slip) { return chain_formula(s, 1.0 - chain_u(pi, slip), 0); }
-static double chain_turned_2(int s, double pi, double slip) { return chain_formula(s, 1.0 - chain_u(pi, slip), 1); }
+static double chain_turned(int s, double pi, double slip) {
+    return chain_formula(s, 1.0 - chain_u(pi, slip), 0);
+}
+static double chain_turned_2(int s, double pi, double slip) {
+    return chain_formula(s, 1.0 - chain_u(pi, slip), 1);
+}
 static double chain_no_guard(int s, double pi, double slip) { return chain_formula(s, chain_u(pi, slip), 1); }
 static double chain_whole_division(int s, double pi, double slip) {
     double u = chain_u(pi, slip);
@@ -91,7 +97,9 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
 }
 
-static void call_advantage(Frame* f) { returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))); }
+static void call_advantage(Frame* f) {
+    returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3)));
+}
 
 static double advantage_max(const double* Q, const double* pi, int n, int a) {
     double top = Q[0];
@@ -109,9 +117,15 @@ static double advantage_plain_mean(const double* Q, const double* pi, int n, int
     for (int i = 0; i < n; i++) sum += Q[i];
     return Q[a] - sum / n;
 }
-static double advantage_sign(const double* Q, const double* pi, int n, int a) { return -sol_advantage(Q, pi, n, a); }
-static double advantage_v(const double* Q, const double* pi, int n, int a) { return Q[a] - sol_advantage(Q, pi, n, a); }
-static double advantage_times_pi(const double* Q, const double* pi, int n, int a) { return pi[a] * Q[a] - advantage_v(Q, pi, n, a); }
+static double advantage_sign(const double* Q, const double* pi, int n, int a) {
+    return -sol_advantage(Q, pi, n, a);
+}
+static double advantage_v(const double* Q, const double* pi, int n, int a) {
+    return Q[a] - sol_advantage(Q, pi, n, a);
+}
+static double advantage_times_pi(const double* Q, const double* pi, int n, int a) {
+    return pi[a] * Q[a] - advantage_v(Q, pi, n, a);
+}
 
 // ---- 4. the score of a trajectory
 
@@ -124,26 +138,46 @@ static void make_score(Case* c, int which, uint64_t* rng) {
         s += action[t] == 1 ? 1 : -1;
     }
     add_arg(c, "grad", OUT_DOUBLES, 5);
-    add_numbers(c, "state", WHOLES, T, which == 0 ? NUMBERS(2, 3, 2, 3) : which == 1 ? NUMBERS(2, 1, 2, 3) : state);
-    add_numbers(c, "action", WHOLES, T, which == 0 ? NUMBERS(1, 1, 1, 1) : which == 1 ? NUMBERS(0, 1, 1, 1) : action);
+    add_numbers(c, "state", WHOLES, T,
+                which == 0   ? NUMBERS(2, 3, 2, 3)
+                : which == 1 ? NUMBERS(2, 1, 2, 3)
+                             : state);
+    add_numbers(c, "action", WHOLES, T,
+                which == 0   ? NUMBERS(1, 1, 1, 1)
+                : which == 1 ? NUMBERS(0, 1, 1, 1)
+                             : action);
     add_number(c, "T", WHOLE, T);
-    add_numbers(c, "pi_right", DOUBLES, 5, which < 2 ? NUMBERS(0.75, 0.75, 0.75, 0.75, 0.75) : some(pi, 5, 0.2, 0.9, rng));
+    add_numbers(c, "pi_right", DOUBLES, 5,
+                which < 2 ? NUMBERS(0.75, 0.75, 0.75, 0.75, 0.75) : some(pi, 5, 0.2, 0.9, rng));
 }
 
-static void call_score(Frame* f) { AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)); }
+static void call_score(Frame* f) {
+    AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4));
+}
 
-enum { SCORE_PI, SCORE_PI_RIGHT_ONLY, SCORE_LAST, SCORE_NO_ACTION, SCORE_LEFT_SIGN, SCORE_NO_LOG, SCORE_COUNT, SCORE_LEFT_NOTHING };
+enum { SCORE_PI, SCORE_PI_RIGHT_ONLY, SCORE_LAST, SCORE_NO_ACTION, SCORE_LEFT_SIGN, SCORE_NO_LOG,
+       SCORE_COUNT, SCORE_LEFT_NOTHING };
 
-static void score_slip(double* grad, const int* state, const int* action, int T, const double* pi_right, int slip) {
+static void score_slip(double* grad, const int* state, const int* action, int T, const double* pi_right,
+                       int slip) {
     for (int s = 0; s < 5; s++) grad[s] = 0.0;
     for (int t = 0; t < T; t++) {
         double p = pi_right[state[t]], right = 1.0 - p, left = -p;
-        if (slip == SCORE_PI) right = p, left = -(1.0 - p);
+        if (slip == SCORE_PI) {
+            right = p;
+            left = -(1.0 - p);
+        }
         if (slip == SCORE_PI_RIGHT_ONLY) right = p;
         if (slip == SCORE_NO_ACTION) left = 1.0 - p;
         if (slip == SCORE_LEFT_SIGN) left = p;
-        if (slip == SCORE_NO_LOG) right = 1.0 / p, left = -1.0 / (1.0 - p);
-        if (slip == SCORE_COUNT) right = 1.0, left = 0.0;
+        if (slip == SCORE_NO_LOG) {
+            right = 1.0 / p;
+            left = -1.0 / (1.0 - p);
+        }
+        if (slip == SCORE_COUNT) {
+            right = 1.0;
+            left = 0.0;
+        }
         if (slip == SCORE_LEFT_NOTHING) left = 0.0;
         grad[state[t]] = (slip == SCORE_LAST ? 0.0 : grad[state[t]]) + (action[t] ? right : left);
     }
@@ -165,15 +199,19 @@ SCORE(score_left_nothing, SCORE_LEFT_NOTHING)
 
 static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
-    int n = which < 2 ? 5 : random_whole(rng, 7, 9), prompt = random_whole(rng, 1, 2), end = n - random_whole(rng, 1, 2);
-    for (int t = 0; t < n; t++) mask[t] = t >= prompt && t < end && t != prompt + 1;     // the tool wrote one token
+    int n = which < 2 ? 5 : random_whole(rng, 7, 9), prompt = random_whole(rng, 1, 2),
+        end = n - random_whole(rng, 1, 2);
+    for (int t = 0; t < n; t++)
+        mask[t] = t >= prompt && t < end && t != prompt + 1; // the tool wrote one token
     add_arg(c, "reward", OUT_FLOATS, n);
     add_numbers(c, "mask", WHOLES, n, which < 2 ? NUMBERS(0, 0, 1, 1, 0) : mask);
     add_number(c, "T1", WHOLE, n);
     add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
 }
 
-static void call_step_rewards(Frame* f) { AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)); }
+static void call_step_rewards(Frame* f) {
+    AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3));
+}
 
 static void steps_each(float* r, const int* mask, int n, float verdict) {
     for (int t = 0; t < n; t++) r[t] = mask[t] ? verdict : 0.0f;
@@ -255,7 +293,7 @@ static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     int T = which == 0 ? 6 : random_whole(rng, 7, 9), V = which == 0 ? 5 : 4;
     for (int t = 0; t < T; t++) {
         ids[t] = random_whole(rng, 0, V - 1);
-        mask[t] = t >= 2 && t != 4 && t < T - 1;                       // a forced token inside, padding behind
+        mask[t] = t >= 2 && t != 4 && t < T - 1; // a forced token inside, padding behind
     }
     add_numbers(c, "logits", FLOATS, T * V, which == 0 ? NUMBERS(0, 2, 1, 0, 0, 3, 0, 0, 1, 0, 0, 1, 3, 0, 0,
                                                                  1, 0, 0, 3, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0)
@@ -270,7 +308,9 @@ static void call_answer_logprob(Frame* f) {
     returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)));
 }
 
-static double row_logp(const float* logits, int t, int id, int V) { return logits[t * V + id] - log_sum_exp(logits + t * V, V); }
+static double row_logp(const float* logits, int t, int id, int V) {
+    return logits[t * V + id] - log_sum_exp(logits + t * V, V);
+}
 
 static double answer_mask_not_shifted(const float* z, const int* ids, const int* mask, int T, int V) {
     double sum = 0.0;
@@ -322,7 +362,9 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     for (int i = 0; i < B * T; i++) ids[i] = random_whole(rng, 0, V - 1);
     add_arg(c, "logp", OUT_FLOATS, B * (T - 1))->row = T - 1;
     add_numbers(c, "logits", FLOATS, B * T * V,
-                which == 0 ? NUMBERS(0, l, l, 0, 0, 0, l, 0, 0, 0, 0, l) : some(logits, B * T * V, -2, 2, rng))->row = V;
+                which == 0 ? NUMBERS(0, l, l, 0, 0, 0, l, 0, 0, 0, 0, l)
+                           : some(logits, B * T * V, -2, 2, rng))
+        ->row = V;
     add_numbers(c, "ids", WHOLES, B * T, which == 0 ? NUMBERS(0, 1, 1, 1, 0, 1) : ids)->row = T;
     add_number(c, "B", WHOLE, B);
     add_number(c, "T", WHOLE, T);
@@ -333,7 +375,8 @@ static void call_token_logprobs(Frame* f) {
     AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5));
 }
 
-enum { GATHER_NO_SHIFT, GATHER_NEXT_ROW, GATHER_IDS_ROW, GATHER_LOGITS_ROW, GATHER_LOGITS, GATHER_EXP, GATHER_SIGN };
+enum { GATHER_NO_SHIFT, GATHER_NEXT_ROW, GATHER_IDS_ROW, GATHER_LOGITS_ROW, GATHER_LOGITS, GATHER_EXP,
+       GATHER_SIGN };
 
 static void gather_slip(float* logp, const float* logits, const int* ids, int B, int T, int V, int slip) {
     for (int b = 0; b < B; b++)
@@ -396,8 +439,10 @@ static void means_slip(float* out, const float* logp, const int* mask, int B, in
                          : by == BY_T1 ? sum / T1 : by == BY_BATCH ? batch / in_batch : sum);
     }
 }
-#define MEANS(name, take, by) \
-    static void name(float* out, const float* logp, const int* mask, int B, int T1) { means_slip(out, logp, mask, B, T1, take, by); }
+#define MEANS(name, take, by)                                                                                \
+    static void name(float* out, const float* logp, const int* mask, int B, int T1) {                        \
+        means_slip(out, logp, mask, B, T1, take, by);                                                        \
+    }
 MEANS(means_by_T1, SKIP, BY_T1)
 MEANS(means_by_T1_multiplied, MULTIPLY, BY_T1)
 MEANS(means_all, ALL, BY_T1)
@@ -413,7 +458,8 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     enum { PYTHON = 261, PYTHON_CLOSE = 262, END = 260 };
     double ids[VALUES];
     char text[40];
-    int n = 0, prompt = which == 0 ? 1 : random_whole(rng, 2, 4), calls = which == 0 ? 1 : random_whole(rng, 1, 2);
+    int n = 0, prompt = which == 0 ? 1 : random_whole(rng, 2, 4),
+        calls = which == 0 ? 1 : random_whole(rng, 1, 2);
     for (int t = 0; t < prompt; t++) ids[n++] = '?';
     for (int i = 0; i < calls; i++) {
         int a = which == 0 ? 12 : random_whole(rng, 2, 30), b = which == 0 ? 3 : random_whole(rng, 2, 9);
@@ -434,16 +480,20 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     add_number(c, "T", WHOLE, n);
 }
 
-static void call_tool_mask(Frame* f) { AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)); }
+static void call_tool_mask(Frame* f) {
+    AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3));
+}
 
-enum { TOOL_ALL, TOOL_BETWEEN, TOOL_START_KEPT, TOOL_END_KEPT, TOOL_CALL_TOO, TOOL_PROMPT, TOOL_NEVER_BACK, TOOL_INVERTED };
+enum { TOOL_ALL, TOOL_BETWEEN, TOOL_START_KEPT, TOOL_END_KEPT, TOOL_CALL_TOO, TOOL_PROMPT, TOOL_NEVER_BACK,
+       TOOL_INVERTED };
 
 static void tool_slip(int* mask, const int* ids, int prompt, int T, int slip) {
     int forced = 0;
     for (int t = 0; t < T; t++) {
         int start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END;
         if (start || (slip == TOOL_CALL_TOO && ids[t] == 261)) forced = 1;
-        mask[t] = !forced || slip == TOOL_ALL || (start && (slip == TOOL_BETWEEN || slip == TOOL_START_KEPT)) ||
+        mask[t] = !forced || slip == TOOL_ALL ||
+                  (start && (slip == TOOL_BETWEEN || slip == TOOL_START_KEPT)) ||
                   (end && (slip == TOOL_BETWEEN || slip == TOOL_END_KEPT));
         if (slip == TOOL_INVERTED) mask[t] = !mask[t];
         if (t < prompt) mask[t] = slip == TOOL_PROMPT;
@@ -464,38 +514,49 @@ TOOL(tool_inverted, TOOL_INVERTED)
 // ---- 11. the #### reward
 
 static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
-    static const char* const first[] = {"#### 42", "#### 41, no, #### 42", "#### 420", "#### 42.0", "It is 42",
-                                        "#### 42, no, #### 41"};
+    static const char* const first[] = {"#### 42",  "#### 41, no, #### 42", "#### 420", "#### 42.0",
+                                        "It is 42", "#### 42, no, #### 41"};
     char text[TEXTS][TEXT_SIZE];
     const char* list[TEXTS];
-    int K = which == 0 ? 6 : which == 1 ? 3 : 7, x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
-    static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0", "so %d",
-                                       "#### %d then #### %d", "#### %d.5"};
+    int K = which == 0   ? 6
+            : which == 1 ? 3
+                         : 7,
+        x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
+    static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0",
+                                       "so %d",   "#### %d then #### %d", "#### %d.5"};
     for (int k = 0; k < TEXTS; k++) {
         int a = k == 1 ? y : x, b = k == 1 ? x : y;
         snprintf(text[k], TEXT_SIZE, form[k < 7 ? k : 0], a, b);
         list[k] = text[k];
     }
     add_arg(c, "reward", OUT_FLOATS, K);
-    add_texts(c, "response", K, which == 0 ? first : which == 1 ? LIST("#### 0", "#### none", "#### 0.5") : list);
+    add_texts(c, "response", K,
+              which == 0   ? first
+              : which == 1 ? LIST("#### 0", "#### none", "#### 0.5")
+                           : list);
     add_number(c, "K", WHOLE, K);
     add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
 }
 
-static void call_hash_rewards(Frame* f) { AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)); }
+static void call_hash_rewards(Frame* f) {
+    AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3));
+}
 
-enum { HASH_FIRST, HASH_ANY, HASH_SUBSTRING, HASH_TEXT, HASH_FALLBACK, HASH_ANYWHERE, HASH_NONE_IS_0, HASH_WHOLE };
+enum { HASH_FIRST, HASH_ANY, HASH_SUBSTRING, HASH_TEXT, HASH_FALLBACK, HASH_ANYWHERE, HASH_NONE_IS_0,
+       HASH_WHOLE };
 
 static double last_number(const char* text) {
     double x = NAN;
     for (const char* p = text; *p; p++)
-        if (isdigit((unsigned char)*p) && (p == text || !(isdigit((unsigned char)p[-1]) || p[-1] == '.'))) x = strtod(p, NULL);
+        if (isdigit((unsigned char)*p) && (p == text || !(isdigit((unsigned char)p[-1]) || p[-1] == '.')))
+            x = strtod(p, NULL);
     return x;
 }
 
 static int any_hash(const char* text, double truth) {
     int found = 0;
-    for (const char* p = strstr(text, "####"); p; p = strstr(p + 4, "####")) found |= number_at(p + 4) == truth;
+    for (const char* p = strstr(text, "####"); p; p = strstr(p + 4, "####"))
+        found |= number_at(p + 4) == truth;
     return found;
 }
 
@@ -522,8 +583,10 @@ static void hash_slip(float* reward, const char* const* response, int K, double 
         reward[k] = (float)right;
     }
 }
-#define HASH(name, slip) \
-    static void name(float* reward, const char* const* response, int K, double truth) { hash_slip(reward, response, K, truth, slip); }
+#define HASH(name, slip)                                                                                     \
+    static void name(float* reward, const char* const* response, int K, double truth) {                      \
+        hash_slip(reward, response, K, truth, slip);                                                         \
+    }
 HASH(hash_first, HASH_FIRST)
 HASH(hash_any, HASH_ANY)
 HASH(hash_substring, HASH_SUBSTRING)
@@ -536,12 +599,20 @@ HASH(hash_whole, HASH_WHOLE)
 // ---- 12. the boxed reward
 
 static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
-    static const char* const four[] = {"\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83",
-                                       "We get \\boxed{38}"};
-    static const char* const six[] = {"\\boxed{\\frac{1}{2}}", "\\boxed{0.5}", "\\boxed{2}, no, \\boxed{\\frac{1}{2}}",
-                                      "It is \\frac{1}{2}, \\boxed{\\frac{1}{3}}", "\\boxed{\\frac{1}{2}", "\\boxed{\\frac{1}{2}} {x}"};
-    static const char* const form[] = {"It is %d", "\\boxed{%d}", "\\boxed{%d} {or} so", "\\boxed{%d}, no: \\boxed{%d}",
-                                       "\\boxed{%d.0}", "\\boxed{%d}, no: \\boxed{%d}"};
+    static const char* const four[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
+                                       "The final answer is 83", "We get \\boxed{38}"};
+    static const char* const six[] = {"\\boxed{\\frac{1}{2}}",
+                                      "\\boxed{0.5}",
+                                      "\\boxed{2}, no, \\boxed{\\frac{1}{2}}",
+                                      "It is \\frac{1}{2}, \\boxed{\\frac{1}{3}}",
+                                      "\\boxed{\\frac{1}{2}",
+                                      "\\boxed{\\frac{1}{2}} {x}"};
+    static const char* const form[] = {"It is %d",
+                                       "\\boxed{%d}",
+                                       "\\boxed{%d} {or} so",
+                                       "\\boxed{%d}, no: \\boxed{%d}",
+                                       "\\boxed{%d.0}",
+                                       "\\boxed{%d}, no: \\boxed{%d}"};
     char text[TEXTS][TEXT_SIZE], truth[TEXT_SIZE];
     const char* list[TEXTS];
     int x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9), K = which == 0 ? 4 : 6;
@@ -560,7 +631,8 @@ static void call_boxed_rewards(Frame* f) {
     AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), f->list[3][0], answers_equal);
 }
 
-enum { BOX_FALLBACK, BOX_ONLY, BOX_FIRST_BRACE, BOX_LAST_BRACE, BOX_FIRST_BOX, BOX_ANYWHERE, BOX_TEXT, BOX_RIGHT };
+enum { BOX_FALLBACK, BOX_ONLY, BOX_FIRST_BRACE, BOX_LAST_BRACE, BOX_FIRST_BOX, BOX_ANYWHERE, BOX_TEXT,
+       BOX_RIGHT };
 
 static const char* box_end(const char* p, int slip) {
     int depth = 1;
@@ -573,12 +645,14 @@ static const char* box_end(const char* p, int slip) {
     return NULL;
 }
 
-static void box_slip(float* reward, const char* const* response, int K, const char* truth, Equal* equal, int slip) {
+static void box_slip(float* reward, const char* const* response, int K, const char* truth, Equal* equal,
+                     int slip) {
     for (int k = 0; k < K; k++) {
         const char *r = response[k], *first = strstr(r, "\\boxed{"), *open = after_last(r, "\\boxed{");
         if (slip == BOX_FIRST_BOX && first) open = first + 7;
         const char* close = open ? box_end(open, slip) : NULL;
-        int right = close && (slip == BOX_TEXT ? !strcmp(piece(open, close), truth) : equal(piece(open, close), truth));
+        int right = close && (slip == BOX_TEXT ? !strcmp(piece(open, close), truth)
+                                               : equal(piece(open, close), truth));
         char number_text[40];
         snprintf(number_text, sizeof number_text, "%g", last_number(r));
         if (slip == BOX_FALLBACK && !open) right = equal(number_text, truth);
@@ -605,7 +679,8 @@ static void make_centered(Case* c, int which, uint64_t* rng) {
     double r[VALUES];
     int K = which == 0 ? 16 : random_whole(rng, 4, 6);
     add_arg(c, "adv", OUT_FLOATS, K);
-    add_numbers(c, "reward", FLOATS, K, which == 0 ? NUMBERS(1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0) : some(r, K, 1, 3, rng));
+    add_numbers(c, "reward", FLOATS, K,
+                which == 0 ? NUMBERS(1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0) : some(r, K, 1, 3, rng));
     add_number(c, "K", WHOLE, K);
 }
 
@@ -622,8 +697,10 @@ static double squares(const float* r, int K) {
     for (int k = 0; k < K; k++) sum += (r[k] - mean) * (r[k] - mean);
     return sum;
 }
-#define GROUP(name, expression) \
-    static void name(float* adv, const float* r, int K) { for (int k = 0; k < K; k++) adv[k] = (float)(expression); }
+#define GROUP(name, expression)                                                                              \
+    static void name(float* adv, const float* r, int K) {                                                    \
+        for (int k = 0; k < K; k++) adv[k] = (float)(expression);                                            \
+    }
 GROUP(centered_other_divisor, r[k] - total(r, K) / (K - 1))
 GROUP(centered_raw, r[k])
 GROUP(centered_sign, total(r, K) / K - r[k])
@@ -663,7 +740,10 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     double r[VALUES];
     int K = which < 3 ? 4 : random_whole(rng, 5, 7);
     add_arg(c, "adv", OUT_FLOATS, K);
-    add_numbers(c, "reward", FLOATS, K, which == 1 ? NUMBERS(1, 1, 1, 1) : which < 3 ? NUMBERS(1, 1, 0, 0) : some(r, K, 0, 2, rng));
+    add_numbers(c, "reward", FLOATS, K,
+                which == 1  ? NUMBERS(1, 1, 1, 1)
+                : which < 3 ? NUMBERS(1, 1, 0, 0)
+                            : some(r, K, 0, 2, rng));
     add_number(c, "K", WHOLE, K);
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
@@ -698,7 +778,9 @@ static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
 }
 
-static void call_zero_variance_odds(Frame* f) { returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))); }
+static void call_zero_variance_odds(Frame* f) {
+    returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1)));
+}
 
 static double odds_all_right(double p, int K) { return pow(p, K); }
 static double odds_all_wrong(double p, int K) { return pow(1.0 - p, K); }

@@ -1,4 +1,4 @@
-/* slips_2.h - exercises 17 to 28: their inputs, and each classic slip as a small function. The table is in table.h. */
+/* slips_2.h - exercises 17 to 28: their inputs, and each classic slip as a small function, for table.h. */
 
 // ---- 17. three estimators of the KL
 
@@ -36,14 +36,18 @@ static void make_penalized(Case* c, int which, uint64_t* rng) {
     int n = which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 5, 7);
     for (int t = 0; t < n; t++) mask[t] = t >= 1 && t < n - 1 && t != 2;
     add_number(c, "reward", REAL, which == 0 ? 1 : which == 1 ? 0.5 : random_between(rng, -1, 1));
-    add_numbers(c, "kl", FLOATS, n, which == 0 ? NUMBERS(0.1, 0.2, 0.3, 0.9) : which == 1 ? NUMBERS(0.2, NAN) : some(kl, n, 0, 1, rng));
+    add_numbers(c, "kl", FLOATS, n,
+                which == 0   ? NUMBERS(0.1, 0.2, 0.3, 0.9)
+                : which == 1 ? NUMBERS(0.2, NAN)
+                             : some(kl, n, 0, 1, rng));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(1, 1, 1, 0) : which == 1 ? NUMBERS(1, 0) : mask);
     add_number(c, "T1", WHOLE, n);
     add_number(c, "beta", REAL, which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6));
 }
 
 static void call_penalized(Frame* f) {
-    returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), (float)number(f, 4)));
+    returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
+                                       (float)number(f, 4)));
 }
 
 static double kl_sum(int* count, const float* kl, const int* mask, int n, int take) {
@@ -119,12 +123,21 @@ static void call_group_slopes(Frame* f) {
     AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4));
 }
 
-enum { RAW = 1, STANDARDIZED = 2, LEAVE_ONE_OUT = 4,                                 // the advantage, else centered
-       EVERYWHERE = 8,                                                               // the tokens, else those of the mask
-       BY_ANSWERS = 32, BY_ALL = 64, BY_ANSWER = 128, BY_NOTHING = 256, PLUS = 512 };
+enum {
+    RAW = 1,
+    STANDARDIZED = 2,
+    LEAVE_ONE_OUT = 4, // the advantage, else centered
+    EVERYWHERE = 8,    // the tokens, else those of the mask
+    BY_ANSWERS = 32,
+    BY_ALL = 64,
+    BY_ANSWER = 128,
+    BY_NOTHING = 256,
+    PLUS = 512
+};
 
 // The loss with one slip, and its derivatives (dlogp or logp may be NULL).
-static double group_slip(float* dlogp, const float* logp, const float* r, const int* mask, int K, int T1, int slip) {
+static double group_slip(float* dlogp, const float* logp, const float* r, const int* mask, int K, int T1,
+                         int slip) {
     double loss = 0.0;
     int in_group = 0;
     for (int i = 0; i < K * T1; i++) in_group += mask[i];
@@ -179,14 +192,20 @@ SLOPES(slopes_sum, BY_NOTHING)
 static void make_clip(Case* c, int which, uint64_t* rng) {
     double adv = random_between(rng, 0.5, 2) * (random_whole(rng, 0, 1) ? 1 : -1);
     add_arg(c, "slope", OUT_DOUBLES, 1);
-    add_number(c, "ratio", REAL, which < 2 ? 1.5 : which < 4 ? 0.5 : which == 4 ? random_between(rng, 0.9, 1.1)
-                                 : which == 5 ? random_between(rng, 1.35, 1.9) : random_between(rng, 0.3, 0.7));
+    add_number(c, "ratio", REAL,
+               which < 2    ? 1.5
+               : which < 4  ? 0.5
+               : which == 4 ? random_between(rng, 0.9, 1.1)
+               : which == 5 ? random_between(rng, 1.35, 1.9)
+                            : random_between(rng, 0.3, 0.7));
     add_number(c, "adv", REAL, which == 0 || which == 3 ? -1 : which < 4 ? 1 : adv);
     add_number(c, "clip_low", REAL, 0.2);
     add_number(c, "clip_high", REAL, 0.28);
 }
 
-static void call_clip(Frame* f) { returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))); }
+static void call_clip(Frame* f) {
+    returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4)));
+}
 
 static double held(double ratio, double low, double high) { return fmin(fmax(ratio, 1.0 - low), 1.0 + high); }
 
@@ -255,11 +274,14 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
 }
 
 static void call_gae(Frame* f) {
-    AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4), (float)number(f, 5));
+    AS(my_gae)
+    (floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4), (float)number(f, 5));
 }
 
-// fade: of the advantage; discount: of the next value; end: the value and the advantage behind the last step, own: times V(s_t)
-static void gae_slip(float* adv, const float* r, const float* v, int T, double discount, double fade, double end, double own) {
+// fade: of the advantage; discount: of the next value; end: the value and the advantage behind the last step,
+// own: times V(s_t)
+static void gae_slip(float* adv, const float* r, const float* v, int T, double discount, double fade,
+                     double end, double own) {
     double next_adv = 0.0, next_value = end;
     for (int t = T - 1; t >= 0; t--) {
         next_adv = r[t] + discount * next_value - own * v[t] + fade * next_adv;
@@ -302,7 +324,8 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     double logp[VALUES], mask[VALUES];
     int n = which == 0 ? 4 : random_whole(rng, 6, 8);
     for (int t = 0; t < n; t++) mask[t] = t >= 2 && t < n - 1;
-    add_numbers(c, "logp", FLOATS, n, which == 0 ? NUMBERS(-4, -6, -0.5, -1.5) : some(logp, n, -5, -0.1, rng));
+    add_numbers(c, "logp", FLOATS, n,
+                which == 0 ? NUMBERS(-4, -6, -0.5, -1.5) : some(logp, n, -5, -0.1, rng));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(0, 0, 1, 1) : mask);
     add_number(c, "n", WHOLE, n);
 }
@@ -350,7 +373,7 @@ static void make_bradley_terry(Case* c, int which, uint64_t* rng) {
 static void call_bradley_terry(Frame* f) { returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))); }
 
 static double plain_sigmoid(double z) { return 1.0 / (1.0 + exp(-z)); }
-static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); }     // - log sigma(-z), stable
+static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); } // - log sigma(-z), stable
 
 #define PAIR(name, expression) \
     static double name(double chosen, double rejected) { \
@@ -407,9 +430,12 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     int n = which == 0 ? 4 : which == 1 || which == 3 ? 3 : which == 2 ? 2 : random_whole(rng, 5, 7);
     for (int i = 0; i < n; i++) r[i] = random_whole(rng, 0, 4) / 4.0 - 2.0;
     r[random_whole(rng, 1, n - 1)] = NAN;
-    add_numbers(c, "reward", FLOATS, n, which == 0 ? NUMBERS(0.2, 0.9, NAN, 0.9) : which == 1 ? NUMBERS(NAN, 0.5, 0.9)
-                                        : which == 2 ? NUMBERS(NAN, NAN)
-                                        : which == 3 ? NUMBERS(-2, -1, -3) : r);
+    add_numbers(c, "reward", FLOATS, n,
+                which == 0   ? NUMBERS(0.2, 0.9, NAN, 0.9)
+                : which == 1 ? NUMBERS(NAN, 0.5, 0.9)
+                : which == 2 ? NUMBERS(NAN, NAN)
+                : which == 3 ? NUMBERS(-2, -1, -3)
+                             : r);
     add_number(c, "n", WHOLE, n);
 }
 
@@ -454,7 +480,7 @@ static int best_smallest(const float* r, int n) {
         if (!isnan(r[i]) && (best < 0 || r[i] < r[best])) best = i;
     return best;
 }
-static int best_from_0(const float* r, int n) {            // top = 0 to begin with: negative rewards never win
+static int best_from_0(const float* r, int n) { // top = 0 to begin with: negative rewards never win
     int best = -1;
     float top = 0.0f;
     for (int i = 0; i < n; i++)
@@ -510,7 +536,7 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
     char text[TEXTS][TEXT_SIZE];
     const char* list[TEXTS];
     int x = random_whole(rng, 11, 49), y = x + random_whole(rng, 1, 9), shift = random_whole(rng, 0, 7);
-    for (int i = 0; i < TEXTS; i++) {                                        // three times x in three spellings, twice y
+    for (int i = 0; i < TEXTS; i++) { // three times x in three spellings, twice y
         int a = i == 0 || i == 5 ? y : i == 2 ? 2 * x : i == 7 ? 9 : x;
         snprintf(text[i], TEXT_SIZE, form[i], a);
     }
@@ -542,8 +568,10 @@ static int vote_slip(const char* const* answer, int n, Equal* equal, int slip) {
     }
     return slip & VOTE_COUNT ? most : best;
 }
-#define VOTE(name, slip) \
-    static int name(const char* const* answer, int n, Equal* equal) { return vote_slip(answer, n, equal, slip); }
+#define VOTE(name, slip)                                                                                     \
+    static int name(const char* const* answer, int n, Equal* equal) {                                        \
+        return vote_slip(answer, n, equal, slip);                                                            \
+    }
 VOTE(vote_text, VOTE_TEXT)
 VOTE(vote_last, VOTE_LAST)
 VOTE(vote_empty, VOTE_EMPTY)
@@ -551,7 +579,7 @@ VOTE(vote_count, VOTE_COUNT)
 VOTE(vote_none_is_0, VOTE_NONE_IS_0)
 VOTE(vote_text_and_empty, VOTE_TEXT | VOTE_EMPTY)
 
-static int vote_address(const char* const* answer, int n, Equal* equal) {      // one vote for each: the first wins
+static int vote_address(const char* const* answer, int n, Equal* equal) { // one vote for each: the first wins
     (void)answer, (void)n, (void)equal;
     return 0;
 }
@@ -561,11 +589,13 @@ static int vote_address_2(const char* const* answer, int n, Equal* equal) {    /
         if (answer[i][0]) return i;
     return -1;
 }
-static int vote_others_only(const char* const* answer, int n, Equal* equal) {  // an answer does not vote for itself
+static int vote_others_only(const char* const* answer, int n,
+                            Equal* equal) { // an answer does not vote for itself
     int best = -1, most = 0;
     for (int i = 0; i < n; i++) {
         int votes = 0;
-        for (int j = 0; j < n; j++) votes += j != i && answer[i][0] && answer[j][0] && equal(answer[i], answer[j]);
+        for (int j = 0; j < n; j++)
+            votes += j != i && answer[i][0] && answer[j][0] && equal(answer[i], answer[j]);
         if (votes > most) {
             most = votes;
             best = i;

@@ -1,6 +1,8 @@
-/* solutions.c - `make ex SOLUTION=1`: each exercise answered by rl.c's own function, so that no second solution can rot.
+/* solutions.c - `make ex SOLUTION=1`: each exercise answered by rl.c's own function, so that no second
+ * solution can rot.
  *
- * Compiled once, together with all of rl.c, into an object that the checker links with: the student's loop compiles neither.
+ * Compiled once, together with all of rl.c, into an object that the checker links with: the student's loop
+ * compiles neither.
  */
 #define RL_NO_MAIN
 #include "../../rl.c"
@@ -16,7 +18,9 @@ double sol_return(const double* reward, int T, double gamma) { return discounted
 
 double sol_chain_value(int s, double pi_right, double slip) { return chain_value_by_hand(s, pi_right, slip); }
 
-double sol_advantage(const double* Q, const double* pi, int actions, int a) { return Q[a] - inner_product(pi, Q, actions); }
+double sol_advantage(const double* Q, const double* pi, int actions, int a) {
+    return Q[a] - inner_product(pi, Q, actions);
+}
 
 void sol_score(double* grad, const int* state, const int* action, int T, const double* pi_right) {
     Trajectory tau = {.T = T};
@@ -59,7 +63,8 @@ void sol_answer_means(float* out, const float* logp, const int* mask, int B, int
     for (int b = 0; b < B; b++) out[b] = (float)masked_mean(logp + b * T1, mask + b * T1, T1);
 }
 
-// Play the sampled tokens of the answer again, with rl.c's tool: it forces the same tokens, and the rollout has the mask.
+// Play the sampled tokens of the answer again, with rl.c's tool: it forces the same tokens, and the rollout
+// has the mask.
 void sol_tool_mask(int* mask, const int* ids, int prompt, int T) {
     Tokens question = {0};
     int script[SMALL], n = 0, forced = 0;
@@ -109,7 +114,8 @@ double sol_penalized_reward(float reward, const float* kl, const int* mask, int 
     return sum;
 }
 
-static double group_loss(float* dlogp, const float* logp, const float* reward, const int* mask, int K, int T1) {
+static double group_loss(float* dlogp, const float* logp, const float* reward, const int* mask, int K,
+                         int T1) {
     float adv[SMALL], token_adv[SMALL], w[SMALL];
     advantages_centered(adv, reward, K);
     broadcast_advantages(token_adv, adv, mask, K, T1);
@@ -152,7 +158,8 @@ double sol_reward_model_loss(double chosen, double rejected) {
 
 double sol_dpo(double chosen, double rejected, double ref_chosen, double ref_rejected, double beta) {
     float dchosen, drejected;
-    return loss_dpo(&dchosen, &drejected, (float)chosen, (float)rejected, (float)ref_chosen, (float)ref_rejected, (float)beta);
+    return loss_dpo(&dchosen, &drejected, (float)chosen, (float)rejected, (float)ref_chosen,
+                    (float)ref_rejected, (float)beta);
 }
 
 int sol_best_of_n(const float* reward, int n) { return best_of_n(reward, n); }

@@ -1,4 +1,4 @@
-/* solutions.h - what the checker takes from rl.c: for each exercise rl.c's own function, in the form of docs/exercises.h. */
+/* solutions.h - for each exercise rl.c's own function, in the form of docs/exercises.h. */
 #ifndef SOLUTIONS_H
 #define SOLUTIONS_H
 
