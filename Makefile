@@ -46,7 +46,10 @@ FUZZ_FLAGS    = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
 # Whatever decides how a program is compiled; when it changes, everything is compiled anew.
 COMPILE = $(CC) $(FLAGS) $(CFLAGS)
-TESTS   = $(patsubst tests/%.c,build/%,$(wildcard tests/*.c))
+
+# tests/all.c (in float) and tests/gradients.c (in double) are programs that include the other files, their parts.
+PARTS   = worksheet model methods trace $(patsubst tests/%.c,%,$(wildcard tests/chapter_*.c))
+TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcard tests/*.c)))
 
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
@@ -90,8 +93,8 @@ golden: build/test_golden build/ledger build/answers  ## write tests/golden, doc
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)
 
-rl: rl.c train_gpt.c build/flags
-	$(COMPILE) -o $@ rl.c $(LIBS)
+rl: docs/tools.c rl.c train_gpt.c build/flags
+	$(COMPILE) -o $@ docs/tools.c $(LIBS)
 
 librl.so: rl.c train_gpt.c build/flags
 	$(COMPILE) -DRL_NO_MAIN -Wno-unused-function -shared -fPIC -o $@ rl.c $(LIBS)
@@ -99,15 +102,15 @@ librl.so: rl.c train_gpt.c build/flags
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
-build/bench: tests/bench/bench.c tests/experience.h rl.c train_gpt.c build/flags
+build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
 	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
 
-# Compiling rl.c at -O3 takes ten seconds, a dozen times over. The tests of the model are built as the programs are; the
-# others need no speed.
+# Compiling rl.c at -O3 takes ten seconds; the tests need no speed.
 ifneq ($(DEBUG),1)
 build/%: QUICK = -O1
 endif
-build/test_model build/gradients: QUICK =
+
+build/all build/gradients: $(PARTS:%=tests/%.c)
 
 build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)

@@ -874,24 +874,25 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
 
 // log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out first, so that
-// no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is a token that cannot occur.
-static inline float log_sum_exp(const float* z, int V) {
+// no exp overflows and one of them is 1. In double, because z - log_sum_exp(z) is taken next: at logits of 10,000 a float has no
+// digits left for the difference. A NaN or +inf among the z gives NaN; -inf is a token that cannot occur.
+static inline double log_sum_exp(const float* z, int V) {
     if (V <= 0) return -INFINITY;                      // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
     int i = 0;
     for (; i + SUMS <= V; i += SUMS)
         for (int j = 0; j < SUMS; j++) s[j] += fast_exp(z[i + j] - top);
     for (int j = 0; i + j < V; j++) s[j] += fast_exp(z[i + j] - top);
-    return top + (float)log((double)add_up(s));
+    return top + log((double)add_up(s));
 }
 
 // The entropy -sum p log p of the row, in nats; lse is its log_sum_exp. p = 0 adds 0, as its limit does.
-static inline float row_entropy(const float* z, float lse, int V) {
-    float s[SUMS] = {0};
+static inline float row_entropy(const float* z, double lse, int V) {
+    float s[SUMS] = {0}, high = (float)lse, low = (float)(lse - high);      // z - lse in float, without losing its digits
     for (int i = 0; i < V; i += SUMS)
         for (int j = 0; j < SUMS && i + j < V; j++) {
-            float p = fast_exp(z[i + j] - lse);
-            s[j] += p == 0.0f ? 0.0f : p * (lse - z[i + j]);
+            float l = z[i + j] - high - low, p = fast_exp(l);
+            s[j] += p == 0.0f ? 0.0f : -p * l;
         }
     return add_up(s);
 }
@@ -901,9 +902,10 @@ static void logprob_forward(float* logp, float* probs, const float* logits, cons
                             int M, int V) {
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
-        float lse = log_sum_exp(row, V);
-        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - lse);
-        logp[m] = row[targets[scored[m]]] - lse;
+        double lse = log_sum_exp(row, V);
+        float high = (float)lse, low = (float)(lse - high);
+        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - high - low);
+        logp[m] = (float)(row[targets[scored[m]]] - lse);
     }
 }
 
@@ -1719,11 +1721,12 @@ static int count_for_share(const float* p, int V, float top_p, float* work) {
 // Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's distribution; both in
 // nats, before temperature, top-k and top-p. work (2V).
 static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
-    float *p = work, lse = log_sum_exp(logits, V), top = maximum(logits, V), below = 0.0f;
+    float *p = work, top = maximum(logits, V), below = 0.0f;
+    double lse = log_sum_exp(logits, V);
     int choice = 0;
     while (logits[choice] < top) choice++;
     *entropy = row_entropy(logits, lse, V);
-    *logp = logits[choice] - lse;
+    *logp = (float)(logits[choice] - lse);
     if (o.temperature <= 0.0f) return choice;
     for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
     if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V);
@@ -1734,7 +1737,7 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
         choice = i;                                     // the last one, should rounding leave u above the sum
         below += p[i];
     }
-    *logp = logits[choice] - lse;
+    *logp = (float)(logits[choice] - lse);
     return choice;
 }
 
