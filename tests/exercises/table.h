@@ -543,7 +543,8 @@ static const Exercise exercises[] = {
   {BIND(my_pass_at_k, pass_at_1), "0.1875", "this is pass@1: k is not used"},
   {BIND(my_pass_at_k, pass_all_right), "0", "that all k are right: one is enough"},
   {BIND(my_pass_at_k, pass_whole_division), "1",
-   "13 / 16 of whole numbers is 0 in C: write (double)(n - correct - i) / (n - i)"},
+   "1 always, as when the product is 0: 13 / 16 of whole numbers is 0 in C, write (double)(n - correct - i) "
+   "/ (n - i)"},
   {BIND(my_pass_at_k, pass_one_factor_less), "0.4893", "one factor too few: i runs from 0 to k - 1"},
   {BIND(my_pass_at_k, pass_one_factor_more), "0.7054", "one factor too many: i runs from 0 to k - 1"},
   {BIND(my_pass_at_k, pass_same_divisor), "0.7382",
