@@ -21,7 +21,7 @@ else
   FLAGS += -O3
 endif
 ifneq ($(PORTABLE),1)
-  NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+  NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -fsyntax-only -x c - 2>/dev/null && echo -march=native)
   FLAGS += $(NATIVE)
 endif
 ifeq ($(OMP),1)
