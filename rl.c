@@ -3604,8 +3604,8 @@ static void lesson_chain(int more) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
-// the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it.
+// `format` tells whether the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
     RewardFunction reward, verifier;
@@ -3665,7 +3665,7 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3764,27 +3764,32 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
-     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
-     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)",
+     "there, 16 rollouts are averaged in two passes of 8; gradients not clipped", "centered", "none", "token",
+     0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper", "none",
+     "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
      "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
      "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "  averaged per question, there over the batch",
+    {"dapo", "Yu et al. 2025",
+     "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+     "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "  calm; 2 gradient steps, there 4",
+    {"gspo", "Zheng et al. 2025",
+     "bounds 100 times wider than 3e-4 and 4e-4, since a mean over few tokens\n"
+     "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "  1 - 1 = 0, is none, as there",
+    {"cispo", "MiniMax 2025",
+     "tokens are averaged per question, there over the batch; the lower bound,\n"
+     "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "  there as the reward model; no mix with pretraining",
+    {"ppo", "Ouyang et al. 2022",
+     "advantages are not whitened; the value model begins as the policy's\n"
+     "  body, there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3880,8 +3885,8 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
-// to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is
+// there in any case, to tell how many answers are really right.
 typedef struct {
     const RewardKind* kind;
     int paid;                       // 1 = the reward function of `kind` is (part of) the reward
@@ -3937,7 +3942,7 @@ typedef struct {
     float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
     int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
     float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
-    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *token_reward, *adv, *weight;          // what the loss takes besides log-probabilities
     float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
     float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
@@ -3948,8 +3953,9 @@ static Group* groups_new(int B, int K, int T) {
     size_t n = (size_t)K * (size_t)(T - 1);
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
-        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
-                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float** arrays[] = {&g->reward, &g->total,     &g->logp_ref, &g->kl,        &g->token_reward,
+                            &g->adv,    &g->weight,    &g->logp,     &g->log_ratio, &g->dlogp,
+                            &g->dkl,    &g->value_old, &g->target,   &g->value,     &g->dvalue};
         float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
         g->rollouts = rollouts_new(K, T);
@@ -3968,7 +3974,8 @@ static void groups_free(Group* group, int B) {
 }
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
-static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth,
+                             const RewardKind* kind) {
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
@@ -3986,7 +3993,8 @@ static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, cons
     return g;
 }
 
-// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number
+// at the last token.
 static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
     int T = rollouts->T, T1 = T - 1;
     int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
@@ -3998,15 +4006,16 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
         if (!isfinite(own)) {
             Text question = {0};
             decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
-            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1, question.data);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1,
+                 question.data);
         }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
 }
 
-// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
-// uses all of them.
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling
+// to -1 for one that uses all of them.
 static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
     for (int k = 0; k < K; k++) {
         int over = rollouts[k].length - (limit - window);
@@ -4026,41 +4035,42 @@ static int has_nonzero(const float* x, int n) {
 
 // ---- what an update was like
 
-// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
-// line. The same columns for every method, so that two logs can be compared.
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the
+// updates since the last line. The same columns for every method, so that two logs can be compared.
 typedef struct {
     double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
-    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
-        tokens_per_second;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss;
+    double lr, tokens_per_second;
 } Metrics;
 
+#define AT(field) offsetof(Metrics, field)
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
+    {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
+    {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", AT(grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", AT(seconds), 8, 2, 0},             // of the update, without evaluation
+    {"held_out", "held-out", AT(held_out), 9, 3, 1}, // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, AT(pass_rate), 0, 0, 0},     // questions with at least one right rollout
+    {"tool_rate", NULL, AT(tool_rate), 0, 0, 0},     // rollouts in which the tool answered
+    {"format_rate", NULL, AT(format_rate), 0, 0, 0}, // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, AT(zero_variance), 0, 0, 0}, // groups whose rewards are all equal
+    {"resampled", NULL, AT(resampled), 0, 0, 0},         // groups drawn again (dynamic sampling)
+    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, AT(approx_kl), 0, 0, 0},         // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, AT(loss), 0, 0, 0},
+    {"value_loss", NULL, AT(value_loss), 0, 0, 0},
+    {"lr", NULL, AT(lr), 0, 0, 0},
+    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // sampled ones; not those drawn again
     {0},
 };
 
-static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
-    Metrics s = {.held_out = NAN};
+    Metrics s = {.held_out = NAN, .seconds = seconds};
     for (int i = 0; i < B; i++) {
         const Group* g = &group[i];
         s.accuracy += g->grades.correct / answers;
@@ -4079,11 +4089,14 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
             if (!g->mask[j]) continue;
             if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
             if (!g->trained) continue;
-            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
-            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]);
+            int clipped =
+                l->ratio != RATIO_NONE && is_clipped(ratio, g->adv[j], l->o->clip_low, l->o->clip_high);
+            if (l->ratio == RATIO_CISPO)
+                clipped = ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
             trained++;
             s.ratio += ratio;
-            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.clip_fraction += clipped;
             s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
         }
     }
@@ -4091,47 +4104,53 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
     s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
     s.clip_fraction /= fmax(trained, 1.0);
     s.approx_kl /= fmax(trained, 1.0);
-    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
+    s.tokens_per_second = tokens / seconds;
     return s;
 }
 
 // ---- one update, top to bottom
 
-// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
-static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on
+// the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step,
+                       double decay) {
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
-    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
-    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
+    int steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy),
+        limit = o->sample.max_new_tokens;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
-    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
-    //         rewards are all equal by another one, up to o->resample times.
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
+    //         question whose rewards are all equal by another one, up to o->resample times.
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
             Group* g = &group[i];
-            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i, seed = o->seed + 1;
             Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
             if (round && !g->zero_variance) continue;
             redrawn += round > 0;
             g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
-            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
-                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample,
+                            tool_calculator, seed + ((uint64_t)round << 32), stream);
             shift_mask(g->mask, g->rollouts->mask, K, T);
             g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
-            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            if (l->reward.model)
+                add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
             g->zero_variance = all_equal(g->reward, K);
         }
     }
 
-    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    // 4. The reward of each token, with the KL penalty; its advantage; what it counts in the loss.
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
+        int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
+        const float* kl = l->reference ? g->kl : NULL;
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -4139,22 +4158,20 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
             if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
             if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
         }
-        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        token_rewards(g->token_reward, g->reward, kl, mask, K, T1, beta_in_reward, l->kl_mean);
         if (l->value) {
             answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
             group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
             for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
         } else {
-            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);   // here: an answer's token rewards
             compute_advantages(g->total, g->total, K, l->advantage);
             broadcast_advantages(g->adv, g->total, mask, K, T1);
         }
-        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
         token_weights(g->weight, mask, K, T1, l->norm, limit);
-        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
-        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
-        g->loss = 0.0;
-        g->value_loss = 0.0;
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)questions;
+        g->trained = (kl_in_loss || has_nonzero(g->adv, n)) && !(o->resample && g->zero_variance);
+        g->loss = g->value_loss = 0.0;
     }
 
     // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
@@ -4162,27 +4179,30 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
         for (int turn = 0; turn < turns; turn++) {
-            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            Model *m = learning_worker(l->policy, turn), *v = learning_worker(l->value, turn);
             for (int i = from + turn; i < to; i += turns) {
                 Group* g = &group[i];
                 const int *ids = g->rollouts->ids, *mask = g->mask;
+                float *logp = g->logp, *ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
+                      *w = g->weight;
                 if (g->trained) {
-                    answers_forward(g->logp, m, ids, mask, K, T);
-                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    answers_forward(logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
                     else if (l->ratio == RATIO_CISPO)
-                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
-                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                        g->loss += loss_cispo(dlogp, logp, ratio, adv, w, n, low, high);
+                    else g->loss += loss_clip(dlogp, ratio, adv, w, n, low, high);
                     if (kl_in_loss) {
-                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
-                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                        g->loss += o->beta * loss_kl(g->dkl, logp, g->logp_ref, w, n, l->estimator);
+                        for (int j = 0; j < n; j++) dlogp[j] += o->beta * g->dkl[j];
                     }
-                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                    answers_backward(m, dlogp, ids, mask, K, T);
                 }
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
-                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    g->value_loss +=
+                        loss_value(g->dvalue, g->value, g->value_old, g->target, w, n, o->value_clip);
                     answers_backward(v, g->dvalue, ids, mask, K, T);
                 }
             }
@@ -4195,12 +4215,10 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     }
 
     // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
-    Metrics s = measure(l, group, B, K, n, steps);
+    Metrics s = measure(l, group, B, K, n, steps, seconds_now() - started);
     s.resampled = redrawn;
     s.grad_norm = grad_norm / steps;
     s.lr = lr;
-    s.seconds = seconds_now() - started;
-    s.tokens_per_second /= s.seconds;
     return s;
 }
 
@@ -4221,9 +4239,11 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
-// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
-static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a
+// second model or after the update, both (K,T1), with the names of the two columns and of their difference.
+// Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
+                           int chosen) {
     int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
@@ -4259,8 +4279,8 @@ static float reward_ascii(const char* response, const char* truth) {
     return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
 }
 
-// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
-// simpler one.
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no
+// sums, so the reward is a simpler one.
 static void lesson_10(int more) {
     (void)more;
     enum { K = 4, NEW = 3 };
@@ -4304,11 +4324,12 @@ static void lesson_10(int more) {
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
         for (int t = start; t < start + NEW; t++)
-            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
+            if (g->mask[k * T1 + t])
+                printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
-           s.lr);
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm,
+           (double)o.grad_clip, s.lr);
     printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
     printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
@@ -4590,9 +4611,9 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 // ---- keeping train and test apart
 //
 // Not by comparing bytes: a question leaks with another space, another name or other numbers. So there are
-// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap` (docs/tools.c)
-// counts all of them and shows examples, near duplicates too, because the loose ones are for a person to judge:
-// problems of one template with other numbers may be just what a test should ask.
+// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap`
+// (docs/tools.c) counts all of them and shows examples, near duplicates too, because the loose ones are for a
+// person to judge: problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
@@ -6858,7 +6879,7 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
         fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
                 "replace; --out out/table.csv would be a name", path);
-    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE)   // while it is being written it has a longer name
+    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE) // while it is being written it has a longer name
         fail(2, "--out: the file name %s is too long", name);
     snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");
     make_folder(folder);
@@ -7126,7 +7147,8 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value;
         l->value_optimizer = &s->value_optimizer;
-        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        s->value =
+            resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
         if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
@@ -7151,7 +7173,8 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with
+// spaces between them.
 static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
     for (const char* p = names; idle && *p; p += *p == ' ') {
         char name[32];
@@ -7164,32 +7187,44 @@ static void refuse_idle(int idle, const Option* options, const char* names, cons
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o); // the words as numbers; it complains of others
     int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
     int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
     if (by_group && o->num_samples < 2)
-        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
-                "to compare with; take 2 or more, or --advantage none", o->advantage);
+        fail(2,
+             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
+             "nothing "
+             "to compare with; take 2 or more, or --advantage none",
+             o->advantage);
     if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
+        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
+             o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !by_group)
-        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
-                "something to teach as well; take --resample 0", o->advantage);
+        fail(2,
+             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
+             "have "
+             "something to teach as well; take --resample 0",
+             o->advantage);
     if (l.ratio == RATIO_NONE && several)
-        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
-                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts "
+                "are those of "
+                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
+                "--clip-high 0.2, "
                 "or --epochs-per-batch 1 --minibatch 0");
     if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch "
                 "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
-        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each "
+                "token; take "
                 "--ratio token, or another advantage");
     if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); "
                 "take k2 or k3, or --kl-in reward");
     refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
                 "with --ratio none there is no ratio to clip; take --ratio token");
@@ -7197,7 +7232,8 @@ static void check_method(const RlOptions* o, const Option* options) {
     refuse_idle(!l.kl_in_reward, options, "kl-per",
                 "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
-                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
+                "a whole has "
                 "one advantage (chapter 4)");
     refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
                 "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
@@ -7315,7 +7351,8 @@ static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) 
 static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
     uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
     Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
+    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise,
+                       seed + 1};
     Pairs p = {0};
     int used = 0;
     printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
@@ -7374,9 +7411,10 @@ static Problems questions_of(const Pairs* p) {
     return q;
 }
 
-// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
-// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
-// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
+// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new
+// run, made and written beside the checkpoint; the options then name these files, so that a resumed run reads
+// the same pairs. Held-out pairs are made for a reward model only, without noise, and none is left out. What
+// is given is read before anything is made.
 static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
     static char path[2][PATH_SIZE];
     static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
@@ -7391,7 +7429,8 @@ static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairComm
     for (int i = 0; i < 2; i++) {
         if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
         check_folder_name(o->out);
-        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
+        list[i] =
+            make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
         join_path(path[i], o->out, names[i]);
         write_pairs(path[i], &list[i]);
         printf("  wrote %s\n", path[i]);
@@ -7458,8 +7497,8 @@ static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
     printf("\n  expected calibration error  %6.4f\n\n", e->error);
 }
 
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
-// first time.
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
+// same words as the first time.
 static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
     int reads = !o->resume && o->pairs && *o->pairs;
     int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
@@ -7479,7 +7518,7 @@ static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
     refuse_idle_making(o, c, options);
     const PairLoss* loss = find_pair_loss(o, c);
     refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
-    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
+    int named = o->reference && *o->reference;       // else DPO compares the policy with its own beginning
     Model m, start = {0}, other = {0};
     if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
     if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
@@ -7487,7 +7526,9 @@ static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
     if (!c->scalar && named) other = load_tagged_model(o->reference);
     Model* reference = other.weights.memory ? &other : &start;
     if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
+        fail(2,
+             "the reference model %s has other sizes than the policy; DPO compares a model with its own "
+             "beginning",
              named ? o->reference : o->model);
     Pairs list[2] = {{0}};
     get_pairs(list, &start, o, c, m.config.context);
@@ -7780,20 +7821,22 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
+            text_printf(&text[j], "\nreward %g",
+                        (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
     }
 }
 
-static void write_result(const char* folder, const RlOptions* o, const Evaluation* before, const Evaluation* after,
-                         double sft_seconds, double rl_seconds, double total_seconds) {
+static void write_result(const char* folder, const RlOptions* o, const Evaluation* before,
+                         const Evaluation* after, double sft_seconds, double rl_seconds,
+                         double total_seconds) {
     Text out = {0};
     text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n",
                 (unsigned long long)o->seed, thread_count(), o->reward);
-    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n", sft_seconds,
-                rl_seconds, total_seconds);
+    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n",
+                sft_seconds, rl_seconds, total_seconds);
     text_printf(&out, "  \"peak_rss_mb\": %.1f,\n", peak_memory_mb());
     evaluation_to_json(&out, "before", before);
     text_printf(&out, ",\n");
@@ -7803,8 +7846,10 @@ static void write_result(const char* folder, const RlOptions* o, const Evaluatio
     text_free(&out);
 }
 
-// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three of them.
-static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o, const RewardKind* kind) {
+// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three
+// of them.
+static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o,
+                          const RewardKind* kind) {
     *three = answer_questions(m, test, 0, min_int(3, test->count), 1, o->sample, o->seed + 3);
     return evaluate_model(m, test, 256, 16, o->sample, kind, NULL, o->seed + 2);
 }
@@ -7851,8 +7896,9 @@ static int command_run(int argc, char** argv) {
     const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     Evaluation before = look_at(&three[0], m, &test, &o, kind);
-    printf("before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
-           before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    printf(
+        "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
+        before.questions, before.pass[0], before.tool_rate, before.format_rate);
     double rl_started = seconds_now();
     int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
@@ -7862,8 +7908,8 @@ static int command_run(int argc, char** argv) {
     print_three(&test, three[0], three[1], min_int(3, test.count), kind);
     double total = seconds_now() - started;
     write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
-    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total, sft_seconds,
-           rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
+           sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
     rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
     questions_free(&test), setup_free(&setup);
@@ -8132,7 +8178,9 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static int rl_main(int argc, char** argv, const Command* more, int count) {
     open_standard_streams();
     int help = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
-    if (help) printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] [--option=value ...]\n\n");
+    if (help)
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
+               "[--option=value ...]\n\n");
     for (int i = 0; i < COMMANDS + count; i++) {
         const Command* c = i < COMMANDS ? &commands[i] : &more[i - COMMANDS];
         if (help) printf("  %-13s %s\n", c->name, c->what);

@@ -1409,8 +1409,10 @@ static Model* worker(Model* m) {
     return w;
 }
 
-// The first turn adds to the gradients of m itself, which model_zero_grads() has cleared.
+// The first turn adds to the gradients of m itself, which model_zero_grads() has cleared. No model (NULL) has
+// no worker.
 static Model* learning_worker(Model* m, int turn) {
+    if (!m) return NULL;
     Model* w = worker(m);
     Weights* grads = turn ? &m->turn_grads[turn] : &m->grads;
     if (!grads->memory) *grads = weights_new(&m->config);
