@@ -56,14 +56,19 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 #include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
+#else   // one thread
+static int omp_get_max_threads(void) { return 1; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_in_parallel(void) { return 0; }
+static void omp_set_num_threads(int threads) { (void)threads; }
 #endif
 
 // =============================================================================================
 // 1  Small things
 // =============================================================================================
 
-// An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend
-// (a wrong option, a broken file); status 1 is everything else (no memory, a full disk).
+// An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
+// option, a broken file); status 1 is everything else (no memory, a full disk).
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3), noreturn))
 #endif
@@ -95,20 +100,16 @@ static int end_of_output(int status) {
     return status;
 }
 
-// count x size bytes, all zero; never NULL, never an overflow
+// count x size bytes, all zero (calloc refuses an overflow); never NULL
 static void* allocate(size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size)
-        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
     void* memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
 }
 
-// make room for `count` elements: the old content stays, the new part is not cleared
+// make room for `count` elements, at least 1: the old content stays, the new part is not cleared
 static void* enlarge(void* memory, size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size)
-        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
-    memory = realloc(memory, count && size ? count * size : 1);
+    memory = count > SIZE_MAX / size ? NULL : realloc(memory, count * size);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
 }
@@ -133,38 +134,10 @@ static double peak_memory_mb(void) {
 #endif
 }
 
-static int thread_count(void) {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
-static int thread_index(void) {
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-static int is_in_parallel_loop(void) {
-#ifdef _OPENMP
-    return omp_in_parallel();
-#else
-    return 0;
-#endif
-}
-
 enum { MAX_THREADS = 1024 };
-static void set_threads(int threads) {
-#ifdef _OPENMP
-    if (threads > 0) omp_set_num_threads(threads);
-    else if (thread_count() > MAX_THREADS) omp_set_num_threads(MAX_THREADS);
-#else
-    (void)threads;
-#endif
+static int thread_count(void) { return omp_get_max_threads(); }
+static void set_threads(int threads) {   // 0 = as many as there are cores
+    omp_set_num_threads(min_int(threads > 0 ? threads : thread_count(), MAX_THREADS));
 }
 
 // Random numbers: splitmix64 (Steele, Lea, Flood 2014). The state is one counter, so that a stream
@@ -187,12 +160,13 @@ static int random_int(Rng* rng, int n) { return (int)(random_u64(rng) % (uint64_
 
 // standard normal, by Box and Muller
 static double random_normal(Rng* rng) {
-    double u = 1.0 - (double)(random_u64(rng) >> 11) * 0x1p-53, v = (double)(random_u64(rng) >> 11) * 0x1p-53;
+    double u = 1.0 - (double)(random_u64(rng) >> 11) * 0x1p-53;
+    double v = (double)(random_u64(rng) >> 11) * 0x1p-53;
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-// The stream that belongs to (seed, a, b). What a rollout draws depends on who it is, not on what
-// was drawn before, on the order of the batch or on the number of threads.
+// The stream that belongs to (seed, a, b). What a rollout draws depends on who it is, not on what was drawn
+// before, on the order of the batch or on the number of threads.
 static Rng random_stream(uint64_t seed, uint64_t a, uint64_t b) {
     return (Rng){mix_u64(mix_u64(mix_u64(seed + 0x9E3779B97F4A7C15u) + a) + b)};
 }
@@ -229,10 +203,10 @@ static void text_printf(Text* text, const char* format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int count = vsnprintf(NULL, 0, format, args);
-    char* line = allocate((size_t)max_int(count, 0) + 1, 1);
-    vsnprintf(line, (size_t)max_int(count, 0) + 1, format, again);
-    text_append(text, line, (size_t)max_int(count, 0));
+    size_t count = (size_t)max_int(vsnprintf(NULL, 0, format, args), 0);
+    char* line = allocate(count + 1, 1);
+    vsnprintf(line, count + 1, format, again);
+    text_append(text, line, count);
     free(line);
     va_end(again);
     va_end(args);
@@ -295,7 +269,7 @@ static void make_folder(const char* folder) {
     if (!file_exists(path)) fail(1, "%s is not a directory", folder);
 }
 
-// A name is on the disk when its folder is. (Not every system can do this; then there is nothing to be done.)
+// A name is on the disk when its folder is. (Not every system can do this.)
 static void flush_folder(const char* folder) {
     int file = open(folder, O_RDONLY);
     fsync(file);
@@ -314,9 +288,9 @@ static int close_written(FILE* file) {
 // 2  Arithmetic
 // =============================================================================================
 
-// The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized.
-// Eight partial sums are eight chains: they fit a vector register, and their order is fixed by the
-// code, not by a flag. This is why -ffast-math is not needed.
+// The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized. Eight
+// partial sums are eight chains: they fit a vector register, and their order is fixed by the code, not by a
+// flag. This is why -ffast-math is not needed.
 enum { SUMS = 8 };
 
 static inline float add_up(const float* s) {
@@ -448,13 +422,11 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 }
 
 // The same tile compiled twice, so that the compiler knows which of the two strides is 1.
-static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* panel,
-                         int K) {
-    tile(c, ldc, add, a, row, 1, panel, K);
+static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
+    tile(c, ldc, add, a, row, 1, b, K);
 }
-static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* panel,
-                            int K) {
-    tile(c, ldc, add, a, 1, col, panel, K);
+static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
+    tile(c, ldc, add, a, 1, col, b, K);
 }
 
 // panel (K,TILE_N) <- b (K,n), the missing columns 0
@@ -513,10 +485,10 @@ static void matmul_strip(float* c, size_t ldc, View a, View b, int M, int N, int
 }
 
 // c has the row stride ldc; a.row or a.col must be 1. A large product outside of the loops over questions and
-// conversations gives its strips to the threads: one long answer, a large model. (The branch is written in C: a pragma with
-// a false `if` would still cost a quarter of the speed inside of those loops.)
+// conversations gives its strips to the threads: one long answer, a large model. (The branch is written in C:
+// a pragma with a false `if` would still cost a quarter of the speed inside of those loops.)
 static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
-    if ((double)M * N * K > 1e6 && thread_count() > 1 && !is_in_parallel_loop()) {
+    if ((double)M * N * K > 1e6 && thread_count() > 1 && !omp_in_parallel()) {
         #pragma omp parallel for schedule(static)
         for (int n = 0; n < N; n += TILE_N) matmul_strip(c, ldc, a, b, M, N, K, accumulate, n);
     } else {
@@ -530,8 +502,7 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
 //
 // A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
 // dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
-// step may consist of several batches. What it does to dx (store or add) is said at each one. No layer knows
-// about threads.
+// step may consist of several batches. What it does to dx (store or add) is said at each one.
 
 typedef struct {
     int vocab_size;      // V
@@ -649,10 +620,9 @@ static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float*
 }
 
 // ---- rotary positions
-// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
-// the product of a query and a key depends on how far apart they are (Su et al. 2021; the "rotate half"
-// pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its
-// inverse.
+// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that the product of a query
+// and a key depends on how far apart they are (Su et al. 2021; the "rotate half" pairing of Hugging Face's
+// models). Turning back is the backward pass, since a rotation's transpose is its inverse.
 
 static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
     int half = c->head_dim / 2;
@@ -713,9 +683,8 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 // it passes on), all three computed from its x; H / G query heads share one head's keys and values.
 //
 // A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
-// taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
-// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not
-// N^2.
+// taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of each
+// denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not N^2.
 
 enum { QUERY_BLOCK = 48 };
 
@@ -731,14 +700,16 @@ static AttentionScratch attention_scratch(float* m, const Config* c) {
     return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
 }
 
+static void copy_rows(float* to, int to_row, const float* from, int from_row, int rows, int cols) {
+    for (int i = 0; i < rows; i++)
+        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, (size_t)cols * sizeof(float));
+}
+
 // k, v (count,D) <- the keys and values of head g of `count` tokens
 static void copy_keys(float* k, float* v, const float* qkv, int count, int g, const Config* c) {
     int D = c->head_dim, Q = qkv_width(c);
-    for (int i = 0; i < count; i++) {
-        memcpy(k + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + g) * D, (size_t)D * sizeof(float));
-        memcpy(v + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D,
-               (size_t)D * sizeof(float));
-    }
+    copy_rows(k, D, qkv + (c->heads + g) * D, Q, count, D);
+    copy_rows(v, D, qkv + (c->heads + c->kv_heads + g) * D, Q, count, D);
 }
 
 // scores (width) become weights: softmax over the first `seen`, 0 behind; returns log(sum exp)
@@ -766,12 +737,12 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
             for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
                 int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
                 size_t n0 = (size_t)(first + i0);
-                matmul(a.p, (size_t)keys, view(qkv + n0 * Q + h * D, Q), transposed(a.k, D), rows, keys, D,
-                       0);
+                View q = view(qkv + n0 * Q + h * D, Q);
+                matmul(a.p, (size_t)keys, q, transposed(a.k, D), rows, keys, D, 0);
                 for (int i = 0; i < rows; i++)
                     lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
-                matmul(out + n0 * H * D + h * D, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D,
-                       keys, 0);
+                float* y = out + n0 * H * D + h * D;
+                matmul(y, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
             }
     }
 }
@@ -807,15 +778,12 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
     }
 }
 
-// gradients of keys and values from the scratch to dqkv
+// the way back: gradients of keys and values from the scratch to dqkv
 static void store_key_gradients(float* dqkv, const float* dk, const float* dv, int count, int g,
                                 const Config* c) {
     int D = c->head_dim, Q = qkv_width(c);
-    for (int i = 0; i < count; i++) {
-        memcpy(dqkv + (size_t)i * Q + (c->heads + g) * D, dk + (size_t)i * D, (size_t)D * sizeof(float));
-        memcpy(dqkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, dv + (size_t)i * D,
-               (size_t)D * sizeof(float));
-    }
+    copy_rows(dqkv + (c->heads + g) * D, Q, dk, D, count, D);
+    copy_rows(dqkv + (c->heads + c->kv_heads + g) * D, Q, dv, D, count, D);
 }
 
 // dqkv (N,Q) is stored. A segment is taken together with all its continuations, because the keys of a shared
@@ -828,23 +796,17 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
         int root = task / G, g = task % G, end = root + 1;
         if (b->prefix[root] >= 0) continue;
         while (end < b->S && b->prefix[end] == root) end++;
-        int P = 0, shared = segment_length(b, root);
-        memset(a.dk, 0, (size_t)shared * D * sizeof(float));
-        memset(a.dv, 0, (size_t)shared * D * sizeof(float));
-        for (int s = root; s < end; s++, P = shared) {
+        for (int s = root, P = 0, shared = segment_length(b, root); s < end; s++, P = shared) {
             int first = b->start[s], length = segment_length(b, s);
-            copy_keys(a.k + (size_t)P * D, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
-            if (s > root) {
-                memset(a.dk + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
-                memset(a.dv + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
-            }
+            float *k = a.k + (size_t)P * D, *dk = a.dk + (size_t)P * D, *dv = a.dv + (size_t)P * D;
+            copy_keys(k, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
+            memset(dk, 0, (size_t)length * D * sizeof(float));
+            memset(dv, 0, (size_t)length * D * sizeof(float));
             for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
                 attention_head_backward(dqkv, dout, out, lse, qkv, a, first, length, P, h, c);
-            if (s > root)
-                store_key_gradients(dqkv + (size_t)first * Q, a.dk + (size_t)P * D, a.dv + (size_t)P * D,
-                                    length, g, c);
+            if (s > root) store_key_gradients(dqkv + (size_t)first * Q, dk, dv, length, g, c);
         }
-        store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, shared, g, c);
+        store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, segment_length(b, root), g, c);
     }
 }
 
@@ -873,8 +835,9 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
 
-// log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out first, so that
-// no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is a token that cannot occur.
+// log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out
+// first, so that no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is a token
+// that cannot occur.
 static inline float log_sum_exp(const float* z, int V) {
     if (V <= 0) return -INFINITY;                      // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
@@ -897,8 +860,8 @@ static inline float row_entropy(const float* z, float lse, int V) {
 }
 
 // logp (M) of the scored tokens: the target of row m is targets[scored[m]]. logits, probs (M,V).
-static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets, const int* scored,
-                            int M, int V) {
+static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets,
+                            const int* scored, int M, int V) {
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
         float lse = log_sum_exp(row, V);
@@ -908,8 +871,8 @@ static void logprob_forward(float* logp, float* probs, const float* logits, cons
 }
 
 // d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
-static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored, int M,
-                             int V) {
+static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored,
+                             int M, int V) {
     for (int m = 0; m < M; m++) {
         float* row = probs + (size_t)m * V;
         for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
@@ -932,7 +895,7 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //     logits = RMSNorm(x) unembedding^T
 //
 // A scalar model ends in one vector instead of V: a single number per token. With it the same body judges
-// answers (a reward model) or foretells the reward (a value model).
+// answers (a reward model) or predicts the reward (a value model).
 //
 //     scalar = RMSNorm(x) . score
 //
@@ -965,9 +928,8 @@ static size_t head_count(const Config* c) {
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width,
-           L = (size_t)c->layers;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
+    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D, L = (size_t)c->layers;
     *undecayed = V * C + C + L * (2 * C + 2 * D);
     return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + head_count(c);
 }
@@ -1000,8 +962,7 @@ static void weights_free(Weights* w) {
     *w = (Weights){0};
 }
 
-// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; element (i,j) at data[i*row +
-// j*col].
+// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; (i,j) is at data[i*row + j*col].
 typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
 
 static int tensor_count(const Config* c) { return 2 + 11 * c->layers + (c->scalar || !c->tied); }
@@ -1044,8 +1005,7 @@ typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
-    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M); a scalar model has the scalar (M) instead of the
-    // logits and probs
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has no logits and probs
     float *last, *hidden, *logits, *probs, *logp, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
     float* scratch;                                                 // for attention
@@ -1132,49 +1092,49 @@ static void model_init(Model* m, uint64_t seed) {
     free(list);
 }
 
-// Lays the arrays of Activations out in one block, for n tokens and L layers whose arrays are kept; with
-// memory == NULL it only counts.
-static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width,
-           Q = (size_t)qkv_width(c);
-    size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
-    struct { float** array; size_t size; } plan[] = {
-        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},   {&a->qkv, L * n * Q},
-        {&a->rot, L * n * Q},     {&a->att, L * n * HD}, {&a->lse, L * n * H},
-        {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
-        {&a->act, L * n * F},     {&a->last, n * C},     {&a->hidden, n * C},
-        {&a->logits, n * V},      {&a->probs, n * V},    {&a->logp, n},
-        {&a->scalar, n},          {&a->dx, n * C},       {&a->dh, n * C},
-        {&a->dqkv, n * Q},        {&a->datt, n * HD},    {&a->dgu, n * 2 * F},
-        {&a->dact, n * F},        {&a->dlast, n * C},    {&a->scratch, attention_scratch_size(c)},
-    };
+// Arrays that lie side by side in one block, each on a 64-byte line. Without memory their floats are counted.
+typedef struct { float** array; size_t size; } Place;
+
+static size_t lay_out(const Place* plan, size_t count, float* memory) {
     size_t total = 0;
-    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (memory) *plan[i].array = memory + total;
-        total += (plan[i].size + 15) / 16 * 16;   // every array begins on a 64-byte line
+        total += (plan[i].size + 15) / 16 * 16;
     }
     return total;
 }
 
+// The arrays of Activations for n tokens and L layers that are kept.
+static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
+    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
+    const Place plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},  {&a->qkv, L * n * Q},    {&a->rot, L * n * Q},
+        {&a->att, L * n * HD},    {&a->lse, L * n * H}, {&a->mid, L * n * C},    {&a->h2, L * n * C},
+        {&a->gu, L * n * 2 * F},  {&a->act, L * n * F}, {&a->last, n * C},       {&a->hidden, n * C},
+        {&a->logits, n * V},      {&a->probs, n * V},   {&a->logp, n},           {&a->scalar, n},
+        {&a->dx, n * C},          {&a->dh, n * C},      {&a->dqkv, n * Q},       {&a->datt, n * HD},
+        {&a->dgu, n * 2 * F},     {&a->dact, n * F},    {&a->dlast, n * C},
+        {&a->scratch, attention_scratch_size(c)},
+    };
+    return lay_out(plan, sizeof plan / sizeof *plan, memory);
+}
+
 static void model_reserve(Model* m, int tokens) {
-    if (m->acts.capacity && tokens <= m->acts.capacity) return;
-    free(m->acts.memory);
-    int capacity = max_int(tokens, 256);
-    size_t L = m->frozen ? 1 : (size_t)m->config.layers,
-           total = activations_layout(&m->acts, &m->config, L, (size_t)capacity, NULL);
-    float* memory = allocate(total + 16, sizeof(float));
-    activations_layout(&m->acts, &m->config, L, (size_t)capacity,
-                       memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
-    m->acts.memory = memory;
-    m->acts.capacity = capacity;
+    Activations* a = &m->acts;
+    if (a->capacity && tokens <= a->capacity) return;
+    free(a->memory);
+    a->capacity = max_int(tokens, 256);
+    size_t L = m->frozen ? 1 : (size_t)m->config.layers, n = (size_t)a->capacity;
+    a->memory = allocate(activations_layout(a, &m->config, L, n, NULL) + 16, sizeof(float));
+    activations_layout(a, &m->config, L, n, a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float));
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
-        if (b->ids[n] < 0 || b->ids[n] >= c->vocab_size || b->targets[n] >= c->vocab_size)
-            fail(2, "token %d is outside the model's vocabulary of %d",
-                 b->ids[n] < 0 || b->ids[n] >= c->vocab_size ? b->ids[n] : b->targets[n], c->vocab_size);
+        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V, token = strange ? b->ids[n] : b->targets[n];
+        if (strange || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
         if (b->position[n] >= c->context)
             fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
     }
@@ -1191,14 +1151,14 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
-              *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = m->frozen ? x : a->mid + l * n * C, *h2 = a->h2 + l * n * C,
-              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        size_t at = l * n;                            // this layer's first row
+        float *x = a->x + at * C, *next = x + n * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q;
+        float *rot = a->rot + at * Q, *att = a->att + at * HD, *mid = m->frozen ? x : a->mid + at * C;
+        float *h2 = a->h2 + at * C, *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
         matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
-        attention_forward(att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
+        attention_forward(att, a->lse + at * c->heads, rot, b, c, a->scratch);
         if (mid != x) memcpy(mid, x, (size_t)N * C * sizeof(float));
         matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
@@ -1240,10 +1200,10 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
         memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
     for (int l = c->layers - 1; l >= 0; l--) {
         const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
-        float *x = a->x + l * n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
-              *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C,
-              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        size_t at = l * n;
+        float *x = a->x + at * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q, *rot = a->rot + at * Q;
+        float *att = a->att + at * HD, *mid = a->mid + at * C, *h2 = a->h2 + at * C;
+        float *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
         matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
         swiglu_backward(a->dgu, a->dact, gu, N, F);
@@ -1252,9 +1212,9 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
         rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
         matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
         matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
-        attention_backward(a->dqkv, a->datt, att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
-        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N,
-                    c);
+        attention_backward(a->dqkv, a->datt, att, a->lse + at * c->heads, rot, b, c, a->scratch);
+        const int* t = b->position;
+        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, t, N, c);
         matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
         matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
         rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
@@ -1274,7 +1234,7 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
 }
 
 // The body with a scalar head. Leaves acts.scalar (M), one number for each scored token (one whose target is
-// not -1; which token that target is plays no part).
+// not -1, whatever it is).
 static void model_scalar_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
@@ -1282,8 +1242,7 @@ static void model_scalar_forward(Model* m, const Batch* b) {
     for (int i = 0; i < b->M; i++) a->scalar[i] = dot(a->hidden + (size_t)i * C, m->weights.score, C);
 }
 
-// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar). Adds to grads, which
-// model_zero_grads() clears; must follow the forward pass directly.
+// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar); must follow it directly.
 //     dscore += dscalar_i hidden_i       dhidden_i = dscalar_i score
 static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar) {
     Activations* a = &m->acts;
@@ -1299,12 +1258,13 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 
 // ---- answers through a model: the only place where they are packed
 //
-// ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1 asks for the
-// log-probability of token t + 1. This is the shape of the documents' PyTorch lines. A model computes less than that:
+// ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1
+// asks for the log-probability of token t + 1. This is the shape of the documents' PyTorch lines. A model
+// computes less than that:
 //
-//     what all rows have in common before the first scored token (the prompt of a question) once, as a segment of
-//     its own that each row continues;
-//     of rows that are alike only the first one (a policy that knows what it wants writes the same answer again and again);
+//     what all rows have in common before the first scored token (the prompt of a question) once, as a
+//     segment of its own that each row continues;
+//     of rows that are alike only the first one (a sure policy writes the same answer again and again);
 //     nothing behind a row's last scored token.
 //
 //     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>         nothing is scored
@@ -1325,14 +1285,16 @@ static void find_first_rows(int* first, const int* ids, const int* mask, int K, 
     for (int k = 0; k < K; k++) {
         first[k] = -1;
         for (int t = 0; t < T - 1; t++) if (mask[k * (T - 1) + t]) first[k] = k;
-        for (int i = 0; i < k && first[k] == k; i++)
-            if (!memcmp(ids + i * T, ids + k * T, row) && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
+        for (int i = 0; i < k && first[k] == k; i++) {
+            int differ = memcmp(ids + i * T, ids + k * T, row);
+            if (!differ && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
+        }
     }
 }
 
-// What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token before it.
-// out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence longer than the context, or a
-// token outside the vocabulary, ends the program.
+// What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token
+// before it. out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence longer
+// than the context, or a token outside the vocabulary, ends the program.
 static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
     int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
@@ -1359,8 +1321,8 @@ static void answers_forward(float* out, Model* m, const int* ids, const int* mas
     free(first), free(targets);
 }
 
-// The way back, directly after it and with the same arguments, from d = d(loss)/d(out) (K,T1): adds to the gradients of m.
-// Where the mask is 0, d is not read.
+// The way back, directly after it and with the same arguments, from d = d(loss)/d(out) (K,T1): adds to the
+// gradients of m. Where the mask is 0, d is not read.
 static void answers_backward(Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, M = 0;
     int* first = allocate((size_t)K, sizeof(int));
@@ -1379,8 +1341,8 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 
 // ---- threads
 //
-// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m), which shares the
-// weights of m and has activations of its own. A loop that learns is cut into turns:
+// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m), which
+// shares the weights of m and has activations of its own. A loop that learns is cut into turns:
 //
 //     #pragma omp parallel for schedule(dynamic)
 //     for (int turn = 0; turn < turns; turn++) {
@@ -1389,8 +1351,9 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 //     }
 //     add_gradients(m, turns);                                  in the order of the turns
 //
-// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the same bits for one
-// as for sixteen. A gradient is as large as the model, so the number of turns follows from the model's size alone.
+// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the same
+// bits for one as for sixteen. A gradient is as large as the model, so the number of turns follows from the
+// model's size alone.
 
 static int turns_of(const Model* m) {
     double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
@@ -1398,7 +1361,7 @@ static int turns_of(const Model* m) {
 }
 
 static Model* worker(Model* m) {
-    Model* w = &m->workers[thread_index()];
+    Model* w = &m->workers[omp_get_thread_num()];
     w->config = m->config;
     w->frozen = m->frozen;
     w->weights = m->weights;
@@ -1433,10 +1396,9 @@ static void add_gradients(Model* m, int turns) {
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
 // g is the gradient of w, t = 1, 2, ... counts the updates. m and v, the moments, are running means of g and
-// g^2; the divisions by 1 - beta^t make up for their start at 0.
-// Written with one product in each sum (m += (1 - beta1)(g - m)), so that the compiler has no choice which of
-// two products to fuse with the addition, and all builds get the same bits. The decay is decoupled: it does
-// not pass through the moments. Embedding and norms are not decayed.
+// g^2; the divisions by 1 - beta^t make up for their start at 0. The decay is decoupled: it does not pass
+// through the moments. Embedding and norms are not decayed. Written with one product in each sum (m += (1 -
+// beta1)(g - m)): the compiler cannot choose which of two to fuse, and all builds get the same bits.
 
 typedef struct { float beta1, beta2, eps, weight_decay; } AdamOptions;
 typedef struct { Weights first, second; long step; } Optimizer;   // the moments m and v, updates done
@@ -1450,9 +1412,9 @@ static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     const float* grad = model->grads.memory;
     float *m = o->first.memory, *v = o->second.memory;
     long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
-    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step))),
-          correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
-#pragma omp parallel for schedule(static)
+    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step)));
+    float correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
+    #pragma omp parallel for schedule(static)
     for (long i = 0; i < count; i++) {
         float g = grad[i], decay = i < undecayed ? 0.0f : s.weight_decay;
         m[i] += (1.0f - s.beta1) * (g - m[i]);
@@ -1478,7 +1440,7 @@ static double clip_gradient(Model* m, double max_norm) {
     return norm;
 }
 
-// The end of a gradient step: clip, AdamW, and a gradient of 0 for the next one. Returns the norm before clipping.
+// The end of a gradient step: clip, AdamW, a gradient of 0 for the next one. Returns the norm before clipping.
 static double clip_and_step(Model* m, Optimizer* o, double lr, double max_norm, AdamOptions adam) {
     if (!m->grads.memory) model_zero_grads(m);
     double norm = clip_gradient(m, max_norm);
@@ -1545,21 +1507,14 @@ static void decode_tokens(Text* text, const int* ids, int length, int with_speci
     }
 }
 
-// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are
-// none).
+// The number of bytes of the UTF-8 character at s, 0 when it is none (as overlong forms and surrogates).
 static int utf8_length(const char* s, const char* end) {
     unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
-    int n = a < 0x80                ? 1
-            : a >= 0xC2 && a < 0xE0 ? 2
-            : a >= 0xE0 && a < 0xF0 ? 3
-            : a >= 0xF0 && a < 0xF5 ? 4
-                                    : 0;
+    int n = a < 0x80 ? 1 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0;
     if (n == 0 || end - s < n) return 0;
     for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) ||
-        (a == 0xF4 && b >= 0x90))
-        return 0;
-    return n;
+    int wrong = a == 0xE0 ? b < 0xA0 : a == 0xED ? b >= 0xA0 : a == 0xF0 ? b < 0x90 : a == 0xF4 && b >= 0x90;
+    return wrong ? 0 : n;
 }
 
 // Appends text as it may go to a terminal: bytes that are no UTF-8, and control characters, become \xNN.
@@ -1632,7 +1587,7 @@ typedef struct {
     float top_p;             // keep the likeliest tokens that together have this probability; 1 = all
 } SampleOptions;
 
-// One sequence: a row of the arrays that rollouts_new() makes; T1 = T - 1.
+// One sequence: a row of the arrays that rollouts_new() makes, T1 = T - 1
 typedef struct {
     int T;                   // room
     int prompt, length;      // tokens of the prompt, and those that follow it
@@ -1640,15 +1595,15 @@ typedef struct {
     int* ids;                // (T) prompt, answer, padding (0)
     int* mask;               // (T) 1 = sampled by the model; 0 = prompt, forced by the tool, padding
     float* logp;             // (T1) log pi of the NEXT token, in nats; 0 where it was not sampled
-    float* entropy;          // (T1) entropy of the distribution that it was drawn from, before top-k and temperature
+    float* entropy;          // (T1) of the distribution that it was drawn from, before top-k and temperature
 } Rollout;
 
-// The tool. It sees a row's answer after each sampled token and writes the tokens that must follow now, at most
-// `capacity`; it returns how many. It keeps no state between calls.
+// The tool. It sees a row's answer after each sampled token and writes the tokens that must follow now, at
+// most `capacity`; it returns how many. It keeps no state between calls.
 typedef int (*ForceFunction)(int* forced, int capacity, const int* answer, int length);
 
-// `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask (count,T) and
-// r->logp (count,T1) of the first are the padded arrays of all of them.
+// `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask
+// (count,T) and r->logp (count,T1) of the first are the padded arrays of all of them.
 static Rollout* rollouts_new(int count, int T) {
     size_t size = (size_t)count * (size_t)T;
     int *ids = allocate(size, sizeof(int)), *mask = allocate(size, sizeof(int));
@@ -1716,9 +1671,10 @@ static int count_for_share(const float* p, int V, float top_p, float* work) {
     return count;
 }
 
-// Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's distribution; both in
-// nats, before temperature, top-k and top-p. work (2V).
-static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
+// Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's
+// distribution; both in nats, before temperature, top-k and top-p. work (2V).
+static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng,
+                        float* work) {
     float *p = work, lse = log_sum_exp(logits, V), top = maximum(logits, V), below = 0.0f;
     int choice = 0;
     while (logits[choice] < top) choice++;
@@ -1738,45 +1694,82 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     return choice;
 }
 
-// The state of a decoding batch. Caches: keys of a prompt are stored (D, P), so that scores run along rows,
-// values (P, D).
+// The state of a decoding batch. In the caches keys are stored (D, tokens), so that scores run along rows,
+// values (tokens, D).
 typedef struct {
-    int B, K, R;                                  // prompts, rows per prompt, longest own part
-    // (B) length of the shared part = prompt but for its last token
-    int* P;
-    float **prompt_k, **prompt_v;                 // (B) each (L,G,D,P) and (L,G,P,D)
-    float *own_k, *own_v;                         // (BK,L,G,D,R), (BK,L,G,R,D)
+    int B, K, R;                        // prompts, rows per prompt, longest own part
+    int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
+    float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
+    float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
     float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
-    float* work;                                  // queries, outputs and scores of attention; 2V for sampling
-    int *active, *next, *position;                // rows that go on; the token each one is fed now
+    float *work, *memory;               // queries, outputs and scores of attention, 2V for sampling; the block
+    int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
+    int* from;                          // (B+1) active rows of prompt q: from[q] .. from[q+1]-1
 } Decoder;
+
+static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
+    Decoder d = {.B = B, .K = K, .R = R};
+    size_t n = (size_t)B * K, C = (size_t)c->width, V = (size_t)c->vocab_size, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), D = (size_t)c->head_dim, H = (size_t)c->heads, shared = 0;
+    size_t each = (size_t)c->layers * c->kv_heads * D, scores = (size_t)K * (H / c->kv_heads) * (2 * D + c->context);
+    d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
+    d.first = d.P + B;
+    d.from = d.first + B;
+    d.active = d.from + B + 1;
+    d.next = d.active + n;
+    d.position = d.next + n;
+    for (int q = 0; q < B; q++) {
+        d.P[q] = prompts[q].length - 1;
+        d.first[q] = (int)shared;
+        shared += (size_t)d.P[q];
+    }
+    const Place plan[] = {
+        {&d.prompt_k, shared * each}, {&d.prompt_v, shared * each}, {&d.own_k, n * each * R},
+        {&d.own_v, n * each * R},     {&d.x, n * C},                {&d.h, n * C},
+        {&d.qkv, n * Q},              {&d.rot, n * Q},              {&d.att, n * H * D},
+        {&d.gu, n * 2 * F},           {&d.act, n * F},              {&d.logits, n * V},
+        {&d.work, scores > 2 * V ? scores : 2 * V},
+    };
+    size_t arrays = sizeof plan / sizeof *plan;
+    d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
+    lay_out(plan, arrays, d.memory);
+    return d;
+}
+
+// Where head g of layer l begins in the cache of a prompt, of a row.
+static size_t prompt_place(const Decoder* d, const Config* c, int q, int l, int g) {
+    size_t heads = (size_t)c->layers * c->kv_heads, head = (size_t)l * c->kv_heads + g;
+    return ((size_t)d->first[q] * heads + head * d->P[q]) * c->head_dim;
+}
+
+static size_t own_place(const Decoder* d, const Config* c, int row, int l, int g) {
+    return (((size_t)row * c->layers + l) * c->kv_heads + g) * c->head_dim * d->R;
+}
+
+// k (D,room), v (room,D) <- key and value of head g of `count` tokens rot (count,Q), as numbers t, t + 1, ...
+static void cache_tokens(float* k, float* v, int room, int t, const float* rot, int count, int g, const Config* c) {
+    int H = c->heads, D = c->head_dim, Q = qkv_width(c);
+    for (int j = 0; j < count; j++)
+        for (int i = 0; i < D; i++) k[(size_t)i * room + t + j] = rot[(size_t)j * Q + (H + g) * D + i];
+    copy_rows(v + (size_t)t * D, D, rot + (H + c->kv_heads + g) * D, Q, count, D);
+}
 
 static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
     const Config* c = &m->config;
-    int G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), H = c->heads;
     Batch batch = {0};
-    for (int q = 0; q < d->B;) {
+    for (int q = 0, from = 0; q < d->B; from = q) {
         batch_clear(&batch);
-        int from = q;
-        do batch_add(&batch, prompts[q].ids, NULL, prompts[q].length - 1, -1);
+        do batch_add(&batch, prompts[q].ids, NULL, d->P[q], -1);
         while (++q < d->B && batch.N + prompts[q].length <= 1024);
         model_hidden_forward(m, &batch);
-        for (int p = from; p < q; p++) {
-            size_t P = (size_t)d->P[p];
-            d->prompt_k[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
-            d->prompt_v[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
-            for (int l = 0; l < c->layers; l++)
-                for (int g = 0; g < G; g++)
-                    for (size_t j = 0; j < P; j++) {
-                        const float* row =
-                            m->acts.rot +
-                            ((size_t)l * m->acts.capacity + (size_t)batch.start[p - from] + j) * Q;
-                        size_t at = ((size_t)l * G + g) * D * P;
-                        for (int i = 0; i < D; i++)
-                            d->prompt_k[p][at + (size_t)i * P + j] = row[(H + g) * D + i];
-                        memcpy(d->prompt_v[p] + at + j * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
-                    }
-        }
+        for (int p = from; p < q; p++)
+            for (int i = 0; i < c->layers * c->kv_heads; i++) {
+                int l = i / c->kv_heads, g = i % c->kv_heads, P = d->P[p];
+                size_t at = prompt_place(d, c, p, l, g);
+                size_t row = (size_t)l * m->acts.capacity + (size_t)batch.start[p - from];
+                const float* rot = m->acts.rot + row * qkv_width(c);
+                cache_tokens(d->prompt_k + at, d->prompt_v + at, P, 0, rot, P, g, c);
+            }
     }
     batch_free(&batch);
 }
@@ -1784,46 +1777,43 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
 // Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
 // own tokens came before the present one. The sums run over the prompt, then over the own tokens: the order
 // of the training pass.
-static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t,
-                              float* work) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), each = H / G, P = d->P[q],
-        width = P + t + 1, R = d->R;
-    int M = (to - from) * each;
-    float *query = work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
-    for (int i = 0; i < M; i++)
-        memcpy(query + (size_t)i * D, d->rot + (size_t)(from + i / each) * Q + (g * each + i % each) * D,
-               (size_t)D * sizeof(float));
-    size_t at = ((size_t)l * G + g) * D * P;
-    matmul(score, (size_t)width, view(query, D), view(d->prompt_k[q] + at, P), M, P, D, 0);
+static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t) {
+    int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
+    int M = (to - from) * each, width = P + t + 1;
+    float *query = d->work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
+    size_t at = prompt_place(d, c, q, l, g);
+    for (int i = from; i < to; i++)
+        memcpy(query + (size_t)(i - from) * each * D, d->rot + (size_t)i * Q + g * each * D,
+               (size_t)(each * D) * sizeof(float));
+    matmul(score, (size_t)width, view(query, D), view(d->prompt_k + at, P), M, P, D, 0);
     for (int i = 0; i < M; i++) {
-        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        const float* key = d->own_k + own_place(d, c, d->active[from + i / each], l, g);
         float* s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++) s[j] = 0.0f;
-        for (int k = 0; k < D; k++) {
+        for (int k = 0; k < D; k++, key += R) {
             float x = query[(size_t)i * D + k];
-            const float* key = d->own_k + own + (size_t)k * R;
             for (int j = 0; j <= t; j++) s[j] += x * key[j];
         }
         softmax_row(s - P, attention_scale(c), width, width);
     }
-    matmul(out, (size_t)D, view(score, width), view(d->prompt_v[q] + at, D), M, D, P, 0);
+    matmul(out, (size_t)D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
     for (int i = 0; i < M; i++) {
-        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        const float* value = d->own_v + own_place(d, c, d->active[from + i / each], l, g);
         float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++)
-            for (int k = 0; k < D; k++) o[k] += s[j] * d->own_v[own + (size_t)j * D + k];
-        memcpy(d->att + (size_t)(from + i / each) * H * D + (g * each + i % each) * D, o,
-               (size_t)D * sizeof(float));
+            for (int k = 0; k < D; k++) o[k] += s[j] * value[(size_t)j * D + k];
     }
+    for (int i = from; i < to; i++)
+        memcpy(d->att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
+               (size_t)(each * D) * sizeof(float));
 }
 
 // One step: feeds next[] to the n active rows, leaves logits (n,V).
 static void decoder_step(Decoder* d, Model* m, int n, int t) {
     const Config* c = &m->config;
-    int C = c->width, Q = qkv_width(c), F = c->mlp_width, H = c->heads, G = c->kv_heads, D = c->head_dim,
-        R = d->R, V = c->vocab_size;
-    // active rows of prompt q: from[q] .. from[q+1]-1
-    int* from = allocate((size_t)d->B + 1, sizeof(int));
+    int C = c->width, Q = qkv_width(c), F = c->mlp_width, G = c->kv_heads, HD = c->heads * c->head_dim;
+    int V = c->vocab_size, *from = d->from;
+    memset(from, 0, ((size_t)d->B + 1) * sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
@@ -1833,18 +1823,14 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
         rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
         matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
         qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
-        for (int i = 0; i < n; i++) {
-            const float* row = d->rot + (size_t)i * Q;
-            for (int g = 0; g < G; g++) {
-                size_t own = (((size_t)d->active[i] * c->layers + l) * G + g) * D * R;
-                for (int k = 0; k < D; k++) d->own_k[own + (size_t)k * R + t] = row[(H + g) * D + k];
-                memcpy(d->own_v + own + (size_t)t * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
-            }
+        for (int i = 0; i < n * G; i++) {
+            size_t at = own_place(d, c, d->active[i / G], l, i % G);
+            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, d->rot + (size_t)(i / G) * Q, 1, i % G, c);
         }
         for (int q = 0; q < d->B; q++)
             for (int g = 0; g < G && from[q] < from[q + 1]; g++)
-                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t, d->work);
-        matmul(d->x, (size_t)C, view(d->att, H * D), view(w->out, C), n, C, H * D, 1);
+                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t);
+        matmul(d->x, (size_t)C, view(d->att, HD), view(w->out, C), n, C, HD, 1);
         rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
         matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
         swiglu_forward(d->act, d->gu, n, F);
@@ -1852,66 +1838,36 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
     }
     rmsnorm_forward(d->h, d->x, m->weights.norm, c->norm_eps, n, C);
     matmul(d->logits, (size_t)V, view(d->h, C), transposed(m->weights.unembedding, C), n, V, C, 0);
-    free(from);
-}
-
-static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
-    Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, C = (size_t)c->width, Q = (size_t)qkv_width(c),
-           cache = n * c->layers * c->kv_heads * c->head_dim * R;
-    size_t row = (size_t)(c->heads / c->kv_heads) * (2 * (size_t)c->head_dim + c->context);
-    d.P = allocate((size_t)B, sizeof(int));
-    d.prompt_k = allocate((size_t)B, sizeof(float*)), d.prompt_v = allocate((size_t)B, sizeof(float*));
-    d.own_k = allocate(cache, sizeof(float)), d.own_v = allocate(cache, sizeof(float));
-    d.x = allocate(n * C, sizeof(float)), d.h = allocate(n * C, sizeof(float));
-    d.qkv = allocate(n * Q, sizeof(float)), d.rot = allocate(n * Q, sizeof(float));
-    d.att = allocate(n * c->heads * c->head_dim, sizeof(float));
-    d.gu = allocate(n * 2 * c->mlp_width, sizeof(float)), d.act = allocate(n * c->mlp_width, sizeof(float));
-    d.logits = allocate(n * c->vocab_size, sizeof(float));
-    d.work =
-        allocate((size_t)K * row > 2 * (size_t)c->vocab_size ? (size_t)K * row : 2 * (size_t)c->vocab_size,
-                 sizeof(float));
-    d.active = allocate(n, sizeof(int)), d.next = allocate(n, sizeof(int)),
-    d.position = allocate(n, sizeof(int));
-    for (int q = 0; q < B; q++) d.P[q] = prompts[q].length - 1;
-    return d;
-}
-
-static void decoder_free(Decoder* d) {
-    for (int q = 0; q < d->B; q++) free(d->prompt_k[q]), free(d->prompt_v[q]);
-    free(d->P), free(d->prompt_k), free(d->prompt_v), free(d->own_k), free(d->own_v), free(d->x), free(d->h),
-        free(d->qkv);
-    free(d->rot), free(d->att), free(d->gu), free(d->act), free(d->logits), free(d->work), free(d->active),
-        free(d->next), free(d->position);
 }
 
 // The row of a prompt, before the first token of the answer.
 static void rollout_begin(Rollout* r, const Tokens* prompt) {
-    size_t T = (size_t)r->T, P = (size_t)prompt->length;
+    size_t T = (size_t)r->T;
     r->prompt = prompt->length;
-    r->length = 0;
-    r->finished = 0;
+    r->length = r->finished = 0;
     memset(r->ids, 0, T * sizeof(int));
-    memcpy(r->ids, prompt->ids, P * sizeof(int));
     memset(r->mask, 0, T * sizeof(int));
     memset(r->logp, 0, (T - 1) * sizeof(float));
     memset(r->entropy, 0, (T - 1) * sizeof(float));
+    memcpy(r->ids, prompt->ids, (size_t)prompt->length * sizeof(int));
 }
 
-// Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and o.max_new_tokens. A prompt
-// has at least 2 tokens; a rollout that reaches the end of the context is cut off there. Rollout k of prompt q draws from
-// random_stream(seed, first + q, k): it depends neither on its neighbours nor on the number of threads.
+// Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and
+// o.max_new_tokens. A prompt has at least 2 tokens; a rollout that reaches the end of the context is cut off
+// there. Rollout k of prompt q draws from random_stream(seed, first + q, k): it depends neither on its
+// neighbours nor on the number of threads.
 static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, int B, int K, SampleOptions o,
                             ForceFunction tool, uint64_t seed, uint64_t first) {
     const Config* c = &m->config;
     int n = B * K, V = c->vocab_size, R = min_int(o.max_new_tokens, c->context);
     for (int q = 0; q < B; q++)
         if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
-            fail(2, "a prompt of %d tokens cannot be answered in a context of %d tokens", prompts[q].length, c->context);
+            fail(2, "a prompt of %d tokens cannot be answered in a context of %d tokens", prompts[q].length,
+                 c->context);
     Decoder d = decoder_new(c, prompts, B, K, R);
     Rng* rng = allocate((size_t)n, sizeof(Rng));
-    int *forced = allocate((size_t)n * (size_t)R, sizeof(int)), *left = allocate((size_t)n, sizeof(int)),
-        *taken = allocate((size_t)n, sizeof(int));
+    int* forced = allocate((size_t)n * (size_t)R, sizeof(int));              // tokens to come, of each row
+    int *left = allocate((size_t)n, sizeof(int)), *taken = allocate((size_t)n, sizeof(int));
     for (int i = 0; i < n; i++) {
         const Tokens* prompt = &prompts[i / K];
         rollout_begin(&rollouts[i], prompt);
@@ -1931,8 +1887,8 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
                 answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
-                answer[t] = sample_token(&r->logp[at - 1], &r->entropy[at - 1], d.logits + (size_t)i * V, V, o,
-                                         &rng[row], d.work);
+                const float* logits = d.logits + (size_t)i * V;
+                answer[t] = sample_token(&r->logp[at - 1], &r->entropy[at - 1], logits, V, o, &rng[row], d.work);
                 r->mask[at] = 1;
                 r->finished = answer[t] == ASSISTANT_END || answer[t] == BOS;
                 left[row] = tool && !r->finished ? tool(forced + (size_t)row * R, R, answer, t + 1) : 0;
@@ -1945,11 +1901,11 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
         }
         n = going_on;
     }
-    free(forced), free(left), free(taken), free(rng);
-    decoder_free(&d);
+    free(forced), free(left), free(taken), free(rng), free(d.P), free(d.memory);
 }
 
-// The same for many prompts, in parallel. Returns B*K rollouts, rollout k of prompt q at [q*K + k]; rollouts_free() frees them.
+// The same for many prompts, in parallel. Returns B*K rollouts, rollout k of prompt q at [q*K + k];
+// rollouts_free() frees them.
 enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
 static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
                          uint64_t seed, uint64_t first) {
@@ -1962,8 +1918,8 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     }
     #pragma omp parallel for schedule(dynamic)
     for (int q = 0; q < B; q += together)
-        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, min_int(together, B - q), K, o, tool, seed,
-                        first + (uint64_t)q);
+        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, min_int(together, B - q), K, o, tool,
+                        seed, first + (uint64_t)q);
     return rollouts;
 }
 
