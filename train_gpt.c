@@ -1978,9 +1978,9 @@ static int json_space(JsonReader* r) {   // 1 = something stands behind the spac
 }
 
 static void utf8_append(Text* text, unsigned code) {
+    static const unsigned char first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     char c[4];
     int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     for (int i = n - 1; i > 0; i--, code >>= 6) c[i] = (char)(0x80 | (code & 0x3F));
     c[0] = (char)(first[n] | code);
     text_append(text, c, (size_t)n);
@@ -1994,22 +1994,16 @@ static unsigned json_hex(JsonReader* r) {
     return (unsigned)strtoul(digits, NULL, 16);
 }
 
-// Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair: 0xD800 and
-// up, then 0xDC00 and up.
+// What stands behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair:
+// 0xD800 and up, then 0xDC00 and up.
 static void json_escape(JsonReader* r, Text* text) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char* known = r->at < r->end && *r->at ? strchr(from, *r->at) : NULL;
-    if (known) {
-        text_append(text, &to[known - from], 1);
-        r->at++;
-        return;
-    }
-    if (!json_skip(r, "u")) json_fail(r, "unknown escape in a string");
-    unsigned code = json_hex(r);
-    if (code >= 0xD800 && code < 0xDC00 && json_skip(r, "\\u")) {
-        unsigned low = json_hex(r);
-        if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    }
+    if (!known && !json_skip(r, "u")) json_fail(r, "unknown escape in a string");
+    unsigned code = known ? (unsigned char)to[known - from] : json_hex(r);
+    r->at += known != NULL;
+    unsigned low = code >= 0xD800 && code < 0xDC00 && json_skip(r, "\\u") ? json_hex(r) : 0;
+    if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     if (code >= 0xD800 && code < 0xE000) json_fail(r, "half of a surrogate pair");
     if (code == 0) json_fail(r, "a zero character in a string");
     utf8_append(text, code);
@@ -2018,8 +2012,7 @@ static void json_escape(JsonReader* r, Text* text) {
 static char* json_string(JsonReader* r) {
     Text text = {0};
     text_append(&text, "", 0);
-    r->at++;
-    while (!json_skip(r, "\"")) {
+    for (r->at++; !json_skip(r, "\"");) {
         if (r->at >= r->end) json_fail(r, "the text ends inside a string");
         int n = utf8_length(r->at, r->end);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
@@ -2037,18 +2030,16 @@ static char* json_string(JsonReader* r) {
 
 // strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
 static double json_number(JsonReader* r) {
-    char copy[400];
+    char copy[400] = "", *stop = copy;
     size_t n = 0;
-    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++)
-        if (n + 1 == sizeof copy) json_fail(r, "a number of more than 398 characters");
-    memcpy(copy, r->at, n);
-    copy[n] = 0;
-    const char *whole = copy + (copy[0] == '-'), *dot = strchr(copy, '.');
-    char* stop = copy;
+    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++) {
+        if (n + 2 == sizeof copy) json_fail(r, "a number of more than 398 characters");
+        copy[n] = r->at[n];
+    }
+    const char *whole = copy + (*copy == '-'), *dot = strchr(copy, '.');
     double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
     int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
-    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1])))
-        json_fail(r, "a value was expected");
+    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1]))) json_fail(r, "a value was expected");
     r->at += n;
     return number;
 }
@@ -2061,19 +2052,18 @@ static const Json* json_get(const Json* object, const char* key) {
 
 static Json* json_value(JsonReader* r);
 
-// A name that is there twice is refused: who takes the first and who takes the last would read two records.
-static void json_members(JsonReader* r, Json* parent, const char* close) {
+// The inside of brackets. A name that is there twice is refused: who takes the first and who takes the last
+// would read two records.
+static void json_members(JsonReader* r, Json* parent) {
+    int named = parent->type == JSON_OBJECT, count = 0;
     Json** last = &parent->child;
-    int count = 0;
     r->at++;
-    json_space(r);
-    while (!json_skip(r, close)) {
+    for (json_space(r); !json_skip(r, named ? "}" : "]"); json_space(r), last = &(*last)->next) {
         char* key = NULL;
         if (count++ && !json_skip(r, ","))
-            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected"
-                                        : "the text ends too early");
+            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected" : "the text ends too early");
         json_space(r);
-        if (*close == '}') {
+        if (named) {
             if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
             if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
             key = json_string(r);
@@ -2083,27 +2073,23 @@ static void json_members(JsonReader* r, Json* parent, const char* close) {
         }
         *last = json_value(r);
         (*last)->key = key;
-        last = &(*last)->next;
-        json_space(r);
     }
 }
 
 static Json* json_value(JsonReader* r) {
+    static const char* const words[] = {"null", "false", "true"};   // by JsonType
     if (!json_space(r)) json_fail(r, "the text ends too early");
     if (r->depth >= JSON_DEPTH) json_fail(r, "brackets are nested too deeply");
     Json* j = allocate(1, sizeof(Json));
-    char first = *r->at;
     j->line = r->line;
-    j->type = first == '{' ? JSON_OBJECT : first == '[' ? JSON_ARRAY
-            : first == '"' ? JSON_STRING : JSON_NUMBER;
+    j->type = *r->at == '{' ? JSON_OBJECT : *r->at == '[' ? JSON_ARRAY : *r->at == '"' ? JSON_STRING : JSON_NULL;
     r->depth++;
-    if (first == '{') json_members(r, j, "}");
-    else if (first == '[') json_members(r, j, "]");
-    else if (first == '"') j->string = json_string(r);
-    else if (json_skip(r, "true")) j->type = JSON_TRUE;
-    else if (json_skip(r, "false")) j->type = JSON_FALSE;
-    else if (json_skip(r, "null")) j->type = JSON_NULL;
-    else j->number = json_number(r);
+    if (j->type == JSON_STRING) j->string = json_string(r);
+    else if (j->type != JSON_NULL) json_members(r, j);
+    else {
+        while (j->type < JSON_NUMBER && !json_skip(r, words[j->type])) j->type++;
+        if (j->type == JSON_NUMBER) j->number = json_number(r);
+    }
     r->depth--;
     return j;
 }
@@ -2142,19 +2128,14 @@ static void json_append_string(Text* out, const char* s) {
 static Json* load_records(const char* path) {
     Text text = read_file(path);
     JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
-    Json* records = NULL;
     json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
-    if (json_space(&r) && *r.at == '[') {
-        records = json_value(&r);
-    } else {
-        records = allocate(1, sizeof(Json));
-        records->type = JSON_ARRAY;
-    }
-    Json** last = &records->child;
-    for (int line = *last ? r.line : 0; json_space(&r); line = r.line) {
-        if (r.line == line || *last) json_fail(&r, "there is something behind the value");
+    int whole = json_space(&r) && *r.at == '[', line = 0;
+    Json *records = whole ? json_value(&r) : allocate(1, sizeof(Json)), **last = &records->child;
+    records->type = JSON_ARRAY;
+    for (; json_space(&r); last = &(*last)->next) {
+        if (whole || r.line == line) json_fail(&r, "there is something behind the value");
         *last = json_value(&r);
-        last = &(*last)->next;
+        line = r.line;
     }
     for (const Json* j = records->child; j; j = j->next)
         if (j->type != JSON_OBJECT)
@@ -2175,8 +2156,7 @@ static const char* record_text(const Json* record, const char* name, const char*
 // ---- problems: records {"question" or "problem", "answer"}
 
 // GSM8K calls the field "question"; its answer is the written solution, with "#### 42" at the end. MATH calls
-// it "problem"; its answer is bare, \frac{14}{3}. MATH's written solution is another field, "solution", and
-// nobody reads it (D2 section 6).
+// it "problem"; its answer is bare, \frac{14}{3}. MATH's field "solution" is read by nobody (D2 section 6).
 typedef struct { char *question, *answer; } Problem;
 typedef struct { Problem* list; int count; } Problems;
 
@@ -2197,11 +2177,11 @@ static Problems load_problems(const char* path) {
     Problems p = {0};
     for (const Json* j = records->child; j; j = j->next) p.count++;
     if (!p.count)
-        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} or an array of "
-                "{\"problem\": ..., \"answer\": ...} were expected", path);
+        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected", path);
     p.list = allocate((size_t)p.count, sizeof(Problem));
-    Problem* next = p.list;
-    for (const Json* j = records->child; j; j = j->next, next++) {
+    p.count = 0;
+    for (const Json* j = records->child; j; j = j->next) {
+        Problem* next = &p.list[p.count++];
         next->question = copy_text(record_text(j, question_field(j), path));
         next->answer = copy_text(record_text(j, "answer", path));
     }
@@ -2216,16 +2196,18 @@ static Problems load_problems(const char* path) {
 // A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
 // the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
 // moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
-static const char* const run_files[] = {
-    "config.json", "generation_config.json",      // the architecture: Qwen3ForCausalLM, or for a scalar model
-                                                  // Qwen3ForSequenceClassification with one label
-    "tokenizer.json", "tokenizer_config.json",    // bytes and special tokens
-    "model.safetensors",                          // the weights
-    "optimizer.safetensors",                      // both moments of AdamW
-    "value.safetensors",                          // PPO's value model: the body that config.json describes,
-    "value_optimizer.safetensors",                // with a score as its head; and its moments
-    "trainer_state.json",                         // updates done, and every option of the run
-    "metrics.csv",                                // one row for each update
+enum { ALWAYS, WITH_OPTIMIZER, WITH_VALUE };
+static const struct { const char* name; int when; } run_files[] = {
+    {"config.json", ALWAYS},                     // the architecture: Qwen3ForCausalLM, or for a scalar model
+    {"generation_config.json", ALWAYS},          // Qwen3ForSequenceClassification with one label
+    {"tokenizer.json", ALWAYS},                  // bytes and special tokens
+    {"tokenizer_config.json", ALWAYS},
+    {"model.safetensors", ALWAYS},               // the weights
+    {"optimizer.safetensors", WITH_OPTIMIZER},   // both moments of AdamW
+    {"value.safetensors", WITH_VALUE},           // PPO's value model: the body that config.json describes,
+    {"value_optimizer.safetensors", WITH_VALUE}, // with a score as its head; and its moments
+    {"trainer_state.json", WITH_OPTIMIZER},      // updates done, and every option of the run
+    {"metrics.csv", ALWAYS},                     // one row for each update
 };
 enum { RUN_FILES = sizeof run_files / sizeof *run_files };
 
@@ -2234,19 +2216,17 @@ enum { RUN_FILES = sizeof run_files / sizeof *run_files };
 // A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
 // renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
 // killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
-// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates;
-// files that do not belong together are refused.)
+// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
 
-// NAME of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for last.
+// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
 static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
-    static const char* const places[] = {"/.saved", ""};
-    FILE* file = NULL;
-    for (int i = 0; i < 2 && !file; i++) {
-        if (snprintf(path, PATH_SIZE, "%s%s/%s", folder, places[i], name) >= PATH_SIZE)
-            fail(2, "the path %s/%s is too long", folder, name);
-        file = fopen(path, "rb");
-    }
-    return file;
+    char saved[PATH_SIZE];
+    join_path(saved, folder, ".saved");
+    join_path(path, saved, name);
+    FILE* file = fopen(path, "rb");
+    if (file) return file;
+    join_path(path, folder, name);
+    return fopen(path, "rb");
 }
 
 static int has_saved(const char* folder, const char* name) {
@@ -2262,8 +2242,8 @@ static void empty_folder(const char* folder, const char* from, int keep) {
     join_path(inner, folder, from);
     flush_folder(folder);
     for (int i = 0; i < RUN_FILES; i++) {
-        join_path(old, inner, run_files[i]);
-        join_path(new, folder, run_files[i]);
+        join_path(old, inner, run_files[i].name);
+        join_path(new, folder, run_files[i].name);
         if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
             fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
     }
@@ -2311,8 +2291,7 @@ static const struct { const char* name; size_t at; } config_sizes[] = {
 };
 enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
 
-// What section 5 computes. A model with anything else in its place is refused, or it would be computed wrong
-// without a word.
+// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
 static const char* const config_plain[][2] = {
     {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
     {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
@@ -2325,9 +2304,10 @@ static void config_to_json(Text* out, const Config* c) {
     // transformers takes the score of the last token that is not padding, and refuses two texts at once when
     // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
     if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
-    for (int i = 0; i < CONFIG_SIZES; i++)
-        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name,
-                    *(const int*)((const char*)c + config_sizes[i].at));
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        const int* size = (const int*)((const char*)c + config_sizes[i].at);
+        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *size);
+    }
     for (int i = 0; i < CONFIG_WRITTEN; i++)
         text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
     text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
@@ -2337,8 +2317,7 @@ static void config_to_json(Text* out, const Config* c) {
 }
 
 static int json_is_size(const Json* j, double limit) {
-    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit &&
-           j->number == floor(j->number);
+    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit && j->number == floor(j->number);
 }
 
 // Whether two values are the same, whatever the order of their fields.
@@ -2377,15 +2356,15 @@ static float config_float(const Json* j, const char* name, double fallback, cons
 
 static Config config_from_json(const char* folder) {
     char path[PATH_SIZE];
-    FILE* file = open_saved(path, folder, "config.json");
-    Json* j = json_read_stream(file, path);
+    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
     const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
     const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
-    const char* name = built && built->child && built->child->type == JSON_STRING ? built->child->string
-                                                                                 : architectures[0];
+    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
+    const char* name = built && built->child ? built->child->string : NULL;
+    int scalar = name && !strcmp(name, architectures[1]);
     if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
-    if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
-        fail(2, "%s: the architecture is \"%s\"; %s and %s can be read", path, name, architectures[0],
+    if (name && !scalar && strcmp(name, architectures[0]))
+        fail(2, "%s: the architecture is \"%s\"; only %s and %s can be read", path, name, architectures[0],
              architectures[1]);
     check_plain(j, path);
     check_plain(rope, path);
@@ -2393,22 +2372,18 @@ static Config config_from_json(const char* folder) {
     for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
         if (!json_same_text(layer, "\"full_attention\""))
             fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
-    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = !strcmp(name, architectures[1])};
+    // one number per token; transformers may name it instead of counting
+    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next : json_same_text(labels, "1");
+    if (scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
+    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
     for (int i = 0; i < CONFIG_SIZES; i++) {
         const Json* field = json_get(j, config_sizes[i].name);
         int* value = (int*)((char*)&c + config_sizes[i].at);
-        if (!field && i < CONFIG_SIZES - 2)
-            fail(2, "%s: the field \"%s\" is missing", path, config_sizes[i].name);
+        if (!field && i < CONFIG_SIZES - 2) fail(2, "%s: the field \"%s\" is missing", path, config_sizes[i].name);
         if (field && !json_is_size(field, 1e9))
             fail(2, "%s: the field \"%s\" is not a whole number", path, config_sizes[i].name);
-        if (field) *value = (int)field->number;
-        else *value = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+        *value = field ? (int)field->number : value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
     }
-    // one number per token; transformers may name it instead of counting
-    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
-    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next
-                                                  : json_is_size(labels, 1.0) && labels->number == 1.0;
-    if (c.scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2418,18 +2393,6 @@ static Config config_from_json(const char* folder) {
 }
 
 // ---- tokenizer.json
-
-// GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other
-// 68 bytes are U+0100 and up in order.
-static unsigned byte_to_unicode(int byte) {
-    unsigned next = 256;
-    for (int b = 0; b <= byte; b++) {
-        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        if (b == byte) return visible ? (unsigned)b : next;
-        next += !visible;
-    }
-    return 0;
-}
 
 static void tokenizer_to_json(Text* out) {
     static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
@@ -2441,36 +2404,35 @@ static void tokenizer_to_json(Text* out) {
                          "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
     text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
-                     "  \"decoder\": %s,\n", bytes, bytes);
-    text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
-                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n"
-                     "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
-    for (int b = 0; b < 256; b++) {
-        Text character = {0};
-        utf8_append(&character, byte_to_unicode(b));
-        text_printf(out, "      ");
-        json_append_string(out, character.data);
-        text_printf(out, ": %d%s\n", b, b < 255 ? "," : "");
-        text_free(&character);
+                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n"
+                     "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
+    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
+    // bytes are U+0100 and up in order
+    for (int b = 0, next = 256; b < 256; b++) {
+        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
+        utf8_append(out, (unsigned)(visible ? b : next++));
+        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
     }
     text_printf(out, "    }, \"merges\": []}\n}\n");
 }
 
-// A model of 265 tokens that were cut in another way than ours would read nonsense. (A folder without a
-// tokenizer says nothing about it.)
+// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
 static void check_tokenizer(const char* folder) {
+    static const char* const parts[] = {"added_tokens", "vocab", "merges"};
     char path[PATH_SIZE];
     Text text = {0};
     FILE* file = open_saved(path, folder, "tokenizer.json");
     if (!file) return;
     tokenizer_to_json(&text);
     Json *ours = json_parse(text.data, text.length, "", 1), *theirs = json_read_stream(file, path);
-    const Json *a = json_get(ours, "model"), *b = json_get(theirs, "model");
-    if (!json_same(json_get(ours, "added_tokens"), json_get(theirs, "added_tokens")) ||
-        !json_same(json_get(a, "vocab"), json_get(b, "vocab")) ||
-        !json_same(json_get(a, "merges"), json_get(b, "merges")))
-        fail(2, "%s is another tokenizer than this program's, which has the 256 bytes and %d special tokens",
-             path, VOCAB_SIZE - 256);
+    for (int i = 0; i < 3; i++) {
+        const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
+        if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
+            fail(2, "%s is another tokenizer than this program's, the 256 bytes and %d special tokens", path,
+                 VOCAB_SIZE - 256);
+    }
     json_free(ours), json_free(theirs);
     text_free(&text);
 }
@@ -2496,21 +2458,21 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     return finite;
 }
 
-// The tensors of `groups` weight sets, each name with its group's prefix; to be freed.
-static Tensor* list_tensors(const Weights* w, const char* const* prefix, int groups, const Config* c) {
-    int count = tensor_count(c);
-    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
-    for (int g = 0; g < groups; g++) tensor_list(list + g * count, &w[g], c);
-    for (int k = 0; k < groups * count; k++) {
-        char name[sizeof list->name];
-        memcpy(name, list[k].name, sizeof name);
-        snprintf(list[k].name, sizeof name, "%.16s%.79s", prefix[k / count], name);
+// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
+static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
+    int each = tensor_count(c);
+    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
+    tensor_list(list, o ? &o->first : w, c);
+    if (o) tensor_list(list + each, &o->second, c);
+    *count = o ? 2 * each : each;
+    for (int k = 0; k < *count && o; k++) {
+        Tensor t = list[k];
+        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
     }
     return list;
 }
 
-// step counts updates, taken the optimizer's own steps: an update may consist of several minibatches, and
-// AdamW counts each.
+// step counts updates, taken the optimizer's own steps: AdamW counts each minibatch of an update.
 static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
     Text header = {0};
     size_t offset = 0;
@@ -2531,17 +2493,17 @@ static void write_safetensors(FILE* file, const Tensor* list, int count, long st
     text_free(&header);
 }
 
-// The name of the first tensor with a number that is not finite; "" when there is none.
-static void find_not_finite(char name[96], const Weights* w, const char* const* prefix, int groups,
-                            const Config* c) {
-    int bad = 0;
-    *name = 0;
-    for (int g = 0; g < groups; g++)
-        for (size_t i = 0; i < w[g].count; i++) bad |= !isfinite(w[g].memory[i]);
-    if (!bad) return;
-    Tensor* list = list_tensors(w, prefix, groups, c);
-    for (int k = groups * tensor_count(c) - 1; k >= 0; k--)
-        if (!pass_tensor(NULL, &list[k], 0, 4)) memcpy(name, list[k].name, sizeof list->name);
+// What is not finite is neither trained on nor saved: the checkpoint before it stays.
+static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
+                         const char* folder, long step) {
+    int count;
+    Tensor* list = list_tensors(&count, c, w, o);
+    for (int k = 0; k < count; k++) {
+        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
+        empty_folder(folder, ".saving", 0);
+        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
+             step, whose, list[k].name, folder);
+    }
     free(list);
 }
 
@@ -2566,17 +2528,15 @@ static Json* read_header(double* size, FILE* file, const char* path) {
 static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
-    char shape[32];
     int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
+    char shape[32];
+    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
     if (!bytes)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, entry->key, format);
-    if (t->cols) snprintf(shape, sizeof shape, "[%d,%d]", t->rows, t->cols);
-    else snprintf(shape, sizeof shape, "[%d]", t->rows);
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
     if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key,
-             shape);
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
     if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
-        fail(2, "%s: tensor %s has another number of bytes than its shape", path, entry->key);
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
     return bytes;
 }
 
@@ -2620,23 +2580,26 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
     return strtol(text, NULL, 10);
 }
 
-// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That
+// Reads weights, or both moments, from a file of a checkpoint; with neither only its number of updates. That
 // must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
 // Returns the number of the optimizer's steps; files that do not tell it took one per update.
-static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                         const char* folder, const char* name, long step) {
+static long read_weights(const Weights* w, const Optimizer* o, const Config* c, const char* folder,
+                         const char* name, long step) {
     char path[PATH_SIZE];
     double size;
+    int count;
     FILE* file = open_saved(path, folder, name);
     Json* header = read_header(&size, file, path);
-    Tensor* list = list_tensors(w, prefix, groups, c);
-    if (groups) read_tensors(list, groups * tensor_count(c), header, size, file, path);
+    if (w || o) {
+        Tensor* list = list_tensors(&count, c, w, o);
+        read_tensors(list, count, header, size, file, path);
+        free(list);
+    }
     long found = metadata_count(header, "step", -1, path);
     long taken = metadata_count(header, "optimizer_steps", found, path);
     if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
-             found, step);
-    free(list);
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path, found,
+             step);
     json_free(header);
     fclose(file);
     return taken;
@@ -2644,26 +2607,14 @@ static long read_weights(const Weights* w, const char* const* prefix, int groups
 
 // ---- a whole checkpoint
 
-static const char* const no_prefix[] = {""};
-static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
-
-// Saves the weights of m, or with an optimizer both of its moments. What is not finite is not saved: the
-// checkpoint before it stays.
-static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
-                         long step) {
-    Weights sets[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
-    const char* const* prefix = o ? moment_prefix : no_prefix;
-    char path[PATH_SIZE], bad[96];
-    int groups = o ? 2 : 1;
-    find_not_finite(bad, sets, prefix, groups, &m->config);
-    if (*bad) {
-        empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld %s in %s is not finite; what was saved before stays; try a smaller --lr",
-             step, bad, name);
-    }
+// Saves the weights of m, or with an optimizer both of its moments.
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o, long step) {
+    char path[PATH_SIZE];
+    int count;
+    check_finite(&m->config, &m->weights, o, "", folder, step);
     FILE* file = begin_save(path, folder, name);
-    Tensor* list = list_tensors(sets, prefix, groups, &m->config);
-    if (file) write_safetensors(file, list, groups * tensor_count(&m->config), step, o ? o->step : step);
+    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
+    if (file) write_safetensors(file, list, count, step, o ? o->step : step);
     free(list);
     end_save(file, folder, path);
 }
@@ -2680,12 +2631,12 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     config_to_json(&text, &m->config);
     save_text(folder, "config.json", &text);
     text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
-                             "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
     save_text(folder, "generation_config.json", &text);
     tokenizer_to_json(&text);
     save_text(folder, "tokenizer.json", &text);
     text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                         "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
                 special_names[0], special_names[ASSISTANT_END - 256]);
     if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
     text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
@@ -2700,52 +2651,54 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     flush_folder(saving);
     if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
     empty_folder(folder, ".saved", 1);
-    const int has[RUN_FILES] = {1, 1, 1, 1, 1, o != NULL, value != NULL, value != NULL, o != NULL, 1};
     for (int i = 0; i < RUN_FILES; i++) {
-        join_path(path, folder, run_files[i]);
-        if (!has[i]) remove(path);
+        join_path(path, folder, run_files[i].name);
+        if ((run_files[i].when == WITH_OPTIMIZER && !o) || (run_files[i].when == WITH_VALUE && !value)) remove(path);
     }
 }
 
-static Model load_model(const char* folder) {
+// A model from one file of weights. The file's size is looked at before memory for the numbers is asked for.
+static Model read_model(Config c, const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
     struct stat info;
     size_t undecayed;
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    Config config = config_from_json(folder);
-    FILE* file = open_saved(path, folder, "model.safetensors");
+    FILE* file = open_saved(path, folder, name);
     if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
     fclose(file);
-    if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
+    if ((double)info.st_size < 2.0 * (double)weight_count(&c, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
-    Model m = model_new(config);
-    read_weights(&m.weights, no_prefix, 1, &config, folder, "model.safetensors", -1);
-    if (config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
+    Model m = model_new(c);
+    read_weights(&m.weights, NULL, &c, folder, name, step);
+    return m;
+}
+
+static Model load_model(const char* folder) {
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
+    Model m = read_model(config_from_json(folder), folder, "model.safetensors", -1);
+    if (m.config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
     return m;
 }
 
 // A model that can write, in the tokens of this tokenizer.
 static Model load_fitting_model(const char* folder) {
     Model m = load_model(folder);
+    int V = m.config.vocab_size;
     if (m.config.scalar)
-        fail(2, "%s holds a reward model: it gives scores and cannot write; choose a model that writes",
-             folder);
-    if (m.config.vocab_size != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
-             m.config.vocab_size, VOCAB_SIZE);
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose a model that writes", folder);
+    if (V != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
     return m;
 }
 
 static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
     Optimizer o = optimizer_new(c);
-    o.step = read_weights((const Weights[]){o.first, o.second}, moment_prefix, 2, c, folder, name, step);
+    o.step = read_weights(NULL, &o, c, folder, name, step);
     return o;
 }
 
-// The optimizer of a checkpoint. The weights that load_model() has read are looked at again: are they of the
-// same update?
+// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
 static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
-    read_weights(NULL, no_prefix, 0, c, folder, "model.safetensors", step);
+    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
     return read_optimizer(c, folder, "optimizer.safetensors", step);
 }
 
@@ -2756,8 +2709,7 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
         fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
     Config config = *c;
     config.scalar = 1;
-    Model m = model_new(config);
-    read_weights(&m.weights, no_prefix, 1, &config, folder, "value.safetensors", step);
+    Model m = read_model(config, folder, "value.safetensors", step);
     *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
     return m;
 }
@@ -3118,14 +3070,9 @@ static void print_line(Run* r) {
 // One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between two looks must not
 // skip the save. The value model is NULL where there is none.
 static void run_record(Run* r, const Model* m, const Model* value, const void* record) {
-    static const char* const of_value[] = {"the value's "};
-    char bad[96] = "";
     int rare = 0;
-    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
-    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
-    if (*bad)
-        fail(1, "after update %ld %s is not finite; what was saved before stays in %s; try a smaller --lr", r->step + 1, bad,
-             r->out);
+    if (value) check_finite(&value->config, &value->weights, NULL, "the value's ", r->out, r->step + 1);
+    check_finite(&m->config, &m->weights, NULL, "", r->out, r->step + 1);
     fprintf(r->metrics, "%ld", r->step);
     for (int i = 0; r->columns[i].name; i++) {
         double number = *(const double*)((const char*)record + r->columns[i].at);
