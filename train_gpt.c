@@ -70,9 +70,11 @@ static void omp_set_num_threads(int threads) { (void)threads; }
 // An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
 // option, a broken file); status 1 is everything else (no memory, a full disk).
 #ifdef __GNUC__
-__attribute__((format(printf, 2, 3), noreturn))
+#define LIKE_PRINTF __attribute__((format(printf, 2, 3)))
+#else
+#define LIKE_PRINTF
 #endif
-static void fail(int status, const char* format, ...) {
+LIKE_PRINTF _Noreturn static void fail(int status, const char* format, ...) {
     char line[10000];   // room for two paths; one line, whatever bytes a name or a file contributes to it
     va_list args;
     va_start(args, format);
@@ -196,10 +198,7 @@ static void text_append(Text* text, const void* bytes, size_t count) {
     text->data[text->length] = 0;
 }
 
-#ifdef __GNUC__
-__attribute__((format(printf, 2, 3)))
-#endif
-static void text_printf(Text* text, const char* format, ...) {
+LIKE_PRINTF static void text_printf(Text* text, const char* format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
@@ -620,9 +619,9 @@ static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float*
 }
 
 // ---- rotary positions
-// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that the product of a query
-// and a key depends on how far apart they are (Su et al. 2021; the "rotate half" pairing of Hugging Face's
-// models). Turning back is the backward pass, since a rotation's transpose is its inverse.
+// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that the product of a
+// query and a key depends on how far apart they are (Su et al. 2021; the "rotate half" pairing of Hugging
+// Face's models). Turning back is the backward pass, since a rotation's transpose is its inverse.
 
 static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
     int half = c->head_dim / 2;
@@ -683,8 +682,9 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 // it passes on), all three computed from its x; H / G query heads share one head's keys and values.
 //
 // A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
-// taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of each
-// denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not N^2.
+// taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
+// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not
+// N^2.
 
 enum { QUERY_BLOCK = 48 };
 
@@ -1293,8 +1293,8 @@ static void find_first_rows(int* first, const int* ids, const int* mask, int K, 
 }
 
 // What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token
-// before it. out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence longer
-// than the context, or a token outside the vocabulary, ends the program.
+// before it. out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence
+// longer than the context, or a token outside the vocabulary, ends the program.
 static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
     int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
@@ -1341,8 +1341,8 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 
 // ---- threads
 //
-// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m), which
-// shares the weights of m and has activations of its own. A loop that learns is cut into turns:
+// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m),
+// which shares the weights of m and has activations of its own. A loop that learns is cut into turns:
 //
 //     #pragma omp parallel for schedule(dynamic)
 //     for (int turn = 0; turn < turns; turn++) {
@@ -1351,9 +1351,9 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 //     }
 //     add_gradients(m, turns);                                  in the order of the turns
 //
-// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the same
-// bits for one as for sixteen. A gradient is as large as the model, so the number of turns follows from the
-// model's size alone.
+// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
+// same bits for one as for sixteen. A gradient is as large as the model, so the number of turns follows from
+// the model's size alone.
 
 static int turns_of(const Model* m) {
     double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
@@ -1440,7 +1440,8 @@ static double clip_gradient(Model* m, double max_norm) {
     return norm;
 }
 
-// The end of a gradient step: clip, AdamW, a gradient of 0 for the next one. Returns the norm before clipping.
+// The end of a gradient step: clip, AdamW, a gradient of 0 for the next one. Returns the norm before
+// clipping.
 static double clip_and_step(Model* m, Optimizer* o, double lr, double max_norm, AdamOptions adam) {
     if (!m->grads.memory) model_zero_grads(m);
     double norm = clip_gradient(m, max_norm);
@@ -1954,10 +1955,7 @@ static void json_free(Json* j) {
     }
 }
 
-#ifdef __GNUC__
-__attribute__((noreturn))
-#endif
-static void json_fail(const JsonReader* r, const char* problem) {
+_Noreturn static void json_fail(const JsonReader* r, const char* problem) {
     fail(2, "%s, line %d, column %d: %s", r->path, r->line, (int)(r->at - r->line_start) + 1, problem);
 }
 
@@ -2730,40 +2728,34 @@ typedef struct {
     void* value;             // int, float, uint64_t, const char*, int
     double low, high;        // allowed range of numbers
     const char* help;        // NULL = no option of the command line, only of trainer_state.json
-    // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
-    int saved;
-    int given;               // 1 = set on the command line
+    int saved, given;        // 1 = kept in trainer_state.json for --resume; 1 = set on the command line
 } Option;
 
 // One value from its text; complains in a sentence that names the option.
 static void option_set(Option* o, const char* text, const char* where) {
+    static const char* const wanted[] = {"whole number", "number", "whole number from 0 to 18446744073709551615"};
     char* end;
+    // a saved text goes into trainer_state.json, and JSON is UTF-8
+    for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
+        if (!utf8_length(p, stop)) fail(2, "%s--%s must be valid UTF-8", where, o->name);
     errno = 0;
-    if (o->type == OPTION_TEXT) {
-        // a saved text goes into trainer_state.json, and JSON is UTF-8
-        for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
-            if (!utf8_length(p, stop)) fail(2, "%s--%s must be valid UTF-8", where, o->name);
-        *(const char**)o->value = text;
-        return;
-    }
-    if (o->type == OPTION_FLAG) { *(int*)o->value = strcmp(text, "0") != 0; return; }
-    if (o->type == OPTION_SEED) {
-        unsigned long long seed = strtoull(text, &end, 10);
-        if (!isdigit((unsigned char)*text) || *end || errno)
-            fail(2, "%s--%s must be a whole number from 0 to 18446744073709551615, not '%s'", where, o->name,
-                 text);
-        *(uint64_t*)o->value = seed;
-        return;
-    }
+    uint64_t seed = strtoull(text, &end, 10);
+    int bad = !isdigit((unsigned char)*text) || *end || errno;
     double number = strtod(text, &end);
-    int whole = o->type == OPTION_INT;
-    if (text[strspn(text, "+-.0123456789eE")]) end = (char*)text;   // strtod() also takes ' 5' and '0x10'
-    if (end == text || *end || !isfinite(number) || (whole && number != floor(number)))
-        fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
-    if (number < o->low || number > o->high)
+    if (o->type != OPTION_SEED)   // strtod() also takes ' 5' and '0x10'
+        bad = end == text || *end || text[strspn(text, "+-.0123456789eE")] || !isfinite(number) ||
+              (o->type == OPTION_INT && number != floor(number));
+    if (bad && o->type <= OPTION_SEED)
+        fail(2, "%s--%s must be a %s, not '%s'", where, o->name, wanted[o->type], text);
+    if (o->type <= OPTION_FLOAT && (number < o->low || number > o->high))
         fail(2, "%s--%s must be from %g to %g, not %s", where, o->name, o->low, o->high, text);
-    if (whole) *(int*)o->value = (int)number;
-    else *(float*)o->value = (float)number;
+    switch (o->type) {
+        case OPTION_INT: *(int*)o->value = (int)number; break;
+        case OPTION_FLOAT: *(float*)o->value = (float)number; break;
+        case OPTION_SEED: *(uint64_t*)o->value = seed; break;
+        case OPTION_TEXT: *(const char**)o->value = text; break;
+        case OPTION_FLAG: *(int*)o->value = strcmp(text, "0") != 0;
+    }
 }
 
 static void option_text(const Option* o, char* text, size_t size) {
@@ -2771,33 +2763,28 @@ static void option_text(const Option* o, char* text, size_t size) {
         case OPTION_INT: case OPTION_FLAG: snprintf(text, size, "%d", *(int*)o->value); break;
         case OPTION_FLOAT: snprintf(text, size, "%.9g", (double)*(float*)o->value); break;
         case OPTION_SEED: snprintf(text, size, "%llu", (unsigned long long)*(uint64_t*)o->value); break;
-        default: snprintf(text, size, "%s", *(const char**)o->value ? *(const char**)o->value : "");
+        case OPTION_TEXT: snprintf(text, size, "%s", *(const char**)o->value ? *(const char**)o->value : "");
     }
 }
 
-// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how
-// many.
+// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how many.
 static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
     int count = 0;
     for (int i = 0; i < argc; i++) {
-        const char* text = argv[i];
+        const char *text = argv[i], *equals = strchr(text, '=');
         if (text[0] != '-' || text[1] == 0) {
             if (count == room) fail(2, "'%s' is not expected here; see --help", text);
             rest[count++] = text;
             continue;
         }
-        size_t length = strcspn(text, "=");
+        size_t length = strcspn(text, "="), n = strncmp(text, "--", 2) ? 0 : length - 2;
         Option* o = options;
-        while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) &&
-                            !strncmp(text + 2, o->name, length - 2)))
-            o++;
+        while (o->name && (n != strlen(o->name) || strncmp(text + 2, o->name, n))) o++;
         if (!o->name || !o->help) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
-        if (o->type == OPTION_FLAG) {
-            if (text[length] == '=') fail(2, "--%s takes no value", o->name);
-            *(int*)o->value = 1;
-        } else if (text[length] == '=') option_set(o, text + length + 1, "");
-        else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2)) option_set(o, argv[++i], "");
-        else fail(2, "--%s needs a value", o->name);
+        int flag = o->type == OPTION_FLAG, next = !flag && !equals;
+        if (flag && equals) fail(2, "--%s takes no value", o->name);
+        if (next && (i + 1 == argc || !strncmp(argv[i + 1], "--", 2))) fail(2, "--%s needs a value", o->name);
+        option_set(o, flag ? "1" : next ? argv[++i] : equals + 1, "");
         o->given = 1;
     }
     return count;
@@ -2808,9 +2795,8 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
     int asked = 0;
     for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
-    if (!asked) return 0;
-    printf("%s\n\nusage: %s\n\n", what, usage);
-    for (const Option* o = options; o->name; o++) {
+    if (asked) printf("%s\n\nusage: %s\n\n", what, usage);
+    for (const Option* o = options; asked && o->name; o++) {
         char left[48], value[256];
         if (!o->help) continue;
         option_text(o, value, sizeof value);
@@ -2821,13 +2807,12 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
         else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
         else printf("\n%27s[%s]\n", "", value);
     }
-    return 1;
+    return asked;
 }
 
-// A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
-// none. trainer_state.json says which program it was, how many updates are done, and every option that
-// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of
-// the number of the update (see random_stream).
+// A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
+// trainer_state.json says which program it was, how many updates are done, and every option of the run. Random
+// numbers need no entry: they are functions of the seed and the number of the update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
@@ -2867,8 +2852,7 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     static Json* kept;
     char path[PATH_SIZE];
     FILE* file = open_saved(path, folder, "trainer_state.json");
-    if (!file)
-        fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
+    if (!file) fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
     Json* j = json_read_stream(file, path);
     const Json *found = json_get(j, "kind"), *step = json_get(j, "step"), *saved = json_get(j, "options");
     if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved)
@@ -2877,42 +2861,37 @@ static long state_from_json(const char* folder, const char* kind, Option* option
         fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\": start from it instead",
              folder, found->string, kind);
     for (Option* o = options; o->name; o++) {
-        const Json* value = json_get(saved, o->name);
-        if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
-        option_set(o, value->string, "in trainer_state.json: ");
+        const Json* value = o->saved && !o->given ? json_get(saved, o->name) : NULL;
+        if (value && value->type == JSON_STRING) option_set(o, value->string, "in trainer_state.json: ");
     }
     j->next = kept;
     kept = j;
     return (long)step->number;
 }
 
-// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
-// and a finished run is worth more than a forgotten --out.
+// A new run into the folder `out`. What makes the first save fail is better known before any work is done; and
+// a finished run is worth more than a forgotten --out.
 static void check_new_run(const char* out, int overwrite) {
     char path[PATH_SIZE];
     join_path(path, out, ".saving/value_optimizer.safetensors");
     if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
     if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
-        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
-             out, out);
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out", out,
+             out);
 }
 
 // The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
 static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
                        const char* kind, Option* options) {
-    if (!resume) {
-        check_new_run(*out, overwrite);
-        lock_folder(*out);
-        return 0;
-    }
-    if (overwrite) fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
-    if (*out != usual && !same_folder(*out, resume))
-        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume,
-             *out);
-    *out = resume;
-    lock_folder(resume);
-    return state_from_json(resume, kind, options);
+    if (resume && overwrite)
+        fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
+    if (resume && *out != usual && !same_folder(*out, resume))
+        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume, *out);
+    if (resume) *out = resume;
+    else check_new_run(*out, overwrite);
+    lock_folder(*out);
+    return resume ? state_from_json(resume, kind, options) : 0;
 }
 
 // The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0
@@ -2940,20 +2919,17 @@ static void on_stop(int sig) {
 // full disk: a file beyond the user's limit, a pipe that nobody reads.
 static void watch_signals(void) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     for (int i = 0; i < 3; i++) {
-        struct sigaction action;
-        sigaction(stops[i], NULL, &action);
-        if (action.sa_handler == SIG_IGN) continue;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = on_stop;
-        action.sa_flags = SA_RESTART;
-        sigaction(stops[i], &action, NULL);
+        struct sigaction before;
+        sigaction(stops[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
 }
 
-// "  37%  12 s left", rewritten in place, on a terminal only
+// "update 37 of 100, 12 s left", rewritten in place, on a terminal only
 static void progress(long done, long total, double started) {
     if (!isatty(2)) return;
     double left = done ? (seconds_now() - started) / (double)done * (double)(total - done) : 0.0;
@@ -2971,8 +2947,7 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
-        int replaces = has_saved(out, "trainer_state.json");
-        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        file = has_saved(out, "trainer_state.json") ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
         if (file) fprintf(file, "%s\n", header);
     } else {
         Text old = read_file(path);
@@ -2982,8 +2957,8 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
             if (ok) at += 1 + strcspn(line, "\n");
             if (!ok || old.data[at] != '\n')
-                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a "
-                        "new run from the saved model", path, row);
+                fail(2, "%s does not have its row of update %ld any more; bring it back, or start a new run", path,
+                     row);
         }
         text_free(&old);
         file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
@@ -3002,9 +2977,9 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 //     }
 //     return run_end(&r, "./program", out);
 
-// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells what they are.
-// metrics.csv gets all of them; the screen those with a title, as means over the updates since the last line. NaN = not looked at:
-// an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells
+// what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN is an
+// empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
 typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
 enum { MAX_COLUMNS = 32 };
 
@@ -3021,18 +2996,17 @@ typedef struct {
 } Run;
 
 // Takes the folder `out` and opens its metrics.csv; `step` updates of `steps` are done.
-static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps, int log_every,
-                     int save_every) {
+static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps,
+                     int log_every, int save_every) {
     Text header = {0};
     if (step >= steps)
-        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
-             out, step, steps);
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on", out,
+             step, steps);
     make_folder(out);
-    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps, .begun = step,
-             .log_every = log_every, .save_every = save_every, .started = seconds_now()};
+    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps,
+             .begun = step, .log_every = log_every, .save_every = save_every, .started = seconds_now()};
     if (step == 0) check_new_run(out, overwrite);
     empty_folder(out, ".saving", 0);
-    empty_folder(out, ".saved", 1);
     text_printf(&header, "step");
     for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
     r.metrics = open_metrics(out, header.data, step);
@@ -3045,9 +3019,7 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
 static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
 
 // After every `every` updates (0: never) and after the last one, also when Ctrl-C has made it the last.
-static int run_due(const Run* r, int every) {
-    return !run_goes_on(r) || (every && r->step % every == 0);
-}
+static int run_due(const Run* r, int every) { return !run_goes_on(r) || (every && r->step % every == 0); }
 
 static void print_line(Run* r) {
     if (!r->lines++) {
@@ -3059,7 +3031,8 @@ static void print_line(Run* r) {
     for (int i = 0; r->columns[i].name; i++) {
         const Column* c = &r->columns[i];
         double mean = r->sum[i] / max_int(r->count[i], 1);
-        if (c->title && r->count[i]) printf(c->digits < 0 ? "%*.*e" : "%*.*f", c->width, abs(c->digits), mean);
+        const char* format = c->digits < 0 ? "%*.*e" : "%*.*f";
+        if (c->title && r->count[i]) printf(format, c->width, abs(c->digits), mean);
         r->sum[i] = 0.0;
         r->count[i] = 0;
     }
@@ -3067,8 +3040,8 @@ static void print_line(Run* r) {
     fflush(stdout);
 }
 
-// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between two looks must not
-// skip the save. The value model is NULL where there is none.
+// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between
+// two looks must not skip the save. The value model is NULL where there is none.
 static void run_record(Run* r, const Model* m, const Model* value, const void* record) {
     int rare = 0;
     if (value) check_finite(&value->config, &value->weights, NULL, "the value's ", r->out, r->step + 1);
@@ -3226,8 +3199,8 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
 
 // ---- the loss of supervised fine-tuning, and what one token counts in a loss
 
-// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out may be mask
-// itself: reading is always ahead of writing. (Why it moves: chapter 3 of rl.c.)
+// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out
+// may be mask itself: reading is always ahead of writing. (Why it moves: chapter 3 of rl.c.)
 void shift_mask(int* out, const int* mask, int B, int T) {
     for (int b = 0; b < B; b++)
         for (int t = 0; t + 1 < T; t++)
@@ -3248,9 +3221,10 @@ static int count_masked(const int* mask, int n) {
 //     NORM_CONSTANT        1 / (K * max_tokens)                the sum, over a constant        Dr. GRPO
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
 
-// w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in K: it is a rollout
-// that was paid for, and leaving it out would make the step size depend on how many answers happened to be empty. max_tokens,
-// the longest possible answer, is read for NORM_CONSTANT only. An unknown norm gives NaN.
+// w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in
+// K: it is a rollout that was paid for, and leaving it out would make the step size depend on how many
+// answers happened to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. An
+// unknown norm gives NaN.
 void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_tokens) {
     int in_group = count_masked(mask, K * T1);
     for (int k = 0; k < K; k++) {
@@ -3264,7 +3238,8 @@ void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_t
     }
 }
 
-// Supervised fine-tuning: - logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9 of rl.c).
+// Supervised fine-tuning: - logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9
+// of rl.c).
 //   dlogp (n)   out: d(loss)/d(logp) = - w
 //   logp (n)    log-probabilities in nats;  w (n) from token_weights(). Where it is 0 nothing is read
 // Returns the loss in nats.
@@ -3279,8 +3254,8 @@ double loss_sft(float* dlogp, const float* logp, const float* w, int n) {
     return loss;
 }
 
-// Conversations as arrays of one shape: ids (K,T) and the shifted mask (K,T1), padded with 0. The longest has T - 1 tokens, so
-// that a scalar model can be asked at each last one.
+// Conversations as arrays of one shape: ids (K,T) and the shifted mask (K,T1), padded with 0. The longest has
+// T - 1 tokens, so that a scalar model can be asked at each last one.
 typedef struct { int T, *ids, *mask; } Padded;
 
 static Padded pad_conversations(const Tokens* const* list, int K) {
@@ -3298,8 +3273,8 @@ static Padded pad_conversations(const Tokens* const* list, int K) {
 
 static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 
-// Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A pass through the
-// model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
+// Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A
+// pass through the model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
 enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
