@@ -216,10 +216,7 @@ static void text_free(Text* text) {
     *text = (Text){0};
 }
 
-static int file_exists(const char* path) {
-    struct stat info;
-    return stat(path, &info) == 0;
-}
+static int file_exists(const char* path) { return access(path, F_OK) == 0; }
 
 static int same_folder(const char* a, const char* b) {
     struct stat x, y;
@@ -354,7 +351,6 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 // =============================================================================================
 // 3  Matrix multiplication
 // =============================================================================================
-//
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
 // A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
@@ -424,7 +420,8 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
     tile(c, ldc, add, a, row, 1, b, K);
 }
-static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
+static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* b,
+                            int K) {
     tile(c, ldc, add, a, 1, col, b, K);
 }
 
@@ -456,7 +453,8 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
         a = transposed(rows, TILE_M);
     }
     if (m1 < TILE_M || n1 < TILE_N) {
-        target = block, stride = TILE_N;
+        target = block;
+        stride = TILE_N;
         if (add) memset(block, 0, sizeof block);
         for (int m = 0; m < m1 && add; m++)
             for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
@@ -498,7 +496,6 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
 // =============================================================================================
 // 4  Layers: forward and backward side by side
 // =============================================================================================
-//
 // A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
 // dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
 // step may consist of several batches. What it does to dx (store or add) is said at each one.
@@ -645,22 +642,16 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 // ---- query and key: per head RMSNorm, then RoPE; the value is copied.
 // y, qkv (N,Q): H queries, G keys, G values
 
-static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
-                          const float* sine, const Config* c) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim;
-    for (int h = 0; h < H + G; h++) {
-        rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
-        rope_row(y + h * D, cosine, sine, D, 1.0f);
-    }
-    memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
-}
-
 static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                        const float* sine, const int* position, int N, const Config* c) {
-    int Q = qkv_width(c), half = c->head_dim / 2;
-    for (int n = 0; n < N; n++)
-        qk_row(y + (size_t)n * Q, qkv + (size_t)n * Q, wq, wk, cosine + (size_t)position[n] * half,
-               sine + (size_t)position[n] * half, c);
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
+    for (int n = 0; n < N; n++, y += Q, qkv += Q) {
+        for (int h = 0; h < H + G; h++) {
+            rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
+            rope_row(y + h * D, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, 1.0f);
+        }
+        memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
+    }
 }
 
 // dy (N,Q) is replaced by the gradient with respect to qkv
@@ -883,7 +874,6 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 // =============================================================================================
 // 5  The model
 // =============================================================================================
-//
 // Each token becomes a vector x of C numbers, a row of the table `embedding`. Each layer corrects x twice:
 // attention brings in what earlier tokens have to say, the MLP (SwiGLU between two matrices) works on each
 // token alone. What is passed on from layer to layer in this way is the residual stream. In the end x is
@@ -916,27 +906,21 @@ typedef struct {
     LayerWeights* layer;
 } Weights;
 
-static float* take(float** next, size_t count) {
-    float* here = *next;
-    if (here) *next += count;
-    return here;
-}
-
 // Weights of the head alone: a score, an unembedding, or none when the embedding is the unembedding.
 static size_t head_count(const Config* c) {
     return c->scalar ? (size_t)c->width : c->tied ? 0 : (size_t)c->vocab_size * (size_t)c->width;
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D, L = (size_t)c->layers;
-    *undecayed = V * C + C + L * (2 * C + 2 * D);
-    return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + head_count(c);
+    size_t C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
+    *undecayed = (size_t)c->vocab_size * C + C + L * (2 * C + 2 * D);
+    return *undecayed + L * C * ((size_t)qkv_width(c) + (size_t)c->heads * D + 3 * F) + head_count(c);
 }
+
+static float* take(float** next, size_t count) { return (*next += count) - count; }
 
 static Weights weights_new(const Config* c) {
     size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
     Weights w = {0};
     w.count = weight_count(c, &w.undecayed);
     w.memory = allocate(w.count, sizeof(float));
@@ -944,16 +928,20 @@ static Weights weights_new(const Config* c) {
     float* next = w.memory;
     w.embedding = take(&next, V * C);
     w.norm = take(&next, C);
-    for (int l = 0; l < c->layers; l++) {
-        w.layer[l].norm1 = take(&next, C), w.layer[l].norm2 = take(&next, C);
-        w.layer[l].qnorm = take(&next, D), w.layer[l].knorm = take(&next, D);
+    for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
+        l->norm1 = take(&next, C);
+        l->norm2 = take(&next, C);
+        l->qnorm = take(&next, D);
+        l->knorm = take(&next, D);
     }
-    for (int l = 0; l < c->layers; l++) {
-        w.layer[l].qkv = take(&next, C * Q), w.layer[l].out = take(&next, HD * C);
-        w.layer[l].gate_up = take(&next, C * 2 * F), w.layer[l].down = take(&next, F * C);
+    for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
+        l->qkv = take(&next, C * (size_t)qkv_width(c));
+        l->out = take(&next, (size_t)c->heads * D * C);
+        l->gate_up = take(&next, C * 2 * F);
+        l->down = take(&next, F * C);
     }
-    if (c->scalar) w.score = take(&next, C);
-    else w.unembedding = c->tied ? w.embedding : take(&next, V * C);
+    if (c->scalar) w.score = next;
+    else w.unembedding = c->tied ? w.embedding : next;
     return w;
 }
 
@@ -1016,7 +1004,7 @@ enum { MAX_TURNS = 16 };
 
 typedef struct Model {
     Config config;
-    int frozen;                        // 1 = only reads, never learns; to be set before the first forward pass
+    int frozen;                        // 1 = never learns; to be set before the first forward pass
     Weights weights, grads;            // grads are allocated by the first backward pass
     Activations acts;
     Batch batch;                       // what answers_forward() sent through it last
@@ -1076,14 +1064,10 @@ static void model_init(Model* m, uint64_t seed) {
     tensor_list(list, &m->weights, c);
     for (int k = 0; k < tensor_count(c); k++) {
         Tensor* t = &list[k];
-        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"),
-            embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
+        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj");
+        int embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
         double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
-        if (t->data == m->weights.score) {
-            memset(t->data, 0, (size_t)t->cols * sizeof(float));
-            continue;
-        }
-        for (int i = 0; i < t->rows; i++) {
+        for (int i = 0; i < t->rows && t->data != m->weights.score; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
                 t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
@@ -1127,13 +1111,15 @@ static void model_reserve(Model* m, int tokens) {
     a->capacity = max_int(tokens, 256);
     size_t L = m->frozen ? 1 : (size_t)m->config.layers, n = (size_t)a->capacity;
     a->memory = allocate(activations_layout(a, &m->config, L, n, NULL) + 16, sizeof(float));
-    activations_layout(a, &m->config, L, n, a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float));
+    float* line = a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float);
+    activations_layout(a, &m->config, L, n, line);
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
-        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V, token = strange ? b->ids[n] : b->targets[n];
+        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V;
+        int token = strange ? b->ids[n] : b->targets[n];
         if (strange || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
         if (b->position[n] >= c->context)
             fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
@@ -1269,7 +1255,7 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 //
 //     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>         nothing is scored
 //     segment 1, row 0         <|assistant_start|>    T    o    m  ...                 what the model reads
-//                               T                     o    m   ' ' ...                  its targets: the shift
+//                               T                     o    m   ' ' ...                 its targets, shifted
 
 // Tokens that all rows have in common before the first one that is scored.
 static int shared_length(const int* ids, const int* mask, int K, int T) {
@@ -1328,10 +1314,10 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
     int* first = allocate((size_t)K, sizeof(int));
     float* sum = allocate((size_t)K * (size_t)T1, sizeof(float));
     find_first_rows(first, ids, mask, K, T);
-    for (int k = 0; k < K; k++)                                // rows that are alike add up in the first of them
+    for (int k = 0; k < K; k++)                            // rows that are alike add up in the first of them
         for (int t = 0; t < T1; t++)
             if (mask[k * T1 + t]) sum[first[k] * T1 + t] += d[k * T1 + t];
-    for (int k = 0; k < K; k++)                                // from (K,T1) to the list of scored tokens, in place
+    for (int k = 0; k < K; k++)                            // from (K,T1) to the list of scored tokens
         for (int t = 0; t < T1; t++)
             if (first[k] == k && mask[k * T1 + t]) sum[M++] = sum[k * T1 + t];
     if (M && m->config.scalar) model_scalar_backward(m, &m->batch, sum);
@@ -1391,7 +1377,6 @@ static void add_gradients(Model* m, int turns) {
 // =============================================================================================
 // 6  The optimizer
 // =============================================================================================
-//
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
@@ -1440,8 +1425,7 @@ static double clip_gradient(Model* m, double max_norm) {
     return norm;
 }
 
-// The end of a gradient step: clip, AdamW, a gradient of 0 for the next one. Returns the norm before
-// clipping.
+// The end of a gradient step: clip, AdamW, a gradient of 0. Returns the norm before clipping.
 static double clip_and_step(Model* m, Optimizer* o, double lr, double max_norm, AdamOptions adam) {
     if (!m->grads.memory) model_zero_grads(m);
     double norm = clip_gradient(m, max_norm);
@@ -1461,7 +1445,6 @@ static double lr_schedule(long step, long steps, long warmup, double final) {
 // =============================================================================================
 // 7  Text and tokens
 // =============================================================================================
-//
 // A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and
 // text from a user can never become a special token: the ids 256 to 264 come from no byte.
 
@@ -1500,11 +1483,8 @@ static void tokens_free(Tokens* t) {
 static void decode_tokens(Text* text, const int* ids, int length, int with_special) {
     text_append(text, "", 0);
     for (int i = 0; i < length; i++) {
-        if (ids[i] < 256) {
-            char byte = (char)ids[i];
-            text_append(text, &byte, 1);
-        } else if (with_special && ids[i] < VOCAB_SIZE)
-            text_append(text, special_names[ids[i] - 256], strlen(special_names[ids[i] - 256]));
+        if (ids[i] < 256) text_append(text, &(char){(char)ids[i]}, 1);
+        else if (with_special && ids[i] < VOCAB_SIZE) text_printf(text, "%s", special_names[ids[i] - 256]);
     }
 }
 
@@ -1525,8 +1505,10 @@ static void append_printable(Text* out, const char* s, size_t length) {
         int n = utf8_length(s, end);
         int control = (unsigned char)*s < 0x20 || *s == 0x7F ||
                       (n == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
-        if (n == 0 || (control && *s != '\n')) text_printf(out, "\\x%02X", (unsigned char)*s), s++;
-        else text_append(out, s, (size_t)n), s += n;
+        if (control && *s != '\n') n = 0;
+        if (n) text_append(out, s, (size_t)n);
+        else text_printf(out, "\\x%02X", (unsigned char)*s);
+        s += max_int(n, 1);
     }
 }
 
@@ -1571,7 +1553,6 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
 // =============================================================================================
 // 8  Decoding
 // =============================================================================================
-//
 // K answers to each of B questions are sampled together. The prompt but for its last token is computed once
 // per question, by model_hidden_forward; its keys and values are shared by the K rows. The keys and values of
 // a token do not change when others follow, so they are kept (the cache), and from then on each step feeds
@@ -1633,7 +1614,8 @@ static float kth_largest(float* x, int n, int k) {
             while (x[j] < pivot) j--;
             if (i <= j) {
                 float t = x[i];
-                x[i++] = x[j], x[j--] = t;
+                x[i++] = x[j];
+                x[j--] = t;
             }
         }
         if (want <= j) high = j;
@@ -1703,7 +1685,7 @@ typedef struct {
     float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
     float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
     float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
-    float *work, *memory;               // queries, outputs and scores of attention, 2V for sampling; the block
+    float *work, *memory;               // for queries, outputs, scores, and sampling; the block of all
     int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
     int* from;                          // (B+1) active rows of prompt q: from[q] .. from[q+1]-1
 } Decoder;
@@ -1712,7 +1694,7 @@ static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K,
     Decoder d = {.B = B, .K = K, .R = R};
     size_t n = (size_t)B * K, C = (size_t)c->width, V = (size_t)c->vocab_size, F = (size_t)c->mlp_width;
     size_t Q = (size_t)qkv_width(c), D = (size_t)c->head_dim, H = (size_t)c->heads, shared = 0;
-    size_t each = (size_t)c->layers * c->kv_heads * D, scores = (size_t)K * (H / c->kv_heads) * (2 * D + c->context);
+    size_t each = (size_t)c->layers * c->kv_heads * D, work = K * (H / c->kv_heads) * (2 * D + c->context);
     d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
     d.first = d.P + B;
     d.from = d.first + B;
@@ -1729,7 +1711,7 @@ static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K,
         {&d.own_v, n * each * R},     {&d.x, n * C},                {&d.h, n * C},
         {&d.qkv, n * Q},              {&d.rot, n * Q},              {&d.att, n * H * D},
         {&d.gu, n * 2 * F},           {&d.act, n * F},              {&d.logits, n * V},
-        {&d.work, scores > 2 * V ? scores : 2 * V},
+        {&d.work, work > 2 * V ? work : 2 * V},
     };
     size_t arrays = sizeof plan / sizeof *plan;
     d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
@@ -1748,7 +1730,8 @@ static size_t own_place(const Decoder* d, const Config* c, int row, int l, int g
 }
 
 // k (D,room), v (room,D) <- key and value of head g of `count` tokens rot (count,Q), as numbers t, t + 1, ...
-static void cache_tokens(float* k, float* v, int room, int t, const float* rot, int count, int g, const Config* c) {
+static void cache_tokens(float* k, float* v, int room, int t, const float* rot, int count, int g,
+                         const Config* c) {
     int H = c->heads, D = c->head_dim, Q = qkv_width(c);
     for (int j = 0; j < count; j++)
         for (int i = 0; i < D; i++) k[(size_t)i * room + t + j] = rot[(size_t)j * Q + (H + g) * D + i];
@@ -1889,7 +1872,8 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
                 left[row]--;
             } else {
                 const float* logits = d.logits + (size_t)i * V;
-                answer[t] = sample_token(&r->logp[at - 1], &r->entropy[at - 1], logits, V, o, &rng[row], d.work);
+                float *logp = &r->logp[at - 1], *entropy = &r->entropy[at - 1];
+                answer[t] = sample_token(logp, entropy, logits, V, o, &rng[row], d.work);
                 r->mask[at] = 1;
                 r->finished = answer[t] == ASSISTANT_END || answer[t] == BOS;
                 left[row] = tool && !r->finished ? tool(forced + (size_t)row * R, R, answer, t + 1) : 0;
@@ -1918,16 +1902,16 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
         return rollouts;
     }
     #pragma omp parallel for schedule(dynamic)
-    for (int q = 0; q < B; q += together)
-        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, min_int(together, B - q), K, o, tool,
-                        seed, first + (uint64_t)q);
+    for (int q = 0; q < B; q += together) {
+        int some = min_int(together, B - q);
+        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, some, K, o, tool, seed, first + (uint64_t)q);
+    }
     return rollouts;
 }
 
 // =============================================================================================
 // 9  JSON
 // =============================================================================================
-//
 // A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
 // members of an object and the items of an array are a linked list. What is no JSON ends the program.
 
@@ -2058,8 +2042,8 @@ static void json_members(JsonReader* r, Json* parent) {
     r->at++;
     for (json_space(r); !json_skip(r, named ? "}" : "]"); json_space(r), last = &(*last)->next) {
         char* key = NULL;
-        if (count++ && !json_skip(r, ","))
-            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected" : "the text ends too early");
+        if (r->at == r->end) json_fail(r, "the text ends too early");
+        if (count++ && !json_skip(r, ",")) json_fail(r, "a comma or a closing bracket was expected");
         json_space(r);
         if (named) {
             if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
@@ -2080,7 +2064,8 @@ static Json* json_value(JsonReader* r) {
     if (r->depth >= JSON_DEPTH) json_fail(r, "brackets are nested too deeply");
     Json* j = allocate(1, sizeof(Json));
     j->line = r->line;
-    j->type = *r->at == '{' ? JSON_OBJECT : *r->at == '[' ? JSON_ARRAY : *r->at == '"' ? JSON_STRING : JSON_NULL;
+    char c = *r->at;
+    j->type = c == '{' ? JSON_OBJECT : c == '[' ? JSON_ARRAY : c == '"' ? JSON_STRING : JSON_NULL;
     r->depth++;
     if (j->type == JSON_STRING) j->string = json_string(r);
     else if (j->type != JSON_NULL) json_members(r, j);
@@ -2175,7 +2160,7 @@ static Problems load_problems(const char* path) {
     Problems p = {0};
     for (const Json* j = records->child; j; j = j->next) p.count++;
     if (!p.count)
-        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} were expected", path);
+        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
     p.list = allocate((size_t)p.count, sizeof(Problem));
     p.count = 0;
     for (const Json* j = records->child; j; j = j->next) {
@@ -2190,7 +2175,6 @@ static Problems load_problems(const char* path) {
 // =============================================================================================
 // 10  Checkpoints
 // =============================================================================================
-//
 // A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
 // the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
 // moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
@@ -2371,15 +2355,16 @@ static Config config_from_json(const char* folder) {
         if (!json_same_text(layer, "\"full_attention\""))
             fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
     // one number per token; transformers may name it instead of counting
-    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next : json_same_text(labels, "1");
+    int named = names && names->type == JSON_OBJECT;
+    int one = named ? names->child && !names->child->next : json_same_text(labels, "1");
     if (scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
     Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
     for (int i = 0; i < CONFIG_SIZES; i++) {
         const Json* field = json_get(j, config_sizes[i].name);
         int* value = (int*)((char*)&c + config_sizes[i].at);
-        if (!field && i < CONFIG_SIZES - 2) fail(2, "%s: the field \"%s\" is missing", path, config_sizes[i].name);
-        if (field && !json_is_size(field, 1e9))
-            fail(2, "%s: the field \"%s\" is not a whole number", path, config_sizes[i].name);
+        const char* problem = !field && i < CONFIG_SIZES - 2 ? "missing"
+                            : field && !json_is_size(field, 1e9) ? "not a whole number" : NULL;
+        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
         *value = field ? (int)field->number : value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
     }
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
@@ -2596,8 +2581,7 @@ static long read_weights(const Weights* w, const Optimizer* o, const Config* c, 
     long found = metadata_count(header, "step", -1, path);
     long taken = metadata_count(header, "optimizer_steps", found, path);
     if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path, found,
-             step);
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
     json_free(header);
     fclose(file);
     return taken;
@@ -2651,7 +2635,8 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     empty_folder(folder, ".saved", 1);
     for (int i = 0; i < RUN_FILES; i++) {
         join_path(path, folder, run_files[i].name);
-        if ((run_files[i].when == WITH_OPTIMIZER && !o) || (run_files[i].when == WITH_VALUE && !value)) remove(path);
+        int when = run_files[i].when;
+        if ((when == WITH_OPTIMIZER && !o) || (when == WITH_VALUE && !value)) remove(path);
     }
 }
 
@@ -2716,7 +2701,6 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
 // =============================================================================================
 // 11  Options, the log, and the signal that says stop
 // =============================================================================================
-//
 // Every program of this project has one table of options. The table parses the command line, prints --help,
 // is written into trainer_state.json, and is read back from there when a run is resumed.
 
@@ -2767,7 +2751,8 @@ static void option_text(const Option* o, char* text, size_t size) {
     }
 }
 
-// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how many.
+// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how
+// many.
 static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
     int count = 0;
     for (int i = 0; i < argc; i++) {
@@ -2811,8 +2796,9 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
 }
 
 // A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
-// trainer_state.json says which program it was, how many updates are done, and every option of the run. Random
-// numbers need no entry: they are functions of the seed and the number of the update (see random_stream).
+// trainer_state.json says which program it was, how many updates are done, and every option of the run.
+// Random numbers need no entry: they are functions of the seed and the number of the update (see
+// random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
@@ -2869,8 +2855,8 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     return (long)step->number;
 }
 
-// A new run into the folder `out`. What makes the first save fail is better known before any work is done; and
-// a finished run is worth more than a forgotten --out.
+// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
+// and a finished run is worth more than a forgotten --out.
 static void check_new_run(const char* out, int overwrite) {
     char path[PATH_SIZE];
     join_path(path, out, ".saving/value_optimizer.safetensors");
@@ -2977,9 +2963,9 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 //     }
 //     return run_end(&r, "./program", out);
 
-// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells
-// what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN is an
-// empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one
+// tells what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN
+// is an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
 typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
 enum { MAX_COLUMNS = 32 };
 
@@ -3088,7 +3074,6 @@ static int run_end(Run* r, const char* program, const char* out) {
 // =============================================================================================
 // 12  Supervised training
 // =============================================================================================
-//
 // The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
 //
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
@@ -3107,17 +3092,9 @@ typedef struct {
 
 static TrainOptions train_defaults(void) {
     return (TrainOptions){
-        .data = "data/demos.jsonl",
-        .out = "out/sft",
-        .steps = 1000,
-        .batch_size = 32,
-        .warmup_steps = 20,
-        .log_every = 50,
-        .lr = 3e-3f,
-        .final_lr_frac = 0.1f,
-        .grad_clip = 1.0f,
+        .data = "data/demos.jsonl", .out = "out/sft", .steps = 1000, .batch_size = 32, .log_every = 50,
+        .lr = 3e-3f, .warmup_steps = 20, .final_lr_frac = 0.1f, .grad_clip = 1.0f, .seed = 1,
         .adam = {0.9f, 0.95f, 1e-8f, 0.1f},
-        .seed = 1,
         .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f, 0},
     };
 }
@@ -3199,8 +3176,8 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
 
 // ---- the loss of supervised fine-tuning, and what one token counts in a loss
 
-// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out
-// may be mask itself: reading is always ahead of writing. (Why it moves: chapter 3 of rl.c.)
+// The mask moves with the tokens: out[b,t] = mask[b,t+1] (why: chapter 3 of rl.c). out (B,T-1), mask (B,T).
+// T <= 1 writes nothing. out may be mask itself: reading is always ahead of writing.
 void shift_mask(int* out, const int* mask, int B, int T) {
     for (int b = 0; b < B; b++)
         for (int t = 0; t + 1 < T; t++)
@@ -3215,16 +3192,16 @@ static int count_masked(const int* mask, int n) {
 
 // Every loss of this project is  sum over tokens of  w * f(token).  Papers differ in the weight w:
 //
-//     NORM_TOKEN_MEAN      1 / (scored tokens of the group)    every token counts the same     nanochat, DAPO, supervised
-//     NORM_SEQUENCE_MEAN   1 / (K * tokens of its sequence)    every answer counts the same    GRPO's paper, GSPO
-//     NORM_SEQUENCE_SUM    1 / K                               log pi(y) = sum over tokens     REINFORCE, RLOO
-//     NORM_CONSTANT        1 / (K * max_tokens)                the sum, over a constant        Dr. GRPO
+//     NORM_TOKEN_MEAN     1 / (scored tokens of the group)   every token counts the same    nanochat, DAPO
+//     NORM_SEQUENCE_MEAN  1 / (K * tokens of its sequence)   every answer counts the same   GRPO's paper, GSPO
+//     NORM_SEQUENCE_SUM   1 / K                              log pi(y) = sum over tokens    REINFORCE, RLOO
+//     NORM_CONSTANT       1 / (K * max_tokens)               the sum, over a constant       Dr. GRPO
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
 
 // w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in
-// K: it is a rollout that was paid for, and leaving it out would make the step size depend on how many
-// answers happened to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. An
-// unknown norm gives NaN.
+// K: it is a rollout that was paid for, and without it the step size would depend on how many answers happen
+// to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. An unknown norm gives
+// NaN.
 void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_tokens) {
     int in_group = count_masked(mask, K * T1);
     for (int k = 0; k < K; k++) {
@@ -3238,11 +3215,9 @@ void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_t
     }
 }
 
-// Supervised fine-tuning: - logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9
-// of rl.c).
-//   dlogp (n)   out: d(loss)/d(logp) = - w
-//   logp (n)    log-probabilities in nats;  w (n) from token_weights(). Where it is 0 nothing is read
-// Returns the loss in nats.
+// Supervised fine-tuning: -logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9
+// of rl.c). dlogp (n) is d(loss)/d(logp) = -w; logp (n) in nats; w (n) from token_weights(): where it is 0
+// nothing is read. Returns the loss in nats.
 double loss_sft(float* dlogp, const float* logp, const float* w, int n) {
     double loss = 0.0;
     for (int i = 0; i < n; i++) {
@@ -3280,18 +3255,19 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
     Padded p = pad_conversations(list, count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
     size_t n = (size_t)count * (size_t)T1;
-    float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float)), *w = allocate(n, sizeof(float));
+    float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
+    float* w = allocate(n, sizeof(float));
     double *part = allocate((size_t)count, sizeof(double)), loss = 0.0;
     token_weights(w, p.mask, count, T1, NORM_TOKEN_MEAN, 0);
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
         for (int k = turn * TOGETHER; k < count; k += turns * TOGETHER) {
-            int K = min_int(TOGETHER, count - k), *ids = p.ids + (size_t)k * T, *mask = p.mask + (size_t)k * T1;
+            int K = min_int(TOGETHER, count - k), *ids = p.ids + (size_t)k * T;
             size_t at = (size_t)k * T1;
-            answers_forward(logp + at, one, ids, mask, K, T);
+            answers_forward(logp + at, one, ids, p.mask + at, K, T);
             part[k] = loss_sft(dlogp + at, logp + at, w + at, K * T1);
-            if (learn) answers_backward(one, dlogp + at, ids, mask, K, T);
+            if (learn) answers_backward(one, dlogp + at, ids, p.mask + at, K, T);
         }
     }
     if (learn) add_gradients(m, turns);
@@ -3303,18 +3279,18 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
 // What the model answers now. There is no tool here: the model has to write the calculator's output itself.
 static void print_sample(Model* m, const char* question, uint64_t seed) {
     Tokens prompt = {0};
-    Text text = {0}, shown = {0}, asked = {0};
+    Text text = {0}, shown = {0};
     render_prompt(&prompt, question);
     if (prompt.length < m->config.context) {
         SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
         Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
+        text_printf(&text, "\n%s\n", question);
         decode_tokens(&text, r->ids + r->prompt, r->length, 1);
         append_printable(&shown, text.data, text.length);
-        append_printable(&asked, question, strlen(question));
-        printf("\n%s\n%s\n\n", asked.data, shown.data);
+        printf("%s\n\n", shown.data);
         rollouts_free(r);
     }
-    text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
+    text_free(&text), text_free(&shown), tokens_free(&prompt);
 }
 
 // A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
@@ -3327,7 +3303,8 @@ static void take_sizes(TrainOptions* o, const Option* options, const Model* m, c
         Option own = *t;
         char asked[32], found[32];
         own.value = (char*)&config + place;
-        option_text(t, asked, sizeof asked), option_text(&own, found, sizeof found);
+        option_text(t, asked, sizeof asked);
+        option_text(&own, found, sizeof found);
         if (strcmp(asked, found))
             fail(2, "--%s is %s for the model in %s, not %s; leave it out: a model brings its sizes with it",
                  t->name, found, from, asked);
@@ -3354,12 +3331,12 @@ static Model first_model(TrainOptions* o, const Option* options) {
 typedef struct { double loss, lr, grad_norm, tokens_per_second, seconds, held_out; } SftMetrics;
 
 static const Column sft_columns[] = {
-    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},            // before the update, nats per scored token
+    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},           // before the update, nats per scored token
     {"lr", "lr", offsetof(SftMetrics, lr), 10, -2, 0},
     {"grad_norm", "|grad|", offsetof(SftMetrics, grad_norm), 10, 4, 0},
     {"tokens_per_second", "tokens/s", offsetof(SftMetrics, tokens_per_second), 10, 0, 0},
-    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},    // of the update
-    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},  // loss on --eval-data
+    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},   // of the update
+    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},   // loss on --eval-data
     {0},
 };
 
@@ -3373,14 +3350,14 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = first_model(o, options);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
-           *held = allocate((size_t)eval.count, sizeof(Tokens));
-    int count = render_all(examples, &problems, m.config.context, o->data),
-        held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
+    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
+    Tokens* held = allocate((size_t)eval.count, sizeof(Tokens));
+    int count = render_all(examples, &problems, m.config.context, o->data);
+    int held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
     Deck deck = deck_new(count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
-                 **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
+    const Tokens** batch = allocate((size_t)o->batch_size, sizeof(Tokens*));
+    const Tokens** all = allocate((size_t)held_count, sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
     Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
@@ -3397,8 +3374,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         s.grad_norm = clip_and_step(&m, &optimizer, s.lr, o->grad_clip, o->adam);
         s.seconds += seconds_now();
         s.tokens_per_second /= s.seconds;
-        int last = run.step + 1 == o->steps;
-        if (held_count && (last || (run.step + 1) % o->log_every == 0)) s.held_out = sft_loss(&m, all, held_count, 0);
+        int looks = run.step + 1 == o->steps || (run.step + 1) % o->log_every == 0;
+        if (held_count && looks) s.held_out = sft_loss(&m, all, held_count, 0);
         run_record(&run, &m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, "sft", options, run.step, &m, &optimizer, NULL, NULL);
     }
