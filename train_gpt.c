@@ -420,8 +420,7 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
     tile(c, ldc, add, a, row, 1, b, K);
 }
-static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* b,
-                            int K) {
+static void tile_of_cols(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
     tile(c, ldc, add, a, 1, col, b, K);
 }
 
@@ -460,7 +459,7 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
             for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
     }
     if (a.col == 1) tile_of_rows(target, stride, add, a.data, a.row, panel, K);
-    else tile_of_columns(target, stride, add, a.data, a.col, panel, K);
+    else tile_of_cols(target, stride, add, a.data, a.col, panel, K);
     if (target == block)
         for (int m = 0; m < m1; m++)
             for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
@@ -644,11 +643,12 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 
 static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                        const float* sine, const int* position, int N, const Config* c) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    size_t half = (size_t)D / 2;
     for (int n = 0; n < N; n++, y += Q, qkv += Q) {
         for (int h = 0; h < H + G; h++) {
             rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
-            rope_row(y + h * D, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, 1.0f);
+            rope_row(y + h * D, cosine + position[n] * half, sine + position[n] * half, D, 1.0f);
         }
         memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
     }
@@ -674,8 +674,7 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 //
 // A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
 // taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
-// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not
-// N^2.
+// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N.
 
 enum { QUERY_BLOCK = 48 };
 
@@ -827,8 +826,7 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
 
 // log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out
-// first, so that no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is a token
-// that cannot occur.
+// first, so that no exp overflows and one of them is 1. A NaN or +inf among the z gives NaN; -inf is allowed.
 static inline float log_sum_exp(const float* z, int V) {
     if (V <= 0) return -INFINITY;                      // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
@@ -890,8 +888,7 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //     scalar = RMSNorm(x) . score
 //
 // A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
-// query, key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part
-// is which.
+// query, key and value lie side by side in one matrix, and so do gate and up: see tensor_list().
 
 typedef struct { float *norm1, *qkv, *qnorm, *knorm, *out, *norm2, *gate_up, *down; } LayerWeights;
 
@@ -1219,8 +1216,7 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     model_hidden_backward(m, b, a->dh);
 }
 
-// The body with a scalar head. Leaves acts.scalar (M), one number for each scored token (one whose target is
-// not -1, whatever it is).
+// The body with a scalar head. Leaves acts.scalar (M), one number for each scored token.
 static void model_scalar_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
@@ -1245,8 +1241,7 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 // ---- answers through a model: the only place where they are packed
 //
 // ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1
-// asks for the log-probability of token t + 1. This is the shape of the documents' PyTorch lines. A model
-// computes less than that:
+// asks for the log-probability of token t + 1. This is the documents' shape in PyTorch. Computed is less:
 //
 //     what all rows have in common before the first scored token (the prompt of a question) once, as a
 //     segment of its own that each row continues;
@@ -1338,8 +1333,7 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 //     add_gradients(m, turns);                                  in the order of the turns
 //
 // Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
-// same bits for one as for sixteen. A gradient is as large as the model, so the number of turns follows from
-// the model's size alone.
+// same bits for one as for sixteen. A gradient is as large as the model: its size alone sets how many.
 
 static int turns_of(const Model* m) {
     double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
@@ -1559,8 +1553,7 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
 // only one token to every row that is not finished. All rows have fed the same number of own tokens, but each
 // has its own position, because the prompts differ in length.
 //
-// Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes
-// them one by one.
+// Some tokens are not sampled but forced, one by one: the output of the tool.
 
 typedef struct {
     int max_new_tokens;      // at most so many tokens per rollout, forced ones included
@@ -1677,8 +1670,7 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     return choice;
 }
 
-// The state of a decoding batch. In the caches keys are stored (D, tokens), so that scores run along rows,
-// values (tokens, D).
+// A decoding batch. Keys are kept (D, tokens), so that scores run along rows, values (tokens, D).
 typedef struct {
     int B, K, R;                        // prompts, rows per prompt, longest own part
     int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
@@ -1759,8 +1751,7 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
 }
 
 // Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
-// own tokens came before the present one. The sums run over the prompt, then over the own tokens: the order
-// of the training pass.
+// own tokens came before the present one. The sums run over the prompt, then over them, as in training.
 static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t) {
     int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
     int M = (to - from) * each, width = P + t + 1;
@@ -1846,8 +1837,7 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
     int n = B * K, V = c->vocab_size, R = min_int(o.max_new_tokens, c->context);
     for (int q = 0; q < B; q++)
         if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
-            fail(2, "a prompt of %d tokens cannot be answered in a context of %d tokens", prompts[q].length,
-                 c->context);
+            fail(2, "a prompt of %d tokens has no room in a context of %d", prompts[q].length, c->context);
     Decoder d = decoder_new(c, prompts, B, K, R);
     Rng* rng = allocate((size_t)n, sizeof(Rng));
     int* forced = allocate((size_t)n * (size_t)R, sizeof(int));              // tokens to come, of each row
@@ -1889,8 +1879,7 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
     free(forced), free(left), free(taken), free(rng), free(d.P), free(d.memory);
 }
 
-// The same for many prompts, in parallel. Returns B*K rollouts, rollout k of prompt q at [q*K + k];
-// rollouts_free() frees them.
+// The same for many prompts, in parallel. Returns (B,K) rollouts, for rollouts_free().
 enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
 static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
                          uint64_t seed, uint64_t first) {
@@ -1904,7 +1893,8 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     #pragma omp parallel for schedule(dynamic)
     for (int q = 0; q < B; q += together) {
         int some = min_int(together, B - q);
-        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, some, K, o, tool, seed, first + (uint64_t)q);
+        Rollout* r = rollouts + (size_t)q * K;
+        sample_rollouts(r, worker(m), prompts + q, some, K, o, tool, seed, first + (uint64_t)q);
     }
     return rollouts;
 }
@@ -2034,8 +2024,7 @@ static const Json* json_get(const Json* object, const char* key) {
 
 static Json* json_value(JsonReader* r);
 
-// The inside of brackets. A name that is there twice is refused: who takes the first and who takes the last
-// would read two records.
+// The inside of brackets. A name that is there twice is refused: some would read the first, others the last.
 static void json_members(JsonReader* r, Json* parent) {
     int named = parent->type == JSON_OBJECT, count = 0;
     Json** last = &parent->child;
@@ -2121,8 +2110,7 @@ static Json* load_records(const char* path) {
         line = r.line;
     }
     for (const Json* j = records->child; j; j = j->next)
-        if (j->type != JSON_OBJECT)
-            fail(2, "%s, line %d: an object {\"...\": ...} was expected", path, j->line);
+        if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {...} was expected", path, j->line);
     text_free(&text);
     return records;
 }
@@ -2299,7 +2287,8 @@ static void config_to_json(Text* out, const Config* c) {
 }
 
 static int json_is_size(const Json* j, double limit) {
-    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit && j->number == floor(j->number);
+    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
+    return x >= 0.0 && x <= limit && x == floor(x);
 }
 
 // Whether two values are the same, whatever the order of their fields.
@@ -2346,7 +2335,7 @@ static Config config_from_json(const char* folder) {
     int scalar = name && !strcmp(name, architectures[1]);
     if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
     if (name && !scalar && strcmp(name, architectures[0]))
-        fail(2, "%s: the architecture is \"%s\"; only %s and %s can be read", path, name, architectures[0],
+        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
              architectures[1]);
     check_plain(j, path);
     check_plain(rope, path);
@@ -2365,7 +2354,8 @@ static Config config_from_json(const char* folder) {
         const char* problem = !field && i < CONFIG_SIZES - 2 ? "missing"
                             : field && !json_is_size(field, 1e9) ? "not a whole number" : NULL;
         if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
-        *value = field ? (int)field->number : value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+        int usual = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+        *value = field ? (int)field->number : usual;
     }
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
@@ -2388,8 +2378,10 @@ static void tokenizer_to_json(Text* out) {
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
     text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
                      "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
-                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n"
-                     "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, "
+                     "\"end_of_word_suffix\": null,\n    \"fuse_unk\": false, \"byte_fallback\": false, "
+                     "\"vocab\": {\n",
+                bytes, bytes);
     // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
     // bytes are U+0100 and up in order
     for (int b = 0, next = 256; b < 256; b++) {
@@ -2413,15 +2405,13 @@ static void check_tokenizer(const char* folder) {
     for (int i = 0; i < 3; i++) {
         const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
         if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
-            fail(2, "%s is another tokenizer than this program's, the 256 bytes and %d special tokens", path,
-                 VOCAB_SIZE - 256);
+            fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
     }
     json_free(ours), json_free(theirs);
     text_free(&text);
 }
 
-// ---- the safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the
-// numbers row by row
+// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
 
 // Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
 // BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
@@ -2506,8 +2496,7 @@ static Json* read_header(double* size, FILE* file, const char* path) {
     return header;
 }
 
-// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32
-// and BF16 are understood.
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
 static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
@@ -2590,7 +2579,8 @@ static long read_weights(const Weights* w, const Optimizer* o, const Config* c, 
 // ---- a whole checkpoint
 
 // Saves the weights of m, or with an optimizer both of its moments.
-static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o, long step) {
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
+                         long step) {
     char path[PATH_SIZE];
     int count;
     check_finite(&m->config, &m->weights, o, "", folder, step);
@@ -2667,7 +2657,7 @@ static Model load_fitting_model(const char* folder) {
     Model m = load_model(folder);
     int V = m.config.vocab_size;
     if (m.config.scalar)
-        fail(2, "%s holds a reward model: it gives scores and cannot write; choose a model that writes", folder);
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
     if (V != VOCAB_SIZE)
         fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
     return m;
@@ -2717,7 +2707,7 @@ typedef struct {
 
 // One value from its text; complains in a sentence that names the option.
 static void option_set(Option* o, const char* text, const char* where) {
-    static const char* const wanted[] = {"whole number", "number", "whole number from 0 to 18446744073709551615"};
+    static const char* const wanted[] = {"whole number", "number", "whole number from 0 to 2^64 - 1"};
     char* end;
     // a saved text goes into trainer_state.json, and JSON is UTF-8
     for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
@@ -2751,8 +2741,7 @@ static void option_text(const Option* o, char* text, size_t size) {
     }
 }
 
-// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how
-// many.
+// --name=value, --name value, --flag. Returns how many words are no options; they are put into rest (room).
 static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
     int count = 0;
     for (int i = 0; i < argc; i++) {
@@ -2797,8 +2786,7 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
 
 // A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
 // trainer_state.json says which program it was, how many updates are done, and every option of the run.
-// Random numbers need no entry: they are functions of the seed and the number of the update (see
-// random_stream).
+// Random numbers need no entry: they are functions of seed and update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
@@ -2862,8 +2850,8 @@ static void check_new_run(const char* out, int overwrite) {
     join_path(path, out, ".saving/value_optimizer.safetensors");
     if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
     if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
-        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out", out,
-             out);
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
+             out, out);
 }
 
 // The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
@@ -2873,7 +2861,8 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
     if (resume && overwrite)
         fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
     if (resume && *out != usual && !same_folder(*out, resume))
-        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume, *out);
+        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out",
+             resume, *out);
     if (resume) *out = resume;
     else check_new_run(*out, overwrite);
     lock_folder(*out);
@@ -2933,7 +2922,8 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
-        file = has_saved(out, "trainer_state.json") ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        int replaces = has_saved(out, "trainer_state.json");
+        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
         if (file) fprintf(file, "%s\n", header);
     } else {
         Text old = read_file(path);
@@ -2943,8 +2933,7 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
             if (ok) at += 1 + strcspn(line, "\n");
             if (!ok || old.data[at] != '\n')
-                fail(2, "%s does not have its row of update %ld any more; bring it back, or start a new run", path,
-                     row);
+                fail(2, "%s does not have its row of update %ld any more; bring the file back", path, row);
         }
         text_free(&old);
         file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
@@ -2986,8 +2975,8 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
                      int log_every, int save_every) {
     Text header = {0};
     if (step >= steps)
-        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on", out,
-             step, steps);
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
+             out, step, steps);
     make_folder(out);
     Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps,
              .begun = step, .log_every = log_every, .save_every = save_every, .started = seconds_now()};
@@ -3112,8 +3101,7 @@ static void train_options(Option* t, TrainOptions* o) {
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
         {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises from 0", 1, 0},
-        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it that is left at the end", 1,
-         0},
+        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it left at the end", 1, 0},
         {"beta1", OPTION_FLOAT, &o->adam.beta1, 0, 0.9999, "AdamW: memory of the mean", 1, 0},
         {"beta2", OPTION_FLOAT, &o->adam.beta2, 0, 0.999999, "AdamW: memory of the square", 1, 0},
         {"adam-eps", OPTION_FLOAT, &o->adam.eps, 1e-30, 1, "AdamW: added to the root", 1, 0},
@@ -3193,15 +3181,14 @@ static int count_masked(const int* mask, int n) {
 // Every loss of this project is  sum over tokens of  w * f(token).  Papers differ in the weight w:
 //
 //     NORM_TOKEN_MEAN     1 / (scored tokens of the group)   every token counts the same    nanochat, DAPO
-//     NORM_SEQUENCE_MEAN  1 / (K * tokens of its sequence)   every answer counts the same   GRPO's paper, GSPO
+//     NORM_SEQUENCE_MEAN  1 / (K * tokens of its sequence)   every answer counts the same   GRPO, GSPO
 //     NORM_SEQUENCE_SUM   1 / K                              log pi(y) = sum over tokens    REINFORCE, RLOO
 //     NORM_CONSTANT       1 / (K * max_tokens)               the sum, over a constant       Dr. GRPO
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
 
 // w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in
 // K: it is a rollout that was paid for, and without it the step size would depend on how many answers happen
-// to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. An unknown norm gives
-// NaN.
+// to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. Unknown norm: NaN.
 void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_tokens) {
     int in_group = count_masked(mask, K * T1);
     for (int k = 0; k < K; k++) {
@@ -3331,7 +3318,7 @@ static Model first_model(TrainOptions* o, const Option* options) {
 typedef struct { double loss, lr, grad_norm, tokens_per_second, seconds, held_out; } SftMetrics;
 
 static const Column sft_columns[] = {
-    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},           // before the update, nats per scored token
+    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},           // before the update, nats per token
     {"lr", "lr", offsetof(SftMetrics, lr), 10, -2, 0},
     {"grad_norm", "|grad|", offsetof(SftMetrics, grad_norm), 10, 4, 0},
     {"tokens_per_second", "tokens/s", offsetof(SftMetrics, tokens_per_second), 10, 0, 0},
