@@ -610,8 +610,7 @@ static void rmsnorm_forward(float* y, const float* x, const float* w, float eps,
 // dx += ..., dw += ...
 static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps,
                              int N, int C) {
-    for (int n = 0; n < N; n++)
-        rmsnorm_row_backward(dx + (size_t)n * C, dw, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
+    for (int n = 0; n < N; n++, dx += C, dy += C, x += C) rmsnorm_row_backward(dx, dw, dy, x, w, eps, C, 1);
 }
 
 // ---- rotary positions
@@ -620,12 +619,11 @@ static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float*
 // Face's models). Turning back is the backward pass, since a rotation's transpose is its inverse.
 
 static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
-    int half = c->head_dim / 2;
     for (int t = 0; t < c->context; t++)
-        for (int i = 0; i < half; i++) {
+        for (int i = 0; i < c->head_dim / 2; i++) {
             double angle = t * pow(c->rope_theta, -2.0 * i / c->head_dim);
-            cosine[(size_t)t * half + i] = (float)cos(angle);
-            sine[(size_t)t * half + i] = (float)sin(angle);
+            *cosine++ = (float)cos(angle);
+            *sine++ = (float)sin(angle);
         }
 }
 
@@ -2378,10 +2376,8 @@ static void tokenizer_to_json(Text* out) {
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
     text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
                      "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
-                     "\"unk_token\": null, \"continuing_subword_prefix\": null, "
-                     "\"end_of_word_suffix\": null,\n    \"fuse_unk\": false, \"byte_fallback\": false, "
-                     "\"vocab\": {\n",
-                bytes, bytes);
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
+                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
     // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
     // bytes are U+0100 and up in order
     for (int b = 0, next = 256; b < 256; b++) {
