@@ -824,21 +824,24 @@ static void append_row(Text* text, const char* title, const char* const* rows, i
     for (int i = first; i < end; i++) text_printf(text, "- `%s`\n", rows[i]);
 }
 
+static void append_names(Text* text, const char* title, int first, int end) {
+    append_row(text, title, NAMES, first - F_SIN, end - F_SIN);
+}
+
 // The lists, as the document must show them: every row of the tables, in their order.
 static Text written_tables(void) {
     Text text = {0};
     const char* one_of_a_kind[] = {UNITS[UNIT_ROWS - 1]};
     append_row(&text, "Units: each line is one unit", UNITS, 0, UNIT_ROWS - 1);
     append_row(&text, "Counted things: each word is a unit of its own", one_of_a_kind, 0, 1);
-    append_row(&text, "Functions", NAMES, F_SIN, N_PI);
-    append_row(&text, "Constants", NAMES, N_PI, N_DOZEN);
-    append_row(&text, "Number words", NAMES, N_DOZEN, N_OPERATOR);
-    append_row(&text, "Signs", NAMES, N_OPERATOR, N_VARIABLE);
-    append_row(&text, "Greek letters", NAMES, N_VARIABLE, NAME_ROWS);
+    append_names(&text, "Functions", F_SIN, N_PI);
+    append_names(&text, "Constants", N_PI, N_DOZEN);
+    append_names(&text, "Number words", N_DOZEN, N_CUP);
+    append_names(&text, "Signs and relations", N_CUP, N_QUOTE);
+    append_names(&text, "Commands around words", N_QUOTE, N_VARIABLE);
+    append_names(&text, "Greek letters", N_VARIABLE, N_TEXT);
     const char* words[] = {SHORT_WORDS};
     append_row(&text, "Short words: no product, when they are the whole answer", words, 0, 1);
-    const int commands = sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS;
-    append_row(&text, "Commands around words", TEXT_COMMANDS, 0, commands);
     text_printf(&text, "\n## Spellings\n\n");
     for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++)
         text_printf(&text, "- `%s` is %s%s%s\n", SPELLINGS[i].from, *SPELLINGS[i].to ? "`" : "", 
