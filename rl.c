@@ -5624,60 +5624,47 @@ static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The tokens of the right column are read instead
- * of the spelling in the left one; "" is only typography. A matrix becomes [[a,b],[c,d]], so that rows and
- * columns need no code of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma
- * in them.
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
+ * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
+ * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
  */
-static const struct { const char *from, *to; } SPELLINGS[] = {
-    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
-    {"\\;", ""}, {"\\:", ""}, {"\\ ", ""}, {"~", ""}, {"\\quad", ""}, {"\\qquad", ""}, {"\\(", ""},
-    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"},
-    {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"}, {"\\cdot", "*"},
-    {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"}, {"\\lbrace", "{"},
-    {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"}, {"\\rvert", "|"},
-    {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("}, {"\\rceil", ")"},
-    {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"<=", "\\le"}, {">=", "\\ge"}, {"!=", "\\ne"},
-    {"\\lt", "<"}, {"\\gt", ">"}, {"\\backslash", "\\setminus"}, {"\\ldots", "..."}, {"\\dots", "..."},
-    {"\\%", "%"}, {"^\\circ", "\\degree"}, {"^{\\circ}", "\\degree"}, {"\\mathrm{e}", "e"},
-    {"\\mathrm{i}", "i"}, {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
-    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus"}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus"},
-    {"\\begin{matrix}", "[["}, {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["},
-    {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"}, {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"},
-    {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["}, {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","},
-    {"\\pm*", "\\pm"},
-    // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
-    // <= >= != element
-    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
-    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi"}, {"\xce\xb8", "\\theta"}, {"\xe2\x88\x9e", "\\infty"},
-    {"\xc2\xb0", "\\degree"}, {"\xe2\x88\x9a", "sqrt"}, {"\xe2\x89\xa4", "\\le"}, {"\xe2\x89\xa5", "\\ge"},
-    {"\xe2\x89\xa0", "\\ne"}, {"\xe2\x88\x88", "\\in"},
-    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
-    // of space, euro, pound
-    {"\xe2\x88\xaa", "\\cup"}, {"\xe2\x88\xa9", "\\cap"}, {"\xe2\x88\x96", "\\setminus"},
-    {"\xc2\xb1", "\\pm"}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
-    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", ""},
-    {"\xe2\x80\x89", ""}, {"\xe2\x80\xaf", ""}, {"\xe2\x82\xac", "\\text{euro}"},
-    {"\xc2\xa3", "\\text{pound}"},
-    // raised digits 0 to 9, and the raised minus
-    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
-    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
-    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
-};
+static const char* const SPELLINGS[][2] = {
+    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
+    {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
+    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
+    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+            "\\begin{array}{ccc} \\beginpmatrix")},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"}, {",", "&"},
+    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
+    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
+    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
+    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+    // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"}, {"\\ne", "!= \xe2\x89\xa0"},
+    {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"}, {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"},
+    {"\\setminus", "\\backslash \xe2\x88\x96"}, {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
+    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"}, {"^6", "\xe2\x81\xb6"},
+    {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"}, {"^0", "\xe2\x81\xb0"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
 enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
        F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
        N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
-       N_CAP, N_PM, N_MP, N_LE, N_GE, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I, N_NUMBER, N_LONG };
+       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
+       N_NUMBER };
 static const char* const NAMES[] = {
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
     "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
     "infty infinity inf oo", "degree degrees",
     "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
-    "le leq leqslant", "ge geq geqslant", "ne neq", "in",
+    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
     "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
     ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
     "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
@@ -5693,29 +5680,29 @@ static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as 
 static const char* const UNITS[] = {
     "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
     "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre",
     "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
     "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
     "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
-    "guest customer player member adult worker employee passenger page book word letter card game ticket "
-    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
-    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
-    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
-    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
-    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
-    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
-    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
-    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
-    "desk room window door floor house home building step stair lap trip round goal vote class school "
-    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
-    "number integer solution answer question problem term factor divisor multiple value root zero prime "
-    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
+     "sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana pear "
+     "peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
+     "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
+     "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
+     "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
+     "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick flower "
+     "rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse sheep "
+     "goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table desk room "
+     "window door floor house home building step stair lap trip round goal vote class school team group set "
+     "row column line segment square circle triangle side edge face angle diagonal digit number integer "
+     "solution answer question problem term factor divisor multiple value root zero prime pair pie subset "
+     "permutation combination arrangement path route calorie shift night birthday bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 typedef struct {
-    int kind;          // a sign, a row of NAMES, or N_TEXT = text and behind
+    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
     const char* text;  // its spelling, length bytes; a known name without its backslash
     int length, slash;
     int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
@@ -5728,12 +5715,10 @@ typedef struct {
     Token token[MAX_TOKENS];
     int count, full, unmatched;  // did it overflow? has a bracket no partner?
     int open;                    // the innermost open bracket, -1 = none
-    int money;                   // is $ a currency, or only LaTeX's?
-    int raised;                  // where the last raised digit ended
+    int money, raised;           // is $ a currency? where the last raised digit ended
 } Tokenized;
 
-// A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not
-// decided.
+// A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
 static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
@@ -5750,11 +5735,12 @@ static int list_has(const char* list, const char* word, int n) {
 static int look_up(const char* word, int n) {
     int row = 0;
     while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
-    return F_SIN + row;  // behind the last row is N_TEXT
+    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
 }
 
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
+static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
 
 static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
 
@@ -5762,18 +5748,14 @@ static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count -
 static Token* push(Tokenized* t, int kind, const char* text, int length) {
     t->full |= t->count == MAX_TOKENS;
     Token* k = &t->token[t->full ? 0 : t->count++];
-    *k = (Token){.kind = kind, .text = text, .length = length, .variable = -1};
-    if (t->full) return k;
-    if (is_open(kind)) {
-        k->match = t->open;
-        t->open = t->count - 1;
-    } else if (is_close(kind) && t->open < 0) {
-        t->unmatched = 1;
-    } else if (is_close(kind)) {
-        Token* open = &t->token[t->open];
-        t->open = open->match;
-        open->match = (int)(k - open);
-    }
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
+    if (is_open(kind)) t->open = (int)(k - t->token);
+    if (!is_close(kind)) return k;
+    t->unmatched |= t->open < 0;
+    if (t->open < 0 || t->full) return k;
+    Token* open = &t->token[t->open];
+    t->open = open->match;
+    open->match = (int)(k - open);
     return k;
 }
 
@@ -5781,8 +5763,7 @@ static Token* push(Tokenized* t, int kind, const char* text, int length) {
 // separates elements: (100,200).
 static int match_separator(const char* p, int group, int in_brackets) {
     static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
-    if (group < 1 || group > 3) return 0;
-    for (int i = 0; i < 5 + !in_brackets; i++) {
+    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
         size_t n = strlen(separators[i]);
         const char* q = p + n;
         if (strncmp(p, separators[i], n)) continue;
@@ -5791,24 +5772,9 @@ static int match_separator(const char* p, int group, int in_brackets) {
     return 0;
 }
 
-// 0.1\overline{6}: r digits at p that repeat behind a last place of 1/den add digits / (den (10^r - 1)).
-static const char* read_repeating(Value* value, const char* p, int64_t den) {
-    int64_t digits = 0, power = 1, nines;
-    const char* q = p + strlen("\\overline{");
-    if (strncmp(p, "\\overline{", (size_t)(q - p))) return p;
-    for (; is_digit(*q) && power < 1000000000; q++) {
-        digits = 10 * digits + *q - '0';
-        power *= 10;
-    }
-    if (*q != '}' || power == 1 || !multiply_exact(&nines, power - 1, den)) return p;
-    *value = add(*value, make_exact(digits, nines));
-    return q + 1;
-}
-
 // 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
 static const char* read_exponent(Value* value, const char* p) {
     int n = 0, digits = 0;
-    if (*p != 'e' && *p != 'E') return p;
     const char* q = p + 1;
     char sign = *q == '-' || *q == '+' ? *q++ : 0;
     for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
@@ -5817,42 +5783,29 @@ static const char* read_exponent(Value* value, const char* p) {
     return q;
 }
 
-// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is
-// N_LONG, which is no value: 0.3333333333333333333 is not 1/3, and a double couldn't tell.
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell.
 static const char* push_number(Tokenized* t, const char* p) {
     Token* k = push(t, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
     int exact = 1, group = 0, dot = 0;
-    double rounded = 0, scale = 1;
     for (;; p++) {
         int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
         p += separator;
-        if (separator) group = 0;
-        if (*p == '.' && !dot && (is_digit(p[1]) || (group && p[1] != '.'))) {
+        if (*p == '.' && !dot && is_digit(p[1])) {
             dot = 1;
             continue;
         }
         if (!is_digit(*p)) break;
+        group = separator ? 1 : group + 1;
         exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
         if (exact) num += *p - '0';
-        rounded = rounded * 10 + (*p - '0');
-        if (dot) scale *= 10;
-        group++;
     }
-    k->value = exact ? make_exact(num, den) : make_inexact(rounded / scale, group * ROUNDING);
-    if (!exact) k->kind = N_LONG;
-    else if (dot && *p == '\\') p = read_repeating(&k->value, p, den);
-    else p = read_exponent(&k->value, p);
+    if (exact) k->value = make_exact(num, den);
+    else k->kind = N_TEXT;
+    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
     k->length = (int)(p - k->text);
     return p;
-}
-
-// -$5 is $-5: the currency stands in front.
-static void push_money(Tokenized* t) {
-    int minus = last_kind(t) == '-';
-    if (minus) t->count--;
-    push(t, '$', "$", 1);
-    if (minus) push(t, '-', "-", 1);
 }
 
 // e and i are constants, e_1 and i_2 are not.
@@ -5862,41 +5815,37 @@ static void push_letter(Tokenized* t, const char* p, int letters) {
 }
 
 // Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
-// not at all, but people lose the space behind a function (sinx). Two small letters are a product; the
-// differential dx and the segment AB are one name. Longer runs are words, and so is everything quoted. "and"
-// and "or" are the comma of a list. Returns how many letters were read.
-static int push_run(Tokenized* t, const char* p, int n, int quoted) {
+// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
+// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
+static void push_run(Tokenized* t, const char* p, int n, int quoted) {
     int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
     char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
     int alone = (last == ',' || is_open(last)) && (!after || strchr(" ,.)}", after));
-    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), lost_space = n > 2 && strchr("xyt", p[n - 1]);
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
     if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
         if (last != ',') push(t, ',', ",", 1);
     } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
-    else if (quoted) push(t, N_TEXT, p, n);
-    else if (lost_space && look_up(p, n - 1) <= LAST_FUNCTION) {
-        n--;
-        push(t, look_up(p, n), p, n);
-    }
-    else if (n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
-    else if (n == 2 && (capitals == 2 || (*p == 'd' && strchr("xyztuv", p[1])))) push(t, N_VARIABLE, p, n);
+    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
+        push(t, look_up(p, n - 1), p, n - 1);
+        push_letter(t, p + n - 1, 1);
+    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
+    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
     else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
     else {
         push_letter(t, p, n);
         if (n == 2) push_letter(t, p + 1, 1);
     }
-    return n;
 }
 
-// Pushes the command at p, \pi or \text{...}. Returns where it ends. An unknown one is text, backslash and
-// all.
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
+// ends. (\mboxcm has lost its braces, and \cotx its space.)
 static const char* push_command(Tokenized* t, const char* p, const char* end) {
-    int n = 1, kind;
+    int n = 1;
     while (is_letter(p[n])) n++;
-    kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
-    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;              // \mboxinches has lost its braces
-    if (kind == N_TEXT && n > 3 && strchr("xyt", p[n - 1]) && look_up(p + 1, n - 2) <= LAST_FUNCTION)
-        kind = look_up(p + 1, --n - 1);  // \cotx
+    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
+    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
+        kind = look_up(p + 1, --n - 1);
     const char *open = p + n + strspn(p + n, " "), *close = NULL;
     if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
     if (close) tokenize(t, open + 1, close, 1);
@@ -5906,69 +5855,76 @@ static const char* push_command(Tokenized* t, const char* p, const char* end) {
     return p + n;
 }
 
-// The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
-// as a whole: \lt is not the beginning of \ltimes.
+// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
+// \left is not the beginning of \leftarrow.
 static int match_spelling(const char** to, const char* p) {
     int best = 0;
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
-        const char* from = SPELLINGS[i].from;
-        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
-        int n = (int)strlen(from);
-        if (n <= best || strncmp(p, from, (size_t)n)) continue;
-        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-        best = n;
-        *to = SPELLINGS[i].to;
-    }
+    for (int i = 0; i < SPELLING_ROWS; i++)
+        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
+            from += *from == ' ';
+            int n = (int)strcspn(from, " ");
+            if (*from != *p || n <= best || strncmp(p, from, (size_t)n)) continue;
+            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+            best = n;
+            *to = SPELLINGS[i][0];
+        }
     return best;
 }
 
-// Pushes what the n bytes at p stand for. Returns where they end.
-static const char* push_spelling(Tokenized* t, const char* p, int n, const char* to) {
-    const char* next = p + n + strspn(p + n, " \t\r\n");
-    int raised = *to == '^' && t->raised == t->count;
-    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return p + n;  // a last \\ begins no row
-    if (raised && is_digit(to[1]) && last_kind(t) == N_NUMBER) {         // 1 and 0, raised, are ^10
-        Token* k = &t->token[t->count - 1];
-        k->value = add(multiply(k->value, make_exact(10, 1)), make_exact(to[1] - '0', 1));
-        t->full |= !k->value.den;
-    } else tokenize(t, to + raised, to + strlen(to), 0);
-    if (*to == '^') t->raised = t->count;
-    if (strncmp(p, "\\begin{array}{", 14)) return p + n;
-    const char* columns = find_closing_brace(p + n, next + strlen(next));
-    return columns ? columns + 1 : p + n;
+// Pushes what the n bytes at p stand for.
+static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
+    if (*to == ']' && to[1] == ',' && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4)) return;  // a last \\.
+    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
+    tokenize(t, to, to + strlen(to), 0);
+    if (*to == '^' && to[1]) t->raised = t->count;
+}
+
+// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
+static void push_bar(Tokenized* t, const char* p) {
+    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
+    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
+        push(t, ')', p, 1);
+        return;
+    }
+    push(t, F_ABS, "abs", 3);
+    push(t, '(', p, 1);
+}
+
+static void push_sign(Tokenized* t, const char* p) {
+    int minus = *p == '$' && last_kind(t) == '-';
+    if (minus) t->count--;  // -$5 is $-5
+    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
+    if (minus) push(t, '-', "-", 1);
 }
 
 // Pushes the tokens of [p, end), which lies in a text that ends in 0.
 static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
+    const char *to, *stop;
     while (p < end && !t->full) {
-        const char* to;
         int n = 0, last = last_kind(t);
-        if (is_letter(*p)) {
-            while (p + n < end && is_letter(p[n])) n++;
-            const char* after = p + n + strspn(p + n, " ");
-            int is_union = n == 1 && *p == 'U' && (last == ')' || last == ']') && (*after == '(' || *after == '[');
-            if (is_union) push(t, N_CUP, p, 1);
-            else n = push_run(t, p, n, quoted);
-            p += n;
-        } else if (is_space(*p)) p++;
-        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) p = push_number(t, p);
-        else if (*p == '$' || (*p == '\\' && p[1] == '$')) {
-            if (*p == '\\' || t->money) push_money(t);
-            p += 1 + (*p == '\\');
-        } else if ((n = match_spelling(&to, p)) > 0) p = push_spelling(t, p, n, to);
-        else if (*p == '\\' && is_letter(p[1])) p = push_command(t, p, end);
+        while (p + n < end && is_letter(p[n])) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
+        else if (n) push_run(t, p, n, quoted);
+        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
+        else if (*p == '\\' && p[1] == '$') {
+            push_sign(t, p + 1);
+            n = 2;
+        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
+        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
         else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
-            const char* close = p + 2;
-            while (is_digit(p[1]) && is_digit(*close)) close++;
+            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
+            n = (int)(stop - p);
             push(t, '_', p, 1);
             push(t, '{', "{", 1);
-            tokenize(t, p + 1, close, quoted);
+            tokenize(t, p + 1, stop, quoted);
             push(t, '}', "}", 1);
-            p = close;
         } else {
-            push(t, (unsigned char)*p, p, 1);
-            p++;
+            n = 1;
+            if (*p == '|') push_bar(t, p);
+            else if (*p != '$' || t->money) push_sign(t, p);
         }
+        p += n;
     }
 }
 
@@ -5985,33 +5941,16 @@ static int tokenize_answer(Tokenized* t, const char* answer) {
     return !t->full;
 }
 
-// Are two decimals of any length the same? Zeros in front and behind the point don't count, nor separators.
-static int same_decimals(const Token* a, const Token* b) {
-    const char *p[2] = {a->text, b->text}, *end[2] = {a->text + a->length, b->text + b->length};
-    for (int k = 0; k < 2; k++) {
-        while (memchr(p[k], '.', (size_t)(end[k] - p[k])) && (end[k][-1] == '0' || end[k][-1] == '.')) end[k]--;
-        while (p[k] < end[k] && *p[k] != '.' && (*p[k] < '1' || *p[k] > '9')) p[k]++;
-    }
-    for (;; p[0]++, p[1]++) {
-        for (int k = 0; k < 2; k++)
-            while (p[k] < end[k] && *p[k] != '.' && !is_digit(*p[k])) p[k]++;
-        if (p[0] == end[0] || p[1] == end[1]) return p[0] == end[0] && p[1] == end[1];
-        if (*p[0] != *p[1]) return 0;
-    }
-}
-
-// Capitals don't matter in words of three letters or more (in what may be names, AB and r, they do), in the
-// short ones that are listed, nor in a choice, \text{(c)}.
+// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
+// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
-    int number_a = a->kind == N_NUMBER || a->kind == N_LONG, number_b = b->kind == N_NUMBER || b->kind == N_LONG;
-    if (number_a != number_b) return 0;
-    if (number_a && a->value.den && b->value.den && a->kind == b->kind) return same_value(a->value, b->value);
-    if (number_a && (a->kind == N_LONG) + (b->kind == N_LONG) > 0) return same_decimals(a, b);
+    char small[2] = {0};
+    int words = a->kind == N_TEXT && b->kind == N_TEXT;
+    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
     if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
-    if (a->length != b->length) return 0;
-    int any_case = a->kind == N_TEXT && b->kind == N_TEXT;
-    char small[2] = {(char)lower_case(a->text[0]), a->length == 2 ? (char)lower_case(a->text[1]) : 0};
-    if (a->length == 2) any_case = any_case && list_has(SHORT_WORDS, small, 2);
+    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
+    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
+    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
     for (int i = 0; i < a->length; i++) {
         int x = a->text[i], y = b->text[i];
         if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
@@ -6035,38 +5974,33 @@ static int normalize(Text* out, const char* answer) {
     if (!tokenize_answer(&t, answer)) return 0;
     text_printf(out, "%s", "");
     for (const Token* k = t.token; k < t.token + t.count; k++) {
-        int word = !k->slash && (is_letter(*k->text) || is_digit(*k->text));
-        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2;
-        joined |= k > t.token && k[-1].kind == N_NUMBER && is_letter(*k->text);  // 2x
-        text_printf(out, "%s%s%.*s", word && !joined ? " " : "", k->slash ? "\\" : "", k->length, k->text);
+        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
+        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
+        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
     }
     return 1;
 }
 
 /* ---- A.3 Second idea: evaluate ----
  *
- * A recursive-descent parser has one function for each level of precedence, written with the next one:
- *     sum      = product  { (+ | - | \pm | \mp) product }
- *     product  = power    { (* | / | nothing) power }             2x is 2*x
- *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree | million }
+ * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
+ * value at the current point. For another point the tokens are read once more.
  *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
- * another point the tokens are read once more.
+ *     postfix  = primary  { ! | % | degree | million }
+ * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
+ * equation is its left side minus its right one.
  */
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+
 typedef struct {
-    const Token *p, *end;          // what is still to be read
-    int point, sign;               // which evaluation point; +1 or -1 for \pm
-    int calculator;                // only numbers and + - * / ( )
-    int variables;                 // has it met one?
-    int nesting, bars;             // levels; is a | open?
-    int failed;                    // this is no expression
+    const Token *p, *end;    // what is still to be read
+    int point, sign;         // which evaluation point; +1 or -1 for \pm
+    int calculator;          // only numbers and + - * / ( )
+    int variables, nesting;  // has it met one? levels
+    int failed;              // this is no expression
 } Parser;
 
-static Value parse_sum(Parser* s);
-static Value parse_product(Parser* s, int as_argument);
-static Value parse_power(Parser* s);
-static Value parse_signed_power(Parser* s);
+static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
 
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
@@ -6084,8 +6018,7 @@ static Value fail_parse(Parser* s) {
 
 // The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
 // Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
-static Value combine(Parser* s, int function, Value a, Value b) {
-    int64_t product;
+static Value combine(int function, Value a, Value b) {
     if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (function == F_MAX || function == F_MIN) {
         if (cimag(a.z) != 0 || cimag(b.z) != 0) return NO_VALUE;
@@ -6093,63 +6026,49 @@ static Value combine(Parser* s, int function, Value a, Value b) {
     }
     double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
     if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_parse(s);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
     int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
-    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
-    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_parse(s);
+    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
+                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
 }
 
 // ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}', bars = s->bars;
+    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
     s->p++;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    while (function >= F_GCD && accept(s, ',')) value = combine(s, function, value, parse_sum(s));
-    s->bars = bars;
+    Value value = parse(s, SUM);
+    while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
     return accept(s, close) ? value : fail_parse(s);
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
 static Value parse_argument(Parser* s) {
     accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
-    if (peek(s) == N_NUMBER && s->p->length > 1) return fail_parse(s);
-    return parse_primary(s);
+    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
 // The two arguments behind \frac; \frac12 is one half.
 static void parse_fraction(Value* num, Value* den, Parser* s) {
-    const Token* k = s->p;
-    if (peek(s) == N_NUMBER && k->length == 2 && is_digit(k->text[0]) && is_digit(k->text[1])) {
-        *num = make_exact(k->text[0] - '0', 1);
-        *den = make_exact(k->text[1] - '0', 1);
-        s->p++;
-    } else {
-        *num = parse_argument(s);
-        *den = parse_argument(s);
-    }
+    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
+    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
+    if (both) s->p++;
+    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product.
+// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    const Token* start = s->p++;
+    Value whole = s->p++->value, num = whole, den = whole;
     Parser ahead = *s;
-    Value whole = start->value, num, den;
-    if (start->kind == N_LONG && !s->calculator) return fail_parse(s);
-    if (s->calculator || whole.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return whole;
+    if (s->calculator || whole.den != 1) return whole;
     if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
-    else {
-        num = ahead.p++->value;
-        if (!accept(&ahead, '/') || peek(&ahead) != N_NUMBER) return whole;
-        den = ahead.p++->value;
-    }
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
+        num = s->p->value;
+        den = parse_primary(&ahead);
+    } else return whole;
     for (const Token* k = s->p; k < ahead.p; k++)
-        if (k->kind != N_NUMBER && k->kind != N_FRAC && k->kind != '{' && k->kind != '}' && k->kind != '/')
-            return whole;
-    if (ahead.failed) return whole;
-    if (num.den != 1 || den.den != 1 || num.num <= 0 || num.num >= den.num)
-        return fail_parse(s);  // 1\frac{3}{2}: a product or a slip?
+        if (k->kind >= F_SIN && k->kind != N_NUMBER && k->kind != N_FRAC) return whole;
+    if (ahead.failed || num.den != 1 || den.den != 1 || num.num <= 0 || num.num >= den.num) return fail_parse(s);
     s->p = ahead.p;
     return add(whole, make_exact(num.num, den.num));
 }
@@ -6197,15 +6116,13 @@ static Value apply_function(int function, Value a) {
         if (cabs(x) <= a.error) return NO_VALUE;
         z = real && r > 0 ? log(r) : clog(x);
         break;
-    case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
+    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(cabs(x), a.error);
     case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return NO_VALUE;
-        return make_exact((int64_t)floor(r), 1);
+        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
     }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
-    // enough
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
     double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
     return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
 }
@@ -6216,192 +6133,132 @@ static Value parse_function(Parser* s) {
     int function = s->p++->kind;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
     if (accept(s, '^')) exponent = parse_argument(s);
-    if (exponent.den == 1 && exponent.num == -1 && function <= F_TAN) {  // \sin^{-1} is the arcsine
-        function += F_ASIN - F_SIN;
-        exponent = make_exact(1, 1);
-    }
-    int next = peek(s);
-    if (function >= F_GCD && next != '(' && next != '{') return fail_parse(s);
-    Value argument = is_open(next) ? parse_group(s, function) : parse_product(s, 1);
-    if (s->failed || function >= F_GCD) return argument;
-    Value value = apply_function(function, argument);
+    int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
+    if (inverse) function += F_ASIN - F_SIN;
+    int group = is_open(peek(s)), several = function >= F_GCD;
+    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
+    Value value = several ? argument : apply_function(function, argument);
     if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
-    return raise_power(value, exponent);
+    return inverse ? value : raise_power(value, exponent);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
 static Value parse_binomial(Parser* s) {
     Value n, k, result = make_exact(1, 1);
     parse_fraction(&n, &k, s);
-    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
+    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
     for (int64_t i = 0; i < k.num; i++)
         result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
     return result;
 }
 
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2, which nobody
-// means.)
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
 static Value parse_root(Parser* s, int latex) {
-    Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s, 0);
+    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
     Value radicand = latex ? parse_argument(s) : parse_primary(s);
     return raise_power(radicand, divide(make_exact(1, 1), index));
 }
 
-static Value parse_bars(Parser* s) {
-    if (s->bars) return fail_parse(s);
-    s->p++;
-    s->bars = 1;
-    Value value = apply_function(F_ABS, parse_sum(s));
-    s->bars = 0;
-    return accept(s, '|') ? value : fail_parse(s);
-}
-
 static Value parse_primary(Parser* s) {
+    Value value, den;
     int kind = peek(s);
-    Value value = NO_VALUE, den;
-    if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    if (kind == N_NUMBER || kind == N_LONG) value = parse_number(s);
-    else if (kind == '(' || (!s->calculator && is_open(kind))) value = parse_group(s, 0);
-    else if (s->calculator) value = fail_parse(s);
-    else if (kind == '|') value = parse_bars(s);
-    else if (kind == N_VARIABLE) value = parse_variable(s);
-    else if (kind >= F_SIN && kind <= LAST_FUNCTION) value = parse_function(s);
-    else if (accept(s, N_SQRT)) value = parse_root(s, s->p[-1].slash);
-    else if (accept(s, N_BINOM)) value = parse_binomial(s);
-    else if (accept(s, N_PI)) value = make_inexact(M_PI, 0);
-    else if (accept(s, N_E)) value = make_inexact(2.718281828459045235, 0);
-    else if (accept(s, N_I)) value = make_inexact(_Complex_I, 0);
-    else if (accept(s, N_INFINITY)) value = (Value){INFINITY, 0, 0, 0};
-    else if (accept(s, N_FRAC)) {
-        parse_fraction(&value, &den, s);
-        value = divide(value, den);
-    } else value = fail_parse(s);  // not in the allow-list
-    s->nesting--;
-    return value;
+    if (kind == N_NUMBER) return parse_number(s);
+    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
+    if (kind == N_VARIABLE) return parse_variable(s);
+    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
+    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
+    if (accept(s, N_BINOM)) return parse_binomial(s);
+    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
+    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
+    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
+    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
+    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
+    parse_fraction(&value, &den, s);
+    return divide(value, den);
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (!s->calculator && !s->failed) {
-        int kind = peek(s);
+    for (int kind = peek(s);; kind = peek(s)) {
         if (accept(s, '%')) value = divide(value, make_exact(100, 1));
         else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
             value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-            s->p++;
-        } else if (accept(s, '!')) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_parse(s);
-            int64_t n = value.num;
-            value = make_exact(1, 1);
+        else if (accept(s, '!')) {
+            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
             for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
-        } else break;
+        } else return value;
     }
-    return value;
-}
-
-static Value parse_power(Parser* s) {
-    const Token* start = s->p;
-    Value base = parse_postfix(s);
-    if (s->calculator || !accept(s, '^')) return base;
-    if (++s->nesting > MAX_NESTING) return fail_parse(s);  // 2^2^2^... nests, too
-    Value exponent = parse_signed_power(s);
-    s->nesting--;
-    if (peek(s) == '(' && start->kind == N_VARIABLE && list_has(FUNCTION_LETTERS, start->text, start->length))
-        return fail_parse(s);  // f^{-1}(2) is no product
-    return raise_power(base, exponent);
-}
-
-// A power with signs in front of it: -x^2 is -(x^2), 5*-2 is -10, x^-1.
-static Value parse_signed_power(Parser* s) {
-    int negative = 0;
-    while (peek(s) == '-' || peek(s) == '+') negative ^= s->p++->kind == '-';
-    Value value = parse_power(s);
-    return negative ? negate(value) : value;
 }
 
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings.
-static int starts_factor(const Parser* s, int as_argument) {
-    int kind = peek(s);
-    if (s->calculator) return 0;
-    if (is_open(kind) || (kind == '|' && !s->bars)) return 1;
-    if (kind >= F_SIN && kind <= LAST_FUNCTION) return !as_argument;
-    return (kind >= F_SIN && kind <= N_INFINITY) || kind == N_VARIABLE || kind == N_E || kind == N_I;
+// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
+static int starts_factor(const Parser* s, int level) {
+    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
+    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
+    return is_open(kind) || (kind >= F_SIN && kind <= N_INFINITY) || kind == N_VARIABLE || kind == N_E || kind == N_I;
 }
 
-// as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
-// function
-static Value parse_product(Parser* s, int as_argument) {
-    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
+// is a plus -b.
+static Value parse(Parser* s, int level) {
+    int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
+    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
+        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
+        s->p++;
+    }
+    const Token* start = s->p;
+    Value value = parse_postfix(s);
+    if (!s->calculator && accept(s, '^')) {
+        int function = start->kind == N_VARIABLE && list_has(FUNCTION_LETTERS, start->text, start->length);
+        value = raise_power(value, parse(s, POWER));
+        if (function && peek(s) == '(') s->failed = 1;  // f^{-1}(2) is no product
+    }
+    if (sign < 0) value = negate(value);
     while (!s->failed) {
-        if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
-        else if (as_argument) break;
-        else if (accept(s, '*')) value = multiply(value, parse_signed_power(s));
-        else if (accept(s, '/')) {
+        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
+        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) {
             int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
             s->p += down;  // 7//2 = 3, see chapter 6
-            value = divide(value, parse_signed_power(s));
+            value = divide(value, parse(s, POWER));
             if (down) value = apply_function(F_FLOOR, value);
-        } else break;
-    }
-    return value;
-}
-
-static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    Value sum = make_exact(0, 1);
-    for (int first = 1; !s->failed; first = 0) {
-        int sign = 1;  // a sign in front of the first term is read with its first power
-        if (accept(s, N_PM)) sign = s->sign;
-        else if (accept(s, N_MP)) sign = -s->sign;
-        else if (!first && accept(s, '-')) sign = -1;
-        else if (!first && !accept(s, '+')) break;
-        Value term = parse_product(s, 0);
-        if (sign < 0) term = negate(term);
-        sum = first ? term : add(sum, term);
+        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
+        else break;
     }
     s->nesting--;
-    return sum;
+    return value;
 }
 
 // The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
 // *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
 // itself; an overflow has an infinite error.)
-static int evaluate(Value* value, int* variables, Slice text, int point) {
+static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
     Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
-    *value = parse_sum(&s);
+    *value = parse(&s, level);
     *variables |= s.variables;
     if (s.failed || s.p < s.end) return -1;
     return isfinite(value->error) && has_value(*value);
 }
 
-// left - right at a point; 1, 0 and -1 as evaluate. No right side at all is 0.
-static int evaluate_difference(Value* value, int* variables, Slice left, Slice right, int point) {
-    Value y;
-    int has_left = evaluate(value, variables, left, point);
-    if (!right.p || has_left < 0) return has_left;
-    int has_right = evaluate(&y, variables, right, point);
-    *value = add(*value, negate(y));
-    return has_right < 0 ? -1 : has_left && has_right && has_value(*value);
-}
-
-// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
-// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
-// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
-// without a value don't count, nor, unless the answers name i, a difference where neither is real, as
-// sqrt(x^3) and x sqrt(x) at -2: variables are real.
-static int same_at_all_points(const Slice a[2], const Slice b[2], int equations, int imaginary) {
+// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, that is when the quotient is the same at all points; written
+// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
+// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
+// -2: variables are real.
+static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
     enum { ENOUGH = 4 };
     Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    int compared = 0, variables = 0;
+    int compared = 0, variables = 0, equations = level == EQUATION;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate_difference(&f, &variables, a[0], a[1], point);
-        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &variables, b[0], b[1], point);
+        int has_f = evaluate(&f, &variables, a, point, level);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
         if (has_g < 0) return 0;
         if (!variables) return !equations && has_f && has_g && same_value(f, g);
-        if (!has_f || !has_g) continue;
-        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
@@ -6424,41 +6281,25 @@ enum { MAX_NAMES = 20 };  // variables of a comparison
 
 typedef struct {
     Tokenized side[2];
-    Slice name[MAX_NAMES];       // the variables, in the order of their appearance
-    int names, imaginary;        // how many; does i appear?
-    int budget, depth, strict;   // work left; levels of items; must names agree?
+    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
+    int names, imaginary;       // how many; does i appear?
+    int budget, depth, strict;  // work left; levels of items; must names agree?
 } Comparison;
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
-
 static int compare_item(Slice a, Slice b, Comparison* c);
-static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c);
 
-enum { RELATION = -1, SET_OPERATOR = -2, SIGN_PAIR = -3, ANGLE_FUNCTION = -4 };  // classes of kinds
-
-static int is_of_class(int kind, int class) {
-    switch (class) {
-    case RELATION: return (kind >= '<' && kind <= '>') || (kind >= N_LE && kind <= N_IN);
-    case SET_OPERATOR: return kind >= N_CUP && kind <= N_CAP;
-    case SIGN_PAIR: return kind == N_PM || kind == N_MP;
-    case ANGLE_FUNCTION: return kind >= F_SIN && kind <= F_CSC;
-    }
-    return kind == class;
-}
-
-// The first token of a kind or class, NULL = none: outside of brackets, or anywhere.
-static const Token* find_outside(Slice s, int class) {
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
     for (const Token* k = s.p; k < s.end; k++) {
-        if (is_of_class(k->kind, class)) return k;
-        if (is_open(k->kind)) k += k->match;
+        if (k->kind >= first && k->kind <= last) return k;
+        if (!anywhere && is_open(k->kind)) k += k->match;
     }
     return NULL;
 }
 
-static const Token* find_anywhere(Slice s, int class) {
-    while (s.p < s.end && !is_of_class(s.p->kind, class)) s.p++;
-    return s.p < s.end ? s.p : NULL;
-}
+static const Token* find_comma(Slice s) { return find_token(s, ',', ',', 0); }
+static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
+static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
 
 static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
     return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
@@ -6474,10 +6315,11 @@ static const Token* end_of_name(const Token* k, const Token* end) {
     while (p < end && p->kind == '\'') p++;
     if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
     if (p >= end || p->kind != '(') return p;
-    Slice argument = {p + 2, p + p->match, 0};  // a sign in front makes no sum
+    const Token *open = p, *close = p + p->match;
     int function = list_has(FUNCTION_LETTERS, k->text, k->length);
-    if (!function && (find_outside(argument, '+') || find_outside(argument, '-'))) return p;
-    return p + p->match + 1;
+    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
+        if (is_plus_minus(p->kind)) return open;
+    return close + 1;
 }
 
 // Gives every name its number.
@@ -6497,11 +6339,14 @@ static void find_names(Comparison* c, Tokenized* t) {
     }
 }
 
+static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
+
 // The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
 static uint64_t unit_number(const Token* k, int follows) {
     char word[32];
     int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
-    if (n > 20 || (is_letter(*k->text) ? n == 1 && !quoted && !follows : !strchr("$%", *k->text))) return 0;
+    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
+    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
     int any_case = n > 2 || (n == 2 && quoted);
     for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
     for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
@@ -6519,26 +6364,22 @@ static uint64_t unit_of(const char* word) {
     return unit_number(&k, 0);
 }
 
-static int is_text(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
-
 // Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
 // hour and mph are mi less hour.
 static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
     *unit = 0;
     for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
-        int power = part && k->kind == N_NUMBER && (k[-1].kind == '^' || k[-1].kind == '{');
-        if (power && (k->value.den != 1 || k->value.num < 1)) return 0;
-        if (power) *unit += part == 1 ? 0 : part * sign * (uint64_t)(k->value.num - 1);
-        else if (part && (k->kind == '/' || is_text(k, "per"))) sign = (uint64_t)0 - 1;
-        else if (is_text(k, "square sq")) times = 2;
-        else if (is_text(k, "cubic")) times = 3;
-        else if (k->kind == '^' || k->kind == '{' || k->kind == '}' || k->kind == '.') {
-            if (k == s.p) return 0;
-        } else {
-            part = is_text(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
+        int power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num > 0 ? (int)(k->value.num % 10) : 0;
+        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
+        else if (is_word(k, "square sq")) times = 2;
+        else if (is_word(k, "cubic")) times = 3;
+        else if (part && power && (k[-1].kind == '^' || k[-1].kind == '{')) {
+            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
+        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
+            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
             if (!part) return 0;
-            *unit += part == 1 ? 0 : part * times * sign;
+            if (part != 1) *unit += part * times * sign;
             times = 1;
         }
     }
@@ -6548,20 +6389,19 @@ static int read_unit(uint64_t* unit, Slice s) {
 // Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
 // number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
 static int split_unit(Slice* s, uint64_t* unit) {
-    int depth = 0, currency = s->p->kind == '$' || (s->p->kind == N_TEXT && is_text(s->p, "euro pound"));
+    int depth = 0, many = s->end - s->p > 1;
     *unit = 0;
-    if (currency && s->end - s->p > 1 && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
+    if (many && (s->p->kind == '$' || is_word(s->p, "euro pound")) && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
         s->p++;
         return 1;
     }
     for (const Token* k = s->p + 1; k < s->end; k++) {
-        if (k[-1].kind == N_TEXT && !find_outside(*s, RELATION)) break;
+        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
         depth += is_open(k[-1].kind) - is_close(k[-1].kind);
-        int ordinal = k->kind == '^' && k + 1 < s->end && is_bracketed((Slice){k + 1, s->end, 0});
-        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
-        if (depth || k[-1].letters == 2 || !read_unit(unit, rest)) continue;
+        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
+        if (depth || k[-1].letters == 2 || !read_unit(unit, (Slice){k + 2 * ordinal, s->end - ordinal, 0})) continue;
         if (ordinal && *unit != unit_of("th")) continue;
-        if (*unit == unit_of("degree") && find_anywhere(*s, ANGLE_FUNCTION)) break;
+        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
         s->end = k;
         return 1;
     }
@@ -6571,7 +6411,7 @@ static int split_unit(Slice* s, uint64_t* unit) {
 
 static int is_number(Value* value, Slice s) {
     int variables = 0;
-    return evaluate(value, &variables, s, 0) == 1 && !variables;
+    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
@@ -6586,14 +6426,14 @@ static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
 // many.
 static int split_items(Slice* items, Slice s, int separator) {
     for (int n = 0;;) {
-        const Token* cut = find_outside(s, separator);
+        const Token* cut = find_token(s, separator, separator, 0);
         Slice item = {s.p, cut ? cut : s.end, s.sign};
-        int both = s.sign == 0 && find_anywhere(item, SIGN_PAIR);
-        if (n + 1 + both > MAX_ITEMS) return -1;
+        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
+        if (n + 1 + both > MAX_ITEMS) return 0;
         for (int k = 0; k <= both; k++) {
             items[n] = item;
             if (both) items[n].sign = k ? -1 : 1;
@@ -6608,13 +6448,12 @@ static int split_items(Slice* items, Slice s, int separator) {
 // \sin(x).
 static int is_name(Slice s) {
     Slice items[MAX_ITEMS];
-    if (s.p == s.end) return 0;
+    if (s.p >= s.end) return 0;
     if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
     if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
-    int n = *inside(s).p->text && is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0;
-    for (int i = 0; i < n; i++)
-        if (items[i].p == items[i].end || !is_name(items[i])) return 0;
-    return n > 1;
+    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
+    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
+    return named;
 }
 
 typedef struct {
@@ -6628,104 +6467,53 @@ static Statement read_statement(Slice s) {
     Statement r = {{s, s, s}, 0, {0, 0}, -1};
     const Token* cut;
     do {
-        int n = r.parts++;
-        cut = find_outside(s, RELATION);
-        r.part[n] = (Slice){s.p, cut ? cut : s.end, s.sign};
-        if (cut && n < 2) r.relation[n] = cut->kind;
+        cut = find_relation(s);
+        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
+        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
         if (cut) s.p = cut + 1;
     } while (cut && r.parts < 3);
     if (cut) r.parts = 0;
-    if (r.relation[0] == '>' || r.relation[0] == N_GE) {
-        Statement old = r;
-        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
-        for (int i = 0; i < r.parts - 1; i++) {
-            int was = old.relation[r.parts - 2 - i];
-            r.relation[i] = was == '>' ? '<' : was == N_GE ? N_LE : was == '<' ? '>' : was == N_LE ? N_GE : was;
-        }
-    }
-    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+    Statement old = r;
+    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
+    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
+    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
+    for (int i = 0; i < last && falls; i++)
+        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
+    for (int i = last; i >= 0 && last > 0; i--)
         if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
     return r;
 }
 
-/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions, differences
- * and intersections. Two sets are the same when the same numbers belong to them, and few numbers can tell:
- * each end of an interval, one between any two ends, and one beyond on either side.
- */
-typedef struct {
-    Slice name;                   // what the inequalities are about
-    Value end[4 * MAX_ITEMS];     // the ends that were met
-    int ends, failed;             // failed: this is no set of numbers
-} NumberSet;
+typedef struct { Slice low, high, name; int has_low, has_high; } Interval;
 
-// What a and b have to do: -1 = a is less, 0 = the same number, 1 = a is more. b is read from its tokens.
-static int compare_end(NumberSet* set, Value a, Slice b) {
-    Value value;
-    if (set->ends == 4 * MAX_ITEMS || !is_number(&value, b) || cimag(value.z) != 0) {
-        set->failed = 1;
-        return 0;
+// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3? has_low: is its low end in it?
+static int read_interval(Interval* v, Slice s) {
+    static const Token minus_infinity[] = {{.kind = '-'}, {.kind = N_INFINITY}};
+    const Token *first = minus_infinity, *end = first + 2;
+    Slice items[MAX_ITEMS];
+    Statement r = read_statement(s);
+    int last = r.parts - 1;
+    *v = (Interval){.low = {first, end, 0}, .high = {first + 1, end, 0}};
+    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
+        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
+        return 1;
     }
-    set->end[set->ends++] = value;
-    return same_value(a, value) ? 0 : creal(a.z) < creal(value.z) ? -1 : 1;
+    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
+    for (int i = 0; i < last; i++)
+        if (r.relation[i] > N_LE) return 0;
+    v->name = r.part[r.name];
+    if (r.name > 0) v->low = r.part[0];
+    if (r.name < last) v->high = r.part[last];
+    v->has_low = r.name > 0 && r.relation[0] == N_LE;
+    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
+    return 1;
 }
 
-// Is low < x < high, where either end may be closed, or missing (it has no tokens)?
-static int is_between(NumberSet* set, Value x, Slice low, Slice high, int has_low, int has_high) {
-    int above = low.p ? compare_end(set, x, low) : 1, below = high.p ? -compare_end(set, x, high) : 1;
-    const Value* end = &set->end[set->ends - 1];
-    if (!set->failed && low.p && high.p && !(creal(end[-1].z) < creal(end->z))) set->failed = 1;
-    return (above > 0 || (above == 0 && has_low)) && (below > 0 || (below == 0 && has_high));
-}
-
-static int satisfies(NumberSet* set, Value x, Statement r) {
-    Slice none = {0}, low = r.name == 0 ? none : r.part[0], high = r.name == r.parts - 1 ? none : r.part[r.parts - 1];
-    int rises = 1;
-    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == N_LE || r.relation[i] == '<';
-    set->failed |= r.name < 0 || r.part[r.name].p->kind != N_VARIABLE || (r.parts == 3 && r.name != 1);
-    if (set->failed) return 0;
-    if (!set->name.p) set->name = r.part[r.name];
-    set->failed |= !same_text(set->name, r.part[r.name]);
-    if (rises) return is_between(set, x, low, high, r.relation[0] == N_LE, r.relation[r.parts - 2] == N_LE);
-    set->failed |= r.parts != 2 || r.relation[0] != N_NE;
-    return compare_end(set, x, r.part[!r.name]) != 0;
-}
-
-// Does x belong to the set that s writes? From left to right: A \cup B \setminus C is (A \cup B) \setminus C.
-static int is_member(NumberSet* set, Value x, Slice s) {
-    int in = 0, operator = N_CUP;
-    for (const Token* cut = s.p; cut && !set->failed; s.p = cut ? cut + 1 : s.end) {
-        cut = find_outside(s, SET_OPERATOR);
-        Slice part = {s.p, cut ? cut : s.end, s.sign}, items[MAX_ITEMS];
-        Statement r = read_statement(part);
-        int n = is_bracketed(part) ? split_items(items, inside(part), ',') : 0, here = 0;
-        if (r.parts != 1) here = satisfies(set, x, r);
-        else if (n > 0 && part.p->kind == '{')
-            for (int i = 0; i < n && part.end - part.p > 2; i++) here |= compare_end(set, x, items[i]) == 0;
-        else if (n == 2)
-            here = is_between(set, x, items[0], items[1], part.p->kind == '[', part.end[-1].kind == ']');
-        else set->failed = 1;
-        in = operator == N_CUP ? in | here : operator == N_CAP ? in & here : in & !here;
-        if (cut) operator = cut->kind;
-    }
-    return in;
-}
-
-static int sets_equal(Slice a, Slice b) {
-    NumberSet set = {.ends = 0};
-    Value end[4 * MAX_ITEMS + 1] = {make_exact(0, 1)};
-    is_member(&set, end[0], a);
-    is_member(&set, end[0], b);
-    int n = set.ends + 1, same = !set.failed;
-    for (int i = 1; i < n && same; i++) end[i] = set.end[i - 1];
-    for (int i = 0; i < n && same; i++)
-        for (int j = 0; j <= i + 2 && same; j++) {
-            double test = creal(end[i].z) + (j == i + 1 ? 1 : -1);
-            if (j < i) test = creal(end[i].z) / 2 + creal(end[j].z) / 2;
-            Value x = j == i ? end[i] : make_inexact(test, 0);
-            set.ends = 0;
-            same = !isfinite(creal(x.z)) || is_member(&set, x, a) == is_member(&set, x, b);
-        }
-    return same;
+static int intervals_equal(Slice a, Slice b, Comparison* c) {
+    Interval v, w;
+    if (!read_interval(&v, a) || !read_interval(&w, b) || (v.name.p && w.name.p && !same_text(v.name, w.name))) return 0;
+    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
+           compare_item(v.high, w.high, c);
 }
 
 // Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
@@ -6733,37 +6521,75 @@ static int sets_equal(Slice a, Slice b) {
 static int compare_relations(Slice a, Slice b, Comparison* c) {
     Statement r[2] = {read_statement(a), read_statement(b)};
     Slice value[2], name[2];
-    int named[2];
+    int named[2], same = 1;
     for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == '=' || r[k].relation[0] == N_IN;
+        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
         named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
         value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
         name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
-    if (!r[0].parts || !r[1].parts) return 0;
-    if (r[0].parts != r[1].parts)
-        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
-               compare_item(value[0], value[1], c);
-    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
+    if (r[0].parts != r[1].parts) {
+        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
+        return left_out && !c->strict && compare_item(value[0], value[1], c);
+    }
+    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
     int same_name = named[0] && named[1] && same_text(name[0], name[1]);
     if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == '=')
-        return same_at_all_points(r[0].part, r[1].part, 1, c->imaginary);
-    int same = 1;
+    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
     for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
     return same;
 }
 
+// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
+static int count_names(const Slice* items, int n) {
+    Slice first = {0};
+    int names = 0;
+    for (int i = 0; i < n; i++) {
+        Statement r = read_statement(items[i]);
+        if (r.name < 0) continue;
+        if (!names) first = r.part[r.name];
+        if (!names || !same_text(first, r.part[r.name])) names++;
+    }
+    return names > 2 ? 2 : names;
+}
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
+
+// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
+// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
+// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
+static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
+    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
+    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
+    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
+    if (n > 1 && mode == ANY_ORDER) {
+        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
+        c->strict |= names_a && names_b;
+        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
+    }
+    for (int i = 0; i < n && matched == i; i++)
+        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
+            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
+            used[j] = 1;
+            matched++;
+        }
+    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
+        int i = 0;
+        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
+        if (i == n) matched = -1;
+    }
+    c->strict = strict;
+    return matched == n;
+}
+
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (find_outside(inside(s), ',') || (s.p->kind == '[' && s.p[1].kind == '['));
+    return is_bracketed(s) && (find_comma(inside(s)) || (s.p->kind == '[' && s.p[1].kind == '['));
 }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s)) {
-        int matrix = s.p->kind == '[' && s.end - s.p > 2 && s.p[1].kind == '[' && s.p[2].kind == '[';
-        if (s.p->kind == '[' ? !matrix : is_tuple(s)) break;
+    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
         s = inside(s);
-    }
     return s;
 }
 
@@ -6775,66 +6601,20 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
     int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
     a = peel(a);
     b = peel(b);
-    const Token *set_a = find_outside(a, SET_OPERATOR), *set_b = find_outside(b, SET_OPERATOR);
-    int related = find_outside(a, RELATION) || find_outside(b, RELATION);
+    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
+    int related = find_relation(a) || find_relation(b);
     c->depth++;
     if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if ((related || set_a || set_b) && sets_equal(a, b)) equal = 1;
-    else if (related) equal = compare_relations(a, b, c);
     else if (set_a || set_b)
         equal = set_a && set_b && set_a->kind == set_b->kind &&
                 compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
-    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
         equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
                 compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
-    else {
-        Slice left[2] = {a, {0}}, right[2] = {b, {0}};
-        equal = same_text(a, b) || same_at_all_points(left, right, 0, c->imaginary);
-    }
+    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
+    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
     c->depth--;
     return equal;
-}
-
-// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Slice* items, int n) {
-    int named = 0, same = 0;
-    Slice first = items[0];
-    for (int i = 0; i < n; i++) {
-        Statement r = read_statement(items[i]);
-        if (r.name < 0) continue;
-        if (named++ == 0) first = r.part[r.name];
-        same += same_text(first, r.part[r.name]);
-    }
-    return named == 0 ? 0 : same == named ? 1 : 2;
-}
-
-// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
-// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
-// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
-    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
-    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
-    if (n > 1 && mode == ANY_ORDER) {
-        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
-        c->strict |= names_a && names_b;
-        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
-    }
-    for (int i = 0; i < n && matched == i; i++) {
-        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
-        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) break;
-        used[j] = 1;
-        matched++;
-    }
-    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
-        int i = 0;
-        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
-        if (i == n) matched = -1;
-    }
-    c->strict = strict;
-    return matched == n;
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
@@ -6844,35 +6624,37 @@ static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     Comparison c;
+    Slice x[2];
     int order = strcmp(a, b);
-    if (!*a || !*b) return 0;
-    if (order == 0) return 1;
+    if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    Tokenized *first = &c.side[0], *second = &c.side[1];
-    if (!tokenize_answer(first, order < 0 ? a : b) || !tokenize_answer(second, order < 0 ? b : a)) return 0;
-    Slice x = {first->token, first->token + first->count, 0};
-    Slice y = {second->token, second->token + second->count, 0};
-    if (x.p == x.end || y.p == y.end) return 0;
-    if (same_text(x, y)) return 1;
-    if (first->unmatched || second->unmatched) return 0;
+    for (int k = 0; k < 2; k++) {
+        Tokenized* t = &c.side[k];
+        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
+        x[k] = (Slice){t->token, t->token + t->count, 0};
+    }
+    if (same_text(x[0], x[1])) return 1;
+    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
     c.names = c.imaginary = c.depth = c.strict = 0;
-    c.budget = 64 * (first->count + second->count + 2);
-    find_names(&c, first);
-    find_names(&c, second);
-    if (compare_list(x, y, ',', ANY_ORDER, &c)) return 1;
-    if (x.p->kind == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
-    if (y.p->kind == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ',', ANY_ORDER, &c);
+    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
+    find_names(&c, &c.side[0]);
+    find_names(&c, &c.side[1]);
+    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
+    for (int k = 0; k < 2; k++)  // the solutions 1, 2 are the set {2, 1}
+        if (x[k].p->kind == '{' && is_bracketed(x[k])) x[k] = inside(x[k]);
+    return compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
 
 /* ---- A.5 Shown in lesson 5 ---- */
 
 // A text's value at a point, by itself. 1 = it has one.
 static int evaluate_text(Value* value, int* variables, const char* text, int point) {
-    Comparison c = {.names = 0};
-    if (!tokenize_answer(&c.side[0], text) || c.side[0].unmatched) return 0;
-    find_names(&c, &c.side[0]);
-    return evaluate(value, variables, (Slice){c.side[0].token, c.side[0].token + c.side[0].count, 0}, point) == 1;
+    Comparison c;
+    Tokenized* t = &c.side[0];
+    c.names = 0;
+    if (!tokenize_answer(t, text) || t->unmatched) return 0;
+    find_names(&c, t);
+    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
 }
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
@@ -6882,9 +6664,8 @@ static double solve_linear(const char* left, const char* right) {
     Value x[2], f[2], y;
     int variables;
     for (int point = 0; point < 2; point++) {
-        if (!evaluate_text(&x[point], &variables, "x", point)) return NAN;
-        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
-        if (!evaluate_text(&y, &variables, right, point)) return NAN;
+        int ok = evaluate_text(&x[point], &variables, "x", point) && evaluate_text(&y, &variables, right, point);
+        if (!ok || !evaluate_text(&f[point], &variables, left, point)) return NAN;
         f[point] = add(f[point], negate(y));
     }
     Value rise = add(f[1], negate(f[0]));
@@ -6956,7 +6737,7 @@ int calculate(const char* expression, char* out, int cap) {
     Tokenized t;
     if (!tokenize_answer(&t, plain)) return 0;
     Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
-    Value value = parse_sum(&s);
+    Value value = parse(&s, SUM);
     if (s.failed || s.p < s.end || !has_value(value)) return 0;
     return print_value(out, cap, value);
 }

@@ -843,9 +843,9 @@ static Text written_tables(void) {
     const char* words[] = {SHORT_WORDS};
     append_row(&text, "Short words: no product, when they are the whole answer", words, 0, 1);
     text_printf(&text, "\n## Spellings\n\n");
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++)
-        text_printf(&text, "- `%s` is %s%s%s\n", SPELLINGS[i].from, *SPELLINGS[i].to ? "`" : "", 
-                    *SPELLINGS[i].to ? SPELLINGS[i].to : "dropped", *SPELLINGS[i].to ? "`" : "");
+    for (int i = 0; i < SPELLING_ROWS; i++)
+        text_printf(&text, "- %s%s%s: `%s`\n", *SPELLINGS[i][0] ? "`" : "", *SPELLINGS[i][0] ? SPELLINGS[i][0] : "dropped",
+                    *SPELLINGS[i][0] ? "`" : "", SPELLINGS[i][1]);
     return text;
 }
 
