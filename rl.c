@@ -5530,12 +5530,15 @@ static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two st
 static const Value NO_VALUE = {NAN, 0, 0, 0};
 
 static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
+static int is_real(Value a) { return cimag(a.z) == 0; }
+static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 
 static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * cabs(z), 0, 0};
+    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
 }
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
+    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
     int64_t a = llabs(num), b = llabs(den);
     while (b) {  // Euclid: a becomes the greatest common divisor
         int64_t r = a % b;
@@ -5568,16 +5571,17 @@ static Value multiply(Value a, Value b) {
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
         return make_exact(num, den);
-    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
+    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
 }
 
 static Value divide(Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return NO_VALUE;  // zero?
+    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
-    double complex z = a.z / b.z;
-    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
+    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
@@ -5593,15 +5597,15 @@ static Value raise_power(Value a, Value b) {
         }
         return b.num < 0 ? divide(make_exact(1, 1), result) : result;
     }
-    double size = cabs(a.z);
+    double size = size_of(a.z);
     if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
     double complex z;
-    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    int real = is_real(a) && is_real(b);
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
     else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
     else z = cpow(a.z, b.z);
-    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, cabs(z) * relative);
+    double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, size_of(z) * relative);
 }
 
 // 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
@@ -5612,15 +5616,15 @@ static Value raise_power(Value a, Value b) {
 static int compare_values(Value a, Value b) {
     static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
-    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
+    double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
     if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
     if (!(slack <= 1e-6 * (1 + size))) return -1;
-    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
+    return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
 static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
-static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
+static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
@@ -5637,20 +5641,23 @@ static const char* const SPELLINGS[][2] = {
     {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
     {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
             "\\begin{array}{ccc} \\beginpmatrix")},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"}, {",", "&"},
-    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
+    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
+    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
     // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
     {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
     {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
     {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
     // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
-    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"}, {"\\ne", "!= \xe2\x89\xa0"},
-    {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"}, {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"},
-    {"\\setminus", "\\backslash \xe2\x88\x96"}, {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
+    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
     // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
     {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
-    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"}, {"^6", "\xe2\x81\xb6"},
-    {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"}, {"^0", "\xe2\x81\xb0"}};
+    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
+    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
+    {"^0", "\xe2\x81\xb0"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
@@ -5678,26 +5685,25 @@ static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as 
 // \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
 // not 7 pears.
 static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre",
-    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
-    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
-    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
+    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
+    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
+    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
+    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
+    "goose geese", "vertex vertices",
     ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
-     "sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana pear "
-     "peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
-     "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
-     "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
-     "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
-     "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick flower "
-     "rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse sheep "
-     "goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table desk room "
-     "window door floor house home building step stair lap trip round goal vote class school team group set "
-     "row column line segment square circle triangle side edge face angle diagonal digit number integer "
-     "solution answer question problem term factor divisor multiple value root zero prime pair pie subset "
-     "permutation combination arrangement path route calorie shift night birthday bit byte")};
+     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
+     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
+     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
+     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
+     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
+     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
+     "building step stair trip round goal class school team group set row column line segment square circle "
+     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
+     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
+     "route calorie bit byte")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
        SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
@@ -5725,9 +5731,9 @@ static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
 
 // Does the list, words with a space between them, contain the n letters at word?
 static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
-        p += *p == ' ';
-        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    for (const char* p = list; *p && n > 0; p++) {
+        if (*p != *word || (p > list && p[-1] != ' ')) continue;
+        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
     }
     return 0;
 }
@@ -5862,8 +5868,9 @@ static int match_spelling(const char** to, const char* p) {
     for (int i = 0; i < SPELLING_ROWS; i++)
         for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
             from += *from == ' ';
+            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
             int n = (int)strcspn(from, " ");
-            if (*from != *p || n <= best || strncmp(p, from, (size_t)n)) continue;
+            if (n <= best || strncmp(p, from, (size_t)n)) continue;
             if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
             best = n;
             *to = SPELLINGS[i][0];
@@ -5873,7 +5880,8 @@ static int match_spelling(const char** to, const char* p) {
 
 // Pushes what the n bytes at p stand for.
 static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
-    if (*to == ']' && to[1] == ',' && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4)) return;  // a last \\.
+    const char* next = p + n + strspn(p + n, " \n");
+    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
     if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
     tokenize(t, to, to + strlen(to), 0);
     if (*to == '^' && to[1]) t->raised = t->count;
@@ -6021,7 +6029,7 @@ static Value fail_parse(Parser* s) {
 static Value combine(int function, Value a, Value b) {
     if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (function == F_MAX || function == F_MIN) {
-        if (cimag(a.z) != 0 || cimag(b.z) != 0) return NO_VALUE;
+        if (!is_real(a) || !is_real(b)) return NO_VALUE;
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
     double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
@@ -6067,8 +6075,10 @@ static Value parse_number(Parser* s) {
         den = parse_primary(&ahead);
     } else return whole;
     for (const Token* k = s->p; k < ahead.p; k++)
-        if (k->kind >= F_SIN && k->kind != N_NUMBER && k->kind != N_FRAC) return whole;
-    if (ahead.failed || num.den != 1 || den.den != 1 || num.num <= 0 || num.num >= den.num) return fail_parse(s);
+        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
+            return whole;
+    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
+    if (!proper) return fail_parse(s);
     s->p = ahead.p;
     return add(whole, make_exact(num.num, den.num));
 }
@@ -6100,7 +6110,7 @@ static Value parse_variable(Parser* s) {
 static Value apply_function(int function, Value a) {
     double complex z = 0, x = a.z;
     double r = creal(x);
-    int real = cimag(x) == 0;
+    int real = is_real(a);
     switch (function) {
     case F_SIN: z = real ? sin(r) : csin(x); break;
     case F_COS: z = real ? cos(r) : ccos(x); break;
@@ -6113,18 +6123,18 @@ static Value apply_function(int function, Value a) {
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return NO_VALUE;
+        if (size_of(x) <= a.error) return NO_VALUE;
         z = real && r > 0 ? log(r) : clog(x);
         break;
-    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(cabs(x), a.error);
+    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
     case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
         return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
     }
     // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
-    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
@@ -6197,7 +6207,8 @@ static Value parse_postfix(Parser* s) {
 static int starts_factor(const Parser* s, int level) {
     int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
     if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
-    return is_open(kind) || (kind >= F_SIN && kind <= N_INFINITY) || kind == N_VARIABLE || kind == N_E || kind == N_I;
+    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
+    return kind >= F_SIN && kind <= N_INFINITY;
 }
 
 // Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
@@ -6212,9 +6223,9 @@ static Value parse(Parser* s, int level) {
     const Token* start = s->p;
     Value value = parse_postfix(s);
     if (!s->calculator && accept(s, '^')) {
-        int function = start->kind == N_VARIABLE && list_has(FUNCTION_LETTERS, start->text, start->length);
         value = raise_power(value, parse(s, POWER));
-        if (function && peek(s) == '(') s->failed = 1;  // f^{-1}(2) is no product
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;
+        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
     }
     if (sign < 0) value = negate(value);
     while (!s->failed) {
@@ -6265,7 +6276,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
             g0 = g;
         }
         int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
-        if (!same && (imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
     return compared >= ENOUGH;
@@ -6370,11 +6381,11 @@ static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
     *unit = 0;
     for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
-        int power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num > 0 ? (int)(k->value.num % 10) : 0;
+        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
         if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
         else if (is_word(k, "square sq")) times = 2;
         else if (is_word(k, "cubic")) times = 3;
-        else if (part && power && (k[-1].kind == '^' || k[-1].kind == '{')) {
+        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
             if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
         } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
             part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
@@ -6389,9 +6400,9 @@ static int read_unit(uint64_t* unit, Slice s) {
 // Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
 // number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
 static int split_unit(Slice* s, uint64_t* unit) {
-    int depth = 0, many = s->end - s->p > 1;
+    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
     *unit = 0;
-    if (many && (s->p->kind == '$' || is_word(s->p, "euro pound")) && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
+    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
         s->p++;
         return 1;
     }
@@ -6399,7 +6410,8 @@ static int split_unit(Slice* s, uint64_t* unit) {
         if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
         depth += is_open(k[-1].kind) - is_close(k[-1].kind);
         int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
-        if (depth || k[-1].letters == 2 || !read_unit(unit, (Slice){k + 2 * ordinal, s->end - ordinal, 0})) continue;
+        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
+        if (depth || k[-1].letters == 2 || !read_unit(unit, rest)) continue;
         if (ordinal && *unit != unit_of("th")) continue;
         if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
         s->end = k;
@@ -6484,16 +6496,15 @@ static Statement read_statement(Slice s) {
     return r;
 }
 
-typedef struct { Slice low, high, name; int has_low, has_high; } Interval;
+typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
 
-// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3? has_low: is its low end in it?
+// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
 static int read_interval(Interval* v, Slice s) {
-    static const Token minus_infinity[] = {{.kind = '-'}, {.kind = N_INFINITY}};
-    const Token *first = minus_infinity, *end = first + 2;
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
     Slice items[MAX_ITEMS];
     Statement r = read_statement(s);
     int last = r.parts - 1;
-    *v = (Interval){.low = {first, end, 0}, .high = {first + 1, end, 0}};
+    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
     if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
         *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
         return 1;
@@ -6511,7 +6522,8 @@ static int read_interval(Interval* v, Slice s) {
 
 static int intervals_equal(Slice a, Slice b, Comparison* c) {
     Interval v, w;
-    if (!read_interval(&v, a) || !read_interval(&w, b) || (v.name.p && w.name.p && !same_text(v.name, w.name))) return 0;
+    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
+    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
     return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
            compare_item(v.high, w.high, c);
 }
@@ -6640,9 +6652,13 @@ int answers_equal(const char* a, const char* b) {
     find_names(&c, &c.side[0]);
     find_names(&c, &c.side[1]);
     if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
-    for (int k = 0; k < 2; k++)  // the solutions 1, 2 are the set {2, 1}
-        if (x[k].p->kind == '{' && is_bracketed(x[k])) x[k] = inside(x[k]);
-    return compare_list(x[0], x[1], ',', ANY_ORDER, &c);
+    int sets = 0;
+    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
+        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
+        x[k] = inside(x[k]);
+        sets = 1;
+    }
+    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
 
 /* ---- A.5 Shown in lesson 5 ---- */
@@ -6661,15 +6677,16 @@ static int evaluate_text(Value* value, int* variables, const char* text, int poi
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
-    Value x[2], f[2], y;
+    Value f[2], y;
     int variables;
     for (int point = 0; point < 2; point++) {
-        int ok = evaluate_text(&x[point], &variables, "x", point) && evaluate_text(&y, &variables, right, point);
-        if (!ok || !evaluate_text(&f[point], &variables, left, point)) return NAN;
+        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
+        if (!evaluate_text(&y, &variables, right, point)) return NAN;
         f[point] = add(f[point], negate(y));
     }
     Value rise = add(f[1], negate(f[0]));
-    return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
+    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
+    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
 }
 
 static void print_comparisons(void) {
