@@ -5790,7 +5790,7 @@ static const char* read_exponent(Value* value, const char* p) {
 }
 
 // Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell.
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
 static const char* push_number(Tokenized* t, const char* p) {
     Token* k = push(t, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
@@ -5807,8 +5807,8 @@ static const char* push_number(Tokenized* t, const char* p) {
         exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
         if (exact) num += *p - '0';
     }
-    if (exact) k->value = make_exact(num, den);
-    else k->kind = N_TEXT;
+    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
+    if (!exact) k->kind = N_TEXT;
     if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
     k->length = (int)(p - k->text);
     return p;
@@ -6172,7 +6172,7 @@ static Value parse_root(Parser* s, int latex) {
 static Value parse_primary(Parser* s) {
     Value value, den;
     int kind = peek(s);
-    if (kind == N_NUMBER) return parse_number(s);
+    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
     if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
     if (kind == N_VARIABLE) return parse_variable(s);
     if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
@@ -6288,7 +6288,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
  * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
  * and compares what is inside. What fits no rule is unequal.
  */
-enum { MAX_NAMES = 20 };  // variables of a comparison
+enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
 
 typedef struct {
     Tokenized side[2];
@@ -6411,7 +6411,7 @@ static int split_unit(Slice* s, uint64_t* unit) {
         depth += is_open(k[-1].kind) - is_close(k[-1].kind);
         int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
         Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
-        if (depth || k[-1].letters == 2 || !read_unit(unit, rest)) continue;
+        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
         if (ordinal && *unit != unit_of("th")) continue;
         if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
         s->end = k;
