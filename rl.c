@@ -5826,7 +5826,8 @@ static void push_letter(Tokenized* t, const char* p, int letters) {
 static void push_run(Tokenized* t, const char* p, int n, int quoted) {
     int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
     char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
-    int alone = (last == ',' || is_open(last)) && (!after || strchr(" ,.)}", after));
+    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
     int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
     if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
         if (last != ',') push(t, ',', ",", 1);
@@ -6308,7 +6309,6 @@ static const Token* find_token(Slice s, int first, int last, int anywhere) {
     return NULL;
 }
 
-static const Token* find_comma(Slice s) { return find_token(s, ',', ',', 0); }
 static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
 static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
 
@@ -6596,7 +6596,7 @@ static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c
 }
 
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (find_comma(inside(s)) || (s.p->kind == '[' && s.p[1].kind == '['));
+    return is_bracketed(s) && (find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '['));
 }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
