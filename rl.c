@@ -5500,10 +5500,13 @@ static void lesson_12(int more) {
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
  *
- *     A.1  Values        exact fractions, or floating point with a bound on its error
- *     A.2  Normalize     an answer becomes a row of tokens; the many spellings of a thing become one token
- *     A.3  Evaluate      tokens become a value at a point; two expressions become a verdict
- *     A.4  Compare       lists, units, equations, sets: each rule peels one of them off
+ *     A.1  Values     exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *
+ * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
+ * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
  *
  * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
@@ -6596,7 +6599,8 @@ static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c
 }
 
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '['));
+    if (!is_bracketed(s)) return 0;
+    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
 }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
