@@ -1694,7 +1694,7 @@ static double solve_linear(const char* left, const char* right);
 static void print_comparisons(void);
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_NORMALIZED = 2048,  // room for a rewritten answer
+       MAX_TOKENS = 1200,      // of a taken-apart answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -5355,7 +5355,15 @@ static void lesson_12(int more) {
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
  *
- * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ *     A.1  Values     exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *
+ * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
+ * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
+ *
+ * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
  * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
  * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
@@ -5363,302 +5371,11 @@ static void lesson_12(int more) {
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 First idea: normalize ----
+/* ---- A.1 Values ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
- * gives each symbol one spelling; everything else is copied. Special forms in the result:
- *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
- *     1`000            a thousands separator (the comma of a list stays a comma)
- *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
- *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
- */
-static const struct { const char *from, *to; } SPELLINGS[] = {
-    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
-    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
-    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
-    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
-    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
-    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
-    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
-    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
-    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
-    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
-    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
-    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
-    {"\\begin{matrix}", "[["},
-    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
-    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
-    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
-    {", and ", ","}, {", or ", ","},
-    // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
-    // <= >= !=
-    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
-    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
-    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
-    {"\xe2\x89\xa0", "!="},
-    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
-    // of space, euro, pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
-    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
-    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
-    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
-    // raised digits 0 to 9, and the raised minus
-    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
-    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
-    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
-};
-static const char* const TEXT_COMMANDS[] = {
-    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
-    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
-
-// The names, with a backslash or without: one row for each kind, in this order.
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
-       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
-static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
-    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
-    "infty infinity inf oo",
-    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
-    // those of two letters need the backslash: mu is m times u
-    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
-
-// The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
-// not 7 pears.
-static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre",
-    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
-    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
-    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
-    "guest customer player member adult worker employee passenger page book word letter card game ticket "
-    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
-    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
-    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
-    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
-    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
-    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
-    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
-    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
-    "desk room window door floor house home building step stair lap trip round goal vote class school "
-    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
-    "number integer solution answer question problem term factor divisor multiple value root zero prime "
-    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
-
-// Does the list, words with a space between them, contain the n letters at word?
-static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
-        p += *p == ' ';
-        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
-    }
-    return 0;
-}
-
-static int look_up(const char* word, int n) {
-    int kind = 0;
-    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
-    return kind;  // behind the last row is N_TEXT
-}
-
-// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
-// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
-// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
-// dx and the segment AB are one name. Longer runs are text.
-static int find_name(int* length, const char* p, const char* end) {
-    int slash = p < end && *p == '\\', n = 0;
-    const char* word = p + slash;
-    while (word + n < end && is_letter(word[n])) n++;
-    *length = slash + n;
-    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
-    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
-    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
-    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
-    if (slash || n == 0 || n > 2) return N_TEXT;
-    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
-    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
-    *length = 1;
-    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
-    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
-}
-
-typedef struct {
-    char text[MAX_NORMALIZED];
-    int length, full;  // bytes in text; did it overflow?
-    int space, depth;  // is a space waiting; how many brackets are open
-    int raised;        // where the last raised digit ended
-} Normalized;
-
-static int bracket_step(char c) {
-    return (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
-}
-
-static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
-
-static void emit(Normalized* out, const char* s, int n) {
-    for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) {
-            out->space = 1;
-            continue;
-        }
-        if (out->length + 2 >= MAX_NORMALIZED) {
-            out->full = 1;
-            return;
-        }
-        char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = is_word_character(before) && is_word_character(s[i]);
-        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
-        if (keep && out->space) out->text[out->length++] = ' ';
-        out->text[out->length++] = s[i];
-        out->space = 0;
-        out->depth += bracket_step(s[i]);
-    }
-}
-
-static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
-
-// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
-// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
-static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
-    while (end > p && is_space(end[-1])) end--;
-    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
-    int n = 0, letters = 0;
-    while (p + n < end && is_letter(p[n])) n++;
-    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
-    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
-    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
-    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
-    if (whole && list_has("and or", p, n)) {
-        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
-    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
-        emit(out, p, (int)(end - p));
-    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
-        emit_text(out, " ");
-        emit(out, p, n);
-        emit_text(out, " ");
-        emit_words(out, command, p + n, end);
-    } else {
-        emit_text(out, "\"");
-        for (; p < end; p++)
-            if (*p != '"' && *p != '$') emit(out, p, 1);
-        emit_text(out, "\"");
-    }
-}
-
-// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
-static int normalize_text_command(Normalized* out, const char* p) {
-    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        size_t n = strlen(TEXT_COMMANDS[i]);
-        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
-        const char* start = p + n;
-        while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
-        const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
-        if (!close) continue;
-        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
-        return (int)(close + 1 - p);
-    }
-    return 0;
-}
-
-// The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
-// as a whole: \in is not the beginning of \infty.
-static int match_spelling(const char** to, const char* p) {
-    int best = 0;
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
-        const char* from = SPELLINGS[i].from;
-        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
-        int n = (int)strlen(from);
-        if (n <= best || strncmp(p, from, (size_t)n)) continue;
-        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-        best = n;
-        *to = SPELLINGS[i].to;
-    }
-    return best;
-}
-
-// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
-static int normalize_spelling(Normalized* out, const char* p) {
-    const char *to = "", *columns;
-    int n = match_spelling(&to, p);
-    char* last = out->text + out->length;
-    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
-        n = (int)(columns + 1 - p);
-    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
-        out->length -= 3;
-        emit_text(out, "]]");
-        return n;
-    }
-    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
-        out->length--;
-        emit_text(out, "\"$\"-");
-        return n;
-    }
-    int raised = to[0] == '^' && to[1];
-    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
-    if (raised) out->raised = out->length;
-    return n;
-}
-
-// Rewrites answer into its one spelling. 1 = done, 0 = too long.
-static int normalize(Normalized* out, const char* answer) {
-    int dollars = 0;
-    out->length = out->full = out->space = out->depth = 0;
-    out->raised = -1;
-    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
-    for (const char* p = answer; *p && !out->full;) {
-        int n = 0;
-        char before = out->length ? out->text[out->length - 1] : 0;
-        if (*p == '\\') n = normalize_text_command(out, p);
-        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
-        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
-        char after = p[1] == ' ' ? p[2] : p[1];
-        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
-            emit_text(out, "\\cup ");
-            n = 1;
-        }
-        if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
-            do n++; while (is_letter(p[n]));
-            emit(out, p, n);
-        }
-        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
-            n = 2;
-            while (is_digit(p[1]) && is_digit(p[n])) n++;
-            emit_text(out, "_{");
-            emit(out, p + 1, n - 1);
-            emit_text(out, "}");
-        }
-        if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
-            n = 1;
-            emit(out, *p == ',' && out->depth == 0 && is_thousands_comma(answer, p) ? "`" : p, 1);
-        }
-        p += n;
-    }
-    while (out->length && out->text[out->length - 1] == '.') out->length--;  // the full stop of the sentence
-    out->text[out->length] = 0;
-    return !out->full;
-}
-
-/* ---- A.2 Second idea: evaluate ----
- *
- * A recursive-descent parser has one function for each level of precedence, written with the next one:
- *     sum      = product  { (+ | - | \pm | \mp) product }
- *     product  = power    { (* | / | nothing) power }             2x is 2*x
- *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree | million }
- *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
- * another point the text is read once more.
+ * Numbers made of + - * / stay exact fractions as long as they fit. Everything else is a complex double with
+ * a bound on its rounding error, so that two values can be told apart from two roundings of one value. Where
+ * there is no value (1/0, ln 0) z is NAN.
  */
 typedef struct {
     double complex z;  // the value
@@ -5666,85 +5383,21 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-enum { MAX_NAMES = 20 };  // variables of a comparison
-typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
-
-enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
-
-typedef struct {
-    const char *p, *end;  // what is still to be read
-    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
-    int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int nesting, bars;    // levels; is a | open?
-    int failed;           // 0, UNKNOWN or NO_VALUE
-} Parser;
-
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+static const Value NO_VALUE = {NAN, 0, 0, 0};
 
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
-
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        quoted ^= *p == '"';
-        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
-            *which = i;
-            if (starts_with(p, s.end, tokens[i])) return p;
-        }
-        if (!quoted) depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-// The bracket that closes the one at p; NULL = none does.
-static const char* find_close(const char* p, const char* end) {
-    int depth = 0;
-    for (; p < end; p++)
-        if ((depth += bracket_step(*p)) == 0) return p;
-    return NULL;
-}
-
-// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
-// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
-// other sign here. That is right: both lists contain both.)
-static int same_text(Span a, Span b, int words, int any_case) {
-    const char* skipped = words ? "\"()" : "\"";
-    for (;; a.p++, b.p++) {
-        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
-        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
-        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
-        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
-        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
-    }
-}
-
-static Value fail_value(Parser* s, int why) {
-    if (!s->failed) s->failed = why;
-    return (Value){0, 0, 0, 0};
-}
+static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
+static int is_real(Value a) { return cimag(a.z) == 0; }
+static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 
 static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * cabs(z), 0, 0};
+    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
 }
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
-    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
+    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
+    int64_t a = llabs(num), b = llabs(den);
     while (b) {  // Euclid: a becomes the greatest common divisor
         int64_t r = a % b;
         a = b;
@@ -5762,8 +5415,7 @@ static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
     return 1;
 }
 
-// The four operations: exact when both are and the result fits, else in floating point with the error carried
-// on.
+// The operations: exact when both are and the result fits, else in floating point with the error carried on.
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
@@ -5777,191 +5429,517 @@ static Value multiply(Value a, Value b) {
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
         return make_exact(num, den);
-    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
+    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
 }
 
-static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
+static Value divide(Value a, Value b) {
+    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
-    double complex z = a.z / b.z;
-    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
+    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
-static Value raise_power(Parser* s, Value a, Value b) {
+static Value raise_power(Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
+        if (b.num == 0 && a.z == 0) return NO_VALUE;
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
             if (n > 1) a = multiply(a, a);
         }
-        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
+        return b.num < 0 ? divide(make_exact(1, 1), result) : result;
     }
-    double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
+    double size = size_of(a.z);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
     double complex z;
-    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    int real = is_real(a) && is_real(b);
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
     else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
     else z = cpow(a.z, b.z);
-    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, cabs(z) * relative);
+    double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, size_of(z) * relative);
 }
 
-// What comes next, after spaces; 0 = the end, or failed.
-static char peek(Parser* s) {
-    while (s->p < s->end && *s->p == ' ') s->p++;
-    return s->p < s->end && !s->failed ? *s->p : 0;
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
+    if (a.den && b.den) return a.num == b.num && a.den == b.den;
+    double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
+    if (!isfinite(size)) return a.z == b.z;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
-static int accept(Parser* s, const char* token) {
-    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
-    s->p += strlen(token);
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
+static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
+
+/* ---- A.2 First idea: normalize ----
+ *
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
+ * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
+ * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
+ */
+static const char* const SPELLINGS[][2] = {
+    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
+    {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
+    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
+    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+            "\\begin{array}{ccc} \\beginpmatrix")},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
+    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
+    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
+    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
+    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
+    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+    // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
+    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
+    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
+    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
+    {"^0", "\xe2\x81\xb0"}};
+
+// The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
+// LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
+enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
+       N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
+       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
+       N_NUMBER };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo", "degree degrees",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
+    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
+    "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
+
+// Two letters that are a word, not a product, when they are the whole item.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
+
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
+    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
+    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
+    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
+    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
+    "goose geese", "vertex vertices",
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
+     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
+     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
+     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
+     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
+     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
+     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
+     "building step stair trip round goal class school team group set row column line segment square circle "
+     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
+     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
+     "route calorie bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
+
+typedef struct {
+    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
+    const char* text;  // its spelling, length bytes; a known name without its backslash
+    int length, slash;
+    int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
+    int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
+    int variable;      // of a name: which variable of the comparison it is; -1 = none
+    Value value;       // of a number
+} Token;
+
+typedef struct {
+    Token token[MAX_TOKENS];
+    int count, full, unmatched;  // did it overflow? has a bracket no partner?
+    int open;                    // the innermost open bracket, -1 = none
+    int money, raised;           // is $ a currency? where the last raised digit ended
+} Tokenized;
+
+// A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
+typedef struct { const Token *p, *end; int sign; } Slice;
+
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; *p && n > 0; p++) {
+        if (*p != *word || (p > list && p[-1] != ' ')) continue;
+        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    }
+    return 0;
+}
+
+static int look_up(const char* word, int n) {
+    int row = 0;
+    while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
+    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
+}
+
+static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
+static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
+static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+
+static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
+
+// A bracket finds its partner here. Until then match says which bracket is open around it.
+static Token* push(Tokenized* t, int kind, const char* text, int length) {
+    t->full |= t->count == MAX_TOKENS;
+    Token* k = &t->token[t->full ? 0 : t->count++];
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
+    if (is_open(kind)) t->open = (int)(k - t->token);
+    if (!is_close(kind)) return k;
+    t->unmatched |= t->open < 0;
+    if (t->open < 0 || t->full) return k;
+    Token* open = &t->token[t->open];
+    t->open = open->match;
+    open->match = (int)(k - open);
+    return k;
+}
+
+// The length of the thousands separator at p, behind a group of digits; 0 = none. Within brackets a comma
+// separates elements: (100,200).
+static int match_separator(const char* p, int group, int in_brackets) {
+    static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
+    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
+        size_t n = strlen(separators[i]);
+        const char* q = p + n;
+        if (strncmp(p, separators[i], n)) continue;
+        return is_digit(q[0]) && is_digit(q[1]) && is_digit(q[2]) && !is_digit(q[3]) ? (int)n : 0;
+    }
+    return 0;
+}
+
+// 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
+static const char* read_exponent(Value* value, const char* p) {
+    int n = 0, digits = 0;
+    const char* q = p + 1;
+    char sign = *q == '-' || *q == '+' ? *q++ : 0;
+    for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
+    if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
+    *value = multiply(*value, raise_power(make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+    return q;
+}
+
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+static const char* push_number(Tokenized* t, const char* p) {
+    Token* k = push(t, N_NUMBER, p, 0);
+    int64_t num = 0, den = 1;
+    int exact = 1, group = 0, dot = 0;
+    for (;; p++) {
+        int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
+        p += separator;
+        if (*p == '.' && !dot && is_digit(p[1])) {
+            dot = 1;
+            continue;
+        }
+        if (!is_digit(*p)) break;
+        group = separator ? 1 : group + 1;
+        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
+        if (exact) num += *p - '0';
+    }
+    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
+    if (!exact) k->kind = N_TEXT;
+    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
+    k->length = (int)(p - k->text);
+    return p;
+}
+
+// e and i are constants, e_1 and i_2 are not.
+static void push_letter(Tokenized* t, const char* p, int letters) {
+    int constant = p[1] == '_' ? 0 : *p == 'e' ? N_E : *p == 'i' ? N_I : 0;
+    push(t, constant ? constant : N_VARIABLE, p, 1)->letters = letters;
+}
+
+// Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
+// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
+// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
+static void push_run(Tokenized* t, const char* p, int n, int quoted) {
+    int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
+    char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
+    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
+    if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
+        if (last != ',') push(t, ',', ",", 1);
+    } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
+    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
+        push(t, look_up(p, n - 1), p, n - 1);
+        push_letter(t, p + n - 1, 1);
+    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
+    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
+    else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
+    else {
+        push_letter(t, p, n);
+        if (n == 2) push_letter(t, p + 1, 1);
+    }
+}
+
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
+// ends. (\mboxcm has lost its braces, and \cotx its space.)
+static const char* push_command(Tokenized* t, const char* p, const char* end) {
+    int n = 1;
+    while (is_letter(p[n])) n++;
+    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
+    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
+        kind = look_up(p + 1, --n - 1);
+    const char *open = p + n + strspn(p + n, " "), *close = NULL;
+    if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
+    if (close) tokenize(t, open + 1, close, 1);
+    if (close) return close + 1;
+    if (kind >= N_QUOTE && kind != N_VARIABLE) push(t, N_TEXT, p, n);
+    else push(t, kind, p + 1, n - 1)->slash = 1;
+    return p + n;
+}
+
+// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
+// \left is not the beginning of \leftarrow.
+static int match_spelling(const char** to, const char* p) {
+    int best = 0;
+    for (int i = 0; i < SPELLING_ROWS; i++)
+        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
+            from += *from == ' ';
+            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
+            int n = (int)strcspn(from, " ");
+            if (n <= best || strncmp(p, from, (size_t)n)) continue;
+            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+            best = n;
+            *to = SPELLINGS[i][0];
+        }
+    return best;
+}
+
+// Pushes what the n bytes at p stand for.
+static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
+    const char* next = p + n + strspn(p + n, " \n");
+    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
+    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
+    tokenize(t, to, to + strlen(to), 0);
+    if (*to == '^' && to[1]) t->raised = t->count;
+}
+
+// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
+static void push_bar(Tokenized* t, const char* p) {
+    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
+    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
+        push(t, ')', p, 1);
+        return;
+    }
+    push(t, F_ABS, "abs", 3);
+    push(t, '(', p, 1);
+}
+
+static void push_sign(Tokenized* t, const char* p) {
+    int minus = *p == '$' && last_kind(t) == '-';
+    if (minus) t->count--;  // -$5 is $-5
+    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
+    if (minus) push(t, '-', "-", 1);
+}
+
+// Pushes the tokens of [p, end), which lies in a text that ends in 0.
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
+    const char *to, *stop;
+    while (p < end && !t->full) {
+        int n = 0, last = last_kind(t);
+        while (p + n < end && is_letter(p[n])) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
+        else if (n) push_run(t, p, n, quoted);
+        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
+        else if (*p == '\\' && p[1] == '$') {
+            push_sign(t, p + 1);
+            n = 2;
+        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
+        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
+        else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
+            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
+            n = (int)(stop - p);
+            push(t, '_', p, 1);
+            push(t, '{', "{", 1);
+            tokenize(t, p + 1, stop, quoted);
+            push(t, '}', "}", 1);
+        } else {
+            n = 1;
+            if (*p == '|') push_bar(t, p);
+            else if (*p != '$' || t->money) push_sign(t, p);
+        }
+        p += n;
+    }
+}
+
+// The answer as tokens. 1 = done, 0 = too long.
+static int tokenize_answer(Tokenized* t, const char* answer) {
+    int dollars = 0;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
+    t->count = t->full = t->unmatched = 0;
+    t->open = t->raised = -1;
+    t->money = dollars % 2;  // a pair of $ is LaTeX's
+    tokenize(t, answer, answer + strlen(answer), 0);
+    while (t->count && last_kind(t) == '.') t->count--;  // the full stop of the sentence
+    t->unmatched |= t->open >= 0;
+    return !t->full;
+}
+
+// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
+// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
+static int same_token(const Token* a, const Token* b) {
+    char small[2] = {0};
+    int words = a->kind == N_TEXT && b->kind == N_TEXT;
+    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
+    if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
+    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
+    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
+    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
+    for (int i = 0; i < a->length; i++) {
+        int x = a->text[i], y = b->text[i];
+        if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
+    }
     return 1;
 }
 
-static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
+// (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
+static int same_text(Slice a, Slice b) {
+    if (a.end - a.p != b.end - b.p) return 0;
+    while (a.p < a.end && same_token(a.p, b.p)) {
+        a.p++;
+        b.p++;
+    }
+    return a.p == a.end;
+}
 
-static Value parse_sum(Parser* s);
-static Value parse_product(Parser* s, int as_argument);
-static Value parse_power(Parser* s);
-static Value parse_signed_power(Parser* s);
+// The answer's one spelling, for ./rl grade --explain. 1 = done, 0 = too long.
+static int normalize(Text* out, const char* answer) {
+    Tokenized t;
+    if (!tokenize_answer(&t, answer)) return 0;
+    text_printf(out, "%s", "");
+    for (const Token* k = t.token; k < t.token + t.count; k++) {
+        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
+        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
+        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
+    }
+    return 1;
+}
+
+/* ---- A.3 Second idea: evaluate ----
+ *
+ * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
+ * value at the current point. For another point the tokens are read once more.
+ *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
+ *     postfix  = primary  { ! | % | degree | million }
+ * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
+ * equation is its left side minus its right one.
+ */
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+
+typedef struct {
+    const Token *p, *end;    // what is still to be read
+    int point, sign;         // which evaluation point; +1 or -1 for \pm
+    int calculator;          // only numbers and + - * / ( )
+    int variables, nesting;  // has it met one? levels
+    int failed;              // this is no expression
+} Parser;
+
+static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
+
+static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
+
+static int accept(Parser* s, int kind) {
+    if (peek(s) != kind) return 0;
+    s->p++;
+    return 1;
+}
+
+static Value fail_parse(Parser* s) {
+    s->failed = 1;
+    return NO_VALUE;
+}
 
 // The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
 // Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
-static Value combine(Parser* s, int function, Value a, Value b) {
+static Value combine(int function, Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (function == F_MAX || function == F_MIN) {
-        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        if (!is_real(a) || !is_real(b)) return NO_VALUE;
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
     double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
     if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
-    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
-    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
-    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
+    int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
+    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
+                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
 }
 
 // ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
-    int bars = s->bars;
+    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
     s->p++;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
-    s->bars = bars;
-    return accept(s, close) ? value : fail_value(s, UNKNOWN);
+    Value value = parse(s, SUM);
+    while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
+    return accept(s, close) ? value : fail_parse(s);
 }
 
-// What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
-// to it.
+// What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
 static Value parse_argument(Parser* s) {
-    accept(s, "*");  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
-    return is_digit(peek(s)) ? make_exact(*s->p++ - '0', 1) : parse_primary(s);
+    accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
+    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-// A whole number within a fraction: digits, in braces or bare; bare behind \frac it has one digit. 1 = read.
-static int read_small_integer(Parser* s, int64_t* value, int latex) {
-    int braces = accept(s, "{"), digits = 0;
-    peek(s);
-    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
-        *value = *value * 10 + *s->p++ - '0';
-    return digits && (!braces || accept(s, "}"));
+// The two arguments behind \frac; \frac12 is one half.
+static void parse_fraction(Value* num, Value* den, Parser* s) {
+    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
+    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
+    if (both) s->p++;
+    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product.
-static Value parse_mixed_number(Parser* s, Value whole) {
-    Parser ahead = *s;
-    int64_t num = 0, den = 0;
-    int space = ahead.p < ahead.end && *ahead.p == ' ', latex = accept(&ahead, "\\frac");
-    if (!latex && !space) return whole;
-    if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
-    if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
-    s->p = ahead.p;
-    return add(whole, make_exact(num, den));
-}
-
-// 0.1\overline{6}: digits that repeat behind a last place of 1/unit. r of them add digits / (unit (10^r -
-// 1)).
-static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
-    int64_t digits, power = 1, den;
-    const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
-    for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
-    return add(value, make_exact(digits, den));
-}
-
-// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
-// not.
-static Value parse_exponent(Parser* s, Value value) {
-    const char* p = s->p + 1;
-    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
-    int n = 0, digits = 0;
-    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
-    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
-    s->p = p;
-    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
-}
-
-// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    int64_t num = 0, den = 1;
-    int exact = 1, digits = 0, dot = 0;
-    double value = 0, scale = 1;
-    const char* start = s->p;
-    for (; s->p < s->end; s->p++) {
-        char c = *s->p;
-        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) {
-            dot = 1;
-            continue;
-        }
-        if (!is_digit(c)) break;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += c - '0';
-        value = value * 10 + (c - '0');
-        if (dot) scale *= 10;
-        digits++;
-    }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
-    if (!exact && s->names) return fail_value(s, UNKNOWN);
-    double inexact = value / scale;
-    Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (!s->names) return result;
-    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
-    if (!dot) return parse_mixed_number(s, result);
-    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
-}
-
-// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
-// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
-// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
-static const char* end_of_name(const char* p, const char* end) {
-    static const char* const signs[] = {"+", "-"};
-    int length, which, function;
-    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
-    function = list_has(FUNCTION_LETTERS, p, length);
-    p += length;
-    while (p < end && *p == '\'') p++;
-    if (p < end && *p == '_') {
-        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
-        if (!brace) return NULL;
-        p = brace + 1;
-    }
-    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
-    if (!close) return p;
-    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
-    return close + 1;
+    Value whole = s->p++->value, num = whole, den = whole;
+    Parser ahead = *s;
+    if (s->calculator || whole.den != 1) return whole;
+    if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
+        num = s->p->value;
+        den = parse_primary(&ahead);
+    } else return whole;
+    for (const Token* k = s->p; k < ahead.p; k++)
+        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
+            return whole;
+    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
+    if (!proper) return fail_parse(s);
+    s->p = ahead.p;
+    return add(whole, make_exact(num.num, den.num));
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
@@ -5981,718 +5959,491 @@ static double variable_value(int j, int point) {
 }
 
 static Value parse_variable(Parser* s) {
-    const char* end = end_of_name(s->p, s->end);
-    if (!end) return fail_value(s, UNKNOWN);
-    Span name = {s->p, end, 0};
-    int j = 0;
-    name.p += *name.p == '\\';  // \theta is theta
-    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
-    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
-    if (j == s->names->count) s->names->name[s->names->count++] = name;
-    s->p = end;
-    return make_inexact(variable_value(j, s->point), 0);
+    const Token* name = s->p;
+    if (name->variable < 0 || s->end - name < name->match) return fail_parse(s);
+    s->p += name->match;
+    s->variables = 1;
+    return make_inexact(variable_value(name->variable, s->point), 0);
 }
 
-static Value apply_function(Parser* s, int function, Value a) {
+static Value apply_function(int function, Value a) {
     double complex z = 0, x = a.z;
     double r = creal(x);
-    int real = cimag(x) == 0;
+    int real = is_real(a);
     switch (function) {
     case F_SIN: z = real ? sin(r) : csin(x); break;
     case F_COS: z = real ? cos(r) : ccos(x); break;
     case F_TAN: z = real ? tan(r) : ctan(x); break;
-    case F_COT: return divide(s, apply_function(s, F_COS, a), apply_function(s, F_SIN, a));
-    case F_SEC: return divide(s, make_exact(1, 1), apply_function(s, F_COS, a));
-    case F_CSC: return divide(s, make_exact(1, 1), apply_function(s, F_SIN, a));
+    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    case F_SEC: return divide(make_exact(1, 1), apply_function(F_COS, a));
+    case F_CSC: return divide(make_exact(1, 1), apply_function(F_SIN, a));
     case F_ASIN: z = casin(x); break;
     case F_ACOS: z = cacos(x); break;
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
+        if (size_of(x) <= a.error) return NO_VALUE;
         z = real && r > 0 ? log(r) : clog(x);
         break;
-    case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
-    case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
+    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
+    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
-        return make_exact((int64_t)floor(r), 1);
+        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
     }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
-    // enough
-    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
-static Value parse_function(Parser* s, int function) {
+static Value parse_function(Parser* s) {
     Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    if (function == F_LOG && accept(s, "_")) base = parse_argument(s);
-    if (accept(s, "^")) exponent = parse_argument(s);
-    if (exponent.den == 1 && exponent.num == -1 && function <= F_TAN) {  // \sin^{-1} is the arcsine
-        function += F_ASIN - F_SIN;
-        exponent = make_exact(1, 1);
-    }
-    char next = peek(s);
-    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
-    int group = next == '(' || next == '{' || next == '[';
-    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
-    if (s->failed || function >= F_GCD) return argument;
-    Value value = apply_function(s, function, argument);
-    if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
-    return raise_power(s, value, exponent);
+    int function = s->p++->kind;
+    if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
+    if (accept(s, '^')) exponent = parse_argument(s);
+    int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
+    if (inverse) function += F_ASIN - F_SIN;
+    int group = is_open(peek(s)), several = function >= F_GCD;
+    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
+    Value value = several ? argument : apply_function(function, argument);
+    if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
+    return inverse ? value : raise_power(value, exponent);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
 static Value parse_binomial(Parser* s) {
-    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
-    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    Value n, k, result = make_exact(1, 1);
+    parse_fraction(&n, &k, s);
+    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
     for (int64_t i = 0; i < k.num; i++)
-        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+        result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
     return result;
 }
 
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
-// starts_factor.)
-static Value parse_root(Parser* s, int backslash) {
-    Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s, 0);
-    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
-    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
-}
-
-// A function, a constant or a variable.
-static Value parse_name(Parser* s) {
-    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    Value numerator;
-    if (kind == N_VARIABLE) return parse_variable(s);
-    s->p += length;
-    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
-    switch (kind) {
-    case N_SQRT: return parse_root(s, backslash);
-    case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
-    case N_BINOM: return parse_binomial(s);
-    case N_PI: return make_inexact(M_PI, 0);
-    case N_E: return make_inexact(2.718281828459045235, 0);
-    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
-    case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    }
-    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
+static Value parse_root(Parser* s, int latex) {
+    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
+    Value radicand = latex ? parse_argument(s) : parse_primary(s);
+    return raise_power(radicand, divide(make_exact(1, 1), index));
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value value;
-    char c = peek(s);
-    if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
-    else if (!s->names) value = fail_value(s, UNKNOWN);
-    else if (is_letter(c) || c == '\\') value = parse_name(s);
-    else if (c == '|' && !s->bars) {
-        s->p++;
-        s->bars = 1;
-        value = apply_function(s, F_ABS, parse_sum(s));
-        s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
-    } else value = fail_value(s, UNKNOWN);
-    s->nesting--;
-    return value;
+    Value value, den;
+    int kind = peek(s);
+    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
+    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
+    if (kind == N_VARIABLE) return parse_variable(s);
+    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
+    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
+    if (accept(s, N_BINOM)) return parse_binomial(s);
+    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
+    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
+    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
+    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
+    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
+    parse_fraction(&value, &den, s);
+    return divide(value, den);
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (s->names && !s->failed) {
-        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
-        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
-        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+    for (int kind = peek(s);; kind = peek(s)) {
+        if (accept(s, '%')) value = divide(value, make_exact(100, 1));
+        else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
+        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
             value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-            s->p += length;
-        } else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
-            Value n = value;
-            value = make_exact(1, 1);
-            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
-        } else break;
+        else if (accept(s, '!')) {
+            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
+            for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
+        } else return value;
     }
-    return value;
-}
-
-static Value parse_power(Parser* s) {
-    peek(s);
-    const char* start = s->p;
-    Value base = parse_postfix(s);
-    if (!s->names || !accept(s, "^")) return base;
-    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
-    Value exponent = parse_signed_power(s);
-    s->nesting--;
-    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
-    return s->failed ? base : raise_power(s, base, exponent);
-}
-
-// A power with signs in front of it: -x^2 is -(x^2), 5*-2 is -10, x^-1.
-static Value parse_signed_power(Parser* s) {
-    int negative = 0;
-    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) {
-        negative ^= c == '-';
-        s->p++;
-    }
-    Value value = parse_power(s);
-    return negative ? negate(value) : value;
 }
 
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings.
-static int starts_factor(Parser* s, int as_argument) {
-    int length;
-    char c = peek(s);
-    if (!s->names || !c) return 0;
-    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
-    if (c != '\\' && !is_letter(c)) return 0;
-    int kind = find_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
+// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
+static int starts_factor(const Parser* s, int level) {
+    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
+    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
+    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
+    return kind >= F_SIN && kind <= N_INFINITY;
 }
 
-// as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
-// function
-static Value parse_product(Parser* s, int as_argument) {
-    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
+// is a plus -b.
+static Value parse(Parser* s, int level) {
+    int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
+    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
+        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
+        s->p++;
+    }
+    const Token* start = s->p;
+    Value value = parse_postfix(s);
+    if (!s->calculator && accept(s, '^')) {
+        value = raise_power(value, parse(s, POWER));
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;
+        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
+    }
+    if (sign < 0) value = negate(value);
     while (!s->failed) {
-        if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
-        else if (as_argument) break;
-        else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
-            value = divide(s, value, parse_signed_power(s));
-            if (!s->failed) value = apply_function(s, F_FLOOR, value);
-        } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
+        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
+        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) {
+            int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
+            s->p += down;  // 7//2 = 3, see chapter 6
+            value = divide(value, parse(s, POWER));
+            if (down) value = apply_function(F_FLOOR, value);
+        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
         else break;
     }
+    s->nesting--;
     return value;
 }
 
-static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value sum = make_exact(0, 1);
-    for (int first = 1; !s->failed; first = 0) {
-        int sign = 1;  // a sign in front of the first term is read with its first power
-        if (s->names && accept(s, "\\pm")) sign = s->sign;
-        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
-        else if (!first && accept(s, "-")) sign = -1;
-        else if (!first && !accept(s, "+")) break;
-        Value term = parse_product(s, 0);
-        if (sign < 0) term = negate(term);
-        sum = first ? term : add(sum, term);
-    }
-    s->nesting--;
-    return sum;
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
+// *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
+// itself; an overflow has an infinite error.)
+static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
+    *value = parse(&s, level);
+    *variables |= s.variables;
+    if (s.failed || s.p < s.end) return -1;
+    return isfinite(value->error) && has_value(*value);
 }
 
-// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
-// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
-static int evaluate_at(Value* value, Names* names, Span text, int point) {
-    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
-    *value = parse_sum(&s);
-    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
-    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
-}
-
-// The same by itself. *variables becomes 1 when the expression has variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Names names = {0};
-    int found = evaluate_at(value, &names, text, point) == 1;
-    *variables |= names.count > 0;
-    return found;
-}
-
-// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
-// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
-// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
-// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
-static int compare_values(Value a, Value b) {
-    static const int64_t LONG = 1000000000000;
-    if (a.den && b.den) return a.num == b.num && a.den == b.den;
-    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
-    if (!isfinite(size)) return a.z == b.z;
-    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
-    if (!(slack <= 1e-6 * (1 + size))) return -1;
-    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
-}
-
-static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
-static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
-
-// left - right at a point; 1, 0 and -1 as evaluate_at
-static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
-    Value x, y;
-    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
-    if (has_x < 0 || has_y < 0) return -1;
-    *value = add(x, negate(y));
-    return has_x && has_y && !isnan(creal(value->z));
-}
-
-// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
-// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
-// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
-// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
-// variables are real.
-static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, that is when the quotient is the same at all points; written
+// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
+// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
+// -2: variables are real.
+static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
     enum { ENOUGH = 4 };
     Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    Names names = {0};
-    int compared = 0;
+    int compared = 0, variables = 0, equations = level == EQUATION;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
-        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        int has_f = evaluate(&f, &variables, a, point, level);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
         if (has_g < 0) return 0;
-        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
-        if (!has_f || !has_g) continue;
-        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (!variables) return !equations && has_f && has_g && same_value(f, g);
+        if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
             g0 = g;
         }
-        int same = compare_values(multiply(f0, g), multiply(f, g0));
-        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
+        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
     return compared >= ENOUGH;
 }
 
-// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
-// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers:
-// this is their short way.
-static int shorten_decimal(char* out, Span text) {
-    const char* p = text.p;
-    int n = 0, digits = 0, dot = 0, sign = p < text.end && *p == '-';
-    if (sign) out[n++] = '-';
-    if (p < text.end && (*p == '-' || *p == '+')) p++;
-    for (; p < text.end; p++) {
-        if (*p == '`') continue;
-        if (*p == '.' ? dot : !is_digit(*p)) return 0;
-        dot |= *p == '.';
-        digits |= *p != '.';
-        if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
-    }
-    while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) {  // -0 is 0
-        n = 0;
-        out[n++] = '0';
-    }
-    out[n] = 0;
-    return digits;
-}
-
-// 1 = both are plain decimals, and *equal tells whether they are the same
-static int decimals_equal(int* equal, Span a, Span b) {
-    char x[MAX_NORMALIZED + 1], y[MAX_NORMALIZED + 1];
-    if (!shorten_decimal(x, a) || !shorten_decimal(y, b)) return 0;
-    *equal = !strcmp(x, y);
-    return 1;
-}
-
-static int expressions_equal(Span a, Span b) {
-    int equal;
-    if (decimals_equal(&equal, a, b)) return equal;
-    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
-}
-
-/* ---- A.3 The shapes ----
+/* ---- A.4 Compare ----
  *
- * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * An answer is a list of items, mostly of one. An item is a quantity with a unit, an equation, an inequality,
+ * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
  * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
+typedef struct {
+    Tokenized side[2];
+    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
+    int names, imaginary;       // how many; does i appear?
+    int budget, depth, strict;  // work left; levels of items; must names agree?
+} Comparison;
 
-static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
+static int compare_item(Slice a, Slice b, Comparison* c);
 
-static int contains(Span s, const char* token) {
-    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
-    return s.p < s.end;
-}
-
-static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
-}
-
-static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
-
-// Two letters that are a word, not a product, when they are the whole answer.
-static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
-
-// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
-// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
-// not.
-static int is_word(Span s) {
-    int word = 0, length;
-    if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
-        while (++s.p < s.end) word |= is_letter(*s.p);
-        return word;
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
+    for (const Token* k = s.p; k < s.end; k++) {
+        if (k->kind >= first && k->kind <= last) return k;
+        if (!anywhere && is_open(k->kind)) k += k->match;
     }
-    const char* start = s.p;
-    while (s.p < s.end) {
-        if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        const char* run = s.p;
-        while (s.p < s.end && is_letter(*s.p)) s.p++;
-        int n = (int)(s.p - run);
-        if (n == 0) s.p++;
-        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
-        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
-        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
+    return NULL;
+}
+
+static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
+static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
+
+static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
+    return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
+}
+
+static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
+
+// A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
+// and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
+// letter for functions; else nobody writes a product so.
+static const Token* end_of_name(const Token* k, const Token* end) {
+    const Token* p = k + 1;
+    while (p < end && p->kind == '\'') p++;
+    if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
+    if (p >= end || p->kind != '(') return p;
+    const Token *open = p, *close = p + p->match;
+    int function = list_has(FUNCTION_LETTERS, k->text, k->length);
+    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
+        if (is_plus_minus(p->kind)) return open;
+    return close + 1;
+}
+
+// Gives every name its number.
+static void find_names(Comparison* c, Tokenized* t) {
+    const Token* end = t->token + t->count;
+    for (Token* k = t->token; k < end; k++) {
+        c->imaginary |= k->kind == N_I;
+        if (k->kind != N_VARIABLE) continue;
+        Slice name = {k, end_of_name(k, end), 0};
+        int j = 0;
+        while (j < c->names && !same_text(c->name[j], name)) j++;
+        if (j == MAX_NAMES) return;
+        if (j == c->names) c->name[c->names++] = name;
+        k->variable = j;
+        k->match = (int)(name.end - k);
+        k += k->match - 1;
     }
-    return word;
 }
 
-// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
-// (C).
-static int words_equal(Span a, Span b) {
-    int choice = *a.p == '"' && *b.p == '"', n = 0;
-    char small[2];
-    for (const char* p = a.p; p < a.end; p++)
-        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
-    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
-    return same_text(a, b, 1, any_case);
-}
+static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
 
-// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
-static uint64_t unit_number(const char* p, int n, int quoted) {
+// The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const Token* k, int follows) {
     char word[32];
-    if (n > 20 || (n == 1 && !quoted)) return 0;
-    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
+    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
+    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
+    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
+    int any_case = n > 2 || (n == 2 && quoted);
+    for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
     for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
         int row = 0;
         while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
         uint64_t number = (uint64_t)row + 1;
-        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) number = number * 131 + (uint64_t)word[i];
         if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
-// per hour and mph are mi less hour.
-static int read_unit(uint64_t* unit, const char* p, const char* end) {
+static uint64_t unit_of(const char* word) {
+    Token k = {.kind = N_TEXT, .text = word, .length = (int)strlen(word)};
+    return unit_number(&k, 0);
+}
+
+// Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
+// hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
-    int quoted = 0, n;
-    for (*unit = 0; p < end; p += n) {
-        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
-        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
-        else if (list_has("square sq", p, n)) times = 2;
-        else if (list_has("cubic", p, n)) times = 3;
-        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
-                                                     : unit_number(p, n, quoted || part))) return 0;
-        else if (n) {
-            *unit += part == 1 ? 0 : part * times * sign;
+    *unit = 0;
+    for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
+        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
+        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
+        else if (is_word(k, "square sq")) times = 2;
+        else if (is_word(k, "cubic")) times = 3;
+        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
+            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
+        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
+            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
+            if (!part) return 0;
+            if (part != 1) *unit += part * times * sign;
             times = 1;
-        } else {
-            if (*p == '/' && part) sign = (uint64_t)0 - 1;
-            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
-            else if (!strchr("\" .^{}", *p)) return 0;
-            quoted ^= *p == '"';
-            n = 1;
         }
     }
     return part != 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
-// number. 1 = there was one.
-static int split_unit(Span* s, uint64_t* unit) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    int depth = 0, quoted = *s->p == '"';
-    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
-    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
-        *s = trim_span((Span){close + 1, s->end, s->sign});
+// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
+// number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
+static int split_unit(Slice* s, uint64_t* unit) {
+    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
+    *unit = 0;
+    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
+        s->p++;
         return 1;
     }
-    for (const char* p = s->p + 1; p < s->end; p++) {
-        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
-        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
-        if (start && depth == raised && read_unit(unit, p, s->end)) {
-            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
-                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
-            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
-            return 1;
-        }
-        quoted ^= *p == '"';
-        depth += quoted ? 0 : bracket_step(*p);
+    for (const Token* k = s->p + 1; k < s->end; k++) {
+        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
+        depth += is_open(k[-1].kind) - is_close(k[-1].kind);
+        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
+        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
+        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
+        if (ordinal && *unit != unit_of("th")) continue;
+        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
+        s->end = k;
+        return 1;
     }
-none:
     *unit = 0;
     return 0;
+}
+
+static int is_number(Value* value, Slice s) {
+    int variables = 0;
+    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
 // agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
 // accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
+static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
-    uint64_t percent = unit_number("%", 1, 1);
-    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
+    int percent_a = unit_a == unit_of("%"), percent_b = unit_b == unit_of("%");
     if (unit_a && unit_b && unit_a != unit_b) return 0;
     if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b) return 0;
-    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    if (percent_a == percent_b || !is_number(&x, a) || !is_number(&y, b)) return 0;
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
 // many.
-static int split_items(Span* items, Span s, const char* separator) {
-    for (int n = 0, which;;) {
-        const char* cut = find_outside(&which, s, &separator, 1);
-        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
-        if (n + 1 + both > MAX_ITEMS) return -1;
+static int split_items(Slice* items, Slice s, int separator) {
+    for (int n = 0;;) {
+        const Token* cut = find_token(s, separator, separator, 0);
+        Slice item = {s.p, cut ? cut : s.end, s.sign};
+        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
+        if (n + 1 + both > MAX_ITEMS) return 0;
         for (int k = 0; k <= both; k++) {
             items[n] = item;
             if (both) items[n].sign = k ? -1 : 1;
             n++;
         }
         if (!cut) return n;
-        s.p = cut + strlen(separator);
+        s.p = cut + 1;
     }
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not
 // \sin(x).
-static int is_name(Span s) {
-    Span items[MAX_ITEMS];
-    if (s.p < s.end && *s.p == '"') return is_word(s);
-    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
-    int n = split_items(items, inside(s), ",");
-    for (int i = 0; i < n; i++)
-        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
-    return n > 1;
+static int is_name(Slice s) {
+    Slice items[MAX_ITEMS];
+    if (s.p >= s.end) return 0;
+    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
+    if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
+    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
+    return named;
 }
 
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
-
 typedef struct {
-    Span part[3];  // 0 < x <= 5 has three parts
+    Slice part[3];  // 0 < x <= 5 has three parts
     int parts, relation[2], name;  // which part is a name; -1 = none
 } Statement;
 
 // Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
 // there are more than three.
-static Statement read_statement(Span s) {
-    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
-    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
-    const char* cut;
+static Statement read_statement(Slice s) {
+    Statement r = {{s, s, s}, 0, {0, 0}, -1};
+    const Token* cut;
     do {
-        int which, n = r.parts++;
-        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
-        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (cut && n < 2) r.relation[n] = which;
-        if (cut) s.p = cut + strlen(RELATIONS[which]);
+        cut = find_relation(s);
+        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
+        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
+        if (cut) s.p = cut + 1;
     } while (cut && r.parts < 3);
     if (cut) r.parts = 0;
-    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
-        Statement old = r;
-        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
-        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
-    }
-    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+    Statement old = r;
+    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
+    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
+    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
+    for (int i = 0; i < last && falls; i++)
+        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
+    for (int i = last; i >= 0 && last > 0; i--)
         if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
     return r;
 }
 
-/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
- * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
- * of an interval, one between any two ends, and one beyond on either side.
- */
-typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
-typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
+typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
 
-static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
-
-static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
-    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
-    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
-    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
-    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
-    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
-    else set->piece[set->pieces++] = v;
-}
-
-static void add_inequality(NumberSet* set, Statement r, int removed) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int at = r.name, rises = 1;
-    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
-    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
-    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
-    else set->name = r.part[at];
-    if (set->failed) return;
-    if (rises)
-        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
-                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
-    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
-        add_interval(set, low, high, 0, 0, 0);
-        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
-    } else set->failed = 1;
-}
-
-static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
-
-static void read_set(NumberSet* set, Span s) {
-    int which = 0, removed = 0;
-    for (const char* cut = s.p; cut && !set->failed; removed = which) {
-        cut = find_outside(&which, s, SET_OPERATORS, 3);
-        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
-        Statement r = read_statement(part);
-        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
-        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
-        if (r.parts > 1) add_inequality(set, r, removed);
-        else if (bracket && *part.p == '{')
-            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
-        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
-        else set->failed = 1;
-        if (which == 2 && cut) set->failed = 1;
-        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
+// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
+static int read_interval(Interval* v, Slice s) {
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
+    Slice items[MAX_ITEMS];
+    Statement r = read_statement(s);
+    int last = r.parts - 1;
+    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
+    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
+        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
+        return 1;
     }
+    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
+    for (int i = 0; i < last; i++)
+        if (r.relation[i] > N_LE) return 0;
+    v->name = r.part[r.name];
+    if (r.name > 0) v->low = r.part[0];
+    if (r.name < last) v->high = r.part[last];
+    v->has_low = r.name > 0 && r.relation[0] == N_LE;
+    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
+    return 1;
 }
 
-static int is_member(const NumberSet* set, Value x) {
-    int in = 0;
-    for (int i = 0; i < set->pieces; i++) {
-        const Interval* v = &set->piece[i];
-        int above = order_values(x, v->low), below = order_values(x, v->high);
-        int after_low = above > 0 || (above == 0 && v->has_low);
-        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
-    }
-    return in;
-}
-
-static int sets_equal(Span a, Span b) {
-    NumberSet x = {.failed = 0}, y = {.failed = 0};
-    double end[8 * MAX_ITEMS + 1] = {0};
-    int n = 1, same = 1;
-    read_set(&x, a);
-    y.name = x.name;
-    read_set(&y, b);
-    if (x.failed || y.failed) return 0;
-    for (int i = 0; i < x.pieces + y.pieces; i++) {
-        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
-        end[n++] = creal(v->low.z);
-        end[n++] = creal(v->high.z);
-    }
-    for (int i = 0; i < n && same; i++)
-        for (int j = 0; j <= i + 2 && same; j++) {
-            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
-            Value value = make_inexact(test, 0);
-            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
-        }
-    return same;
+static int intervals_equal(Slice a, Slice b, Comparison* c) {
+    Interval v, w;
+    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
+    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
+    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
+           compare_item(v.high, w.high, c);
 }
 
 // Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
 // 2x, x \in [0,1] by [0,1].
-static int compare_relations(Span a, Span b, Comparison* c) {
+static int compare_relations(Slice a, Slice b, Comparison* c) {
     Statement r[2] = {read_statement(a), read_statement(b)};
-    Span value[2], name[2];
-    int named[2];
+    Slice value[2], name[2];
+    int named[2], same = 1;
     for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
         named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
         value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
         name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
-    if (!r[0].parts || !r[1].parts) return 0;
-    if (r[0].parts != r[1].parts)
-        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
-               compare_item(value[0], value[1], c);
-    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
-    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (r[0].parts != r[1].parts) {
+        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
+        return left_out && !c->strict && compare_item(value[0], value[1], c);
+    }
+    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1]);
     if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
-        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
-    int same = 1;
+    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
     for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
     return same;
 }
 
-static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
-    static const char* const comma[] = {","};
-    int which;
-    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
-}
-
-static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
-    return s;
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    uint64_t unit_a, unit_b;
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (same_text(a, b, 0, 0)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
-    a = peel(a);
-    b = peel(b);
-    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
-    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
-    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
-                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
-    else if (related) equal = compare_relations(a, b, c);
-    else if (set_a >= 0 || set_b >= 0)
-        equal = set_a == set_b &&
-                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
-    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
-}
-
 // Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Span* items, int n) {
-    int named = 0, same = 0;
-    Span first = items[0];
+static int count_names(const Slice* items, int n) {
+    Slice first = {0};
+    int names = 0;
     for (int i = 0; i < n; i++) {
         Statement r = read_statement(items[i]);
         if (r.name < 0) continue;
-        if (named++ == 0) first = r.part[r.name];
-        same += same_text(first, r.part[r.name], 0, 0);
+        if (!names) first = r.part[r.name];
+        if (!names || !same_text(first, r.part[r.name])) names++;
     }
-    return named == 0 ? 0 : same == named ? 1 : 2;
+    return names > 2 ? 2 : names;
 }
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 // Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
 // may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
 // when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
+    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
     int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
     int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
     if (n > 1 && mode == ANY_ORDER) {
         int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
         c->strict |= names_a && names_b;
         if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
     }
-    for (int i = 0; i < n && matched == i; i++) {
-        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
-        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) break;
-        used[j] = 1;
-        matched++;
-    }
+    for (int i = 0; i < n && matched == i; i++)
+        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
+            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
+            used[j] = 1;
+            matched++;
+        }
     for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
         int i = 0;
         while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
@@ -6702,42 +6453,99 @@ static int compare_list(Span a, Span b, const char* separator, int mode, Compari
     return matched == n;
 }
 
+static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
+    if (!is_bracketed(s)) return 0;
+    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+}
+
+static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
+        s = inside(s);
+    return s;
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c) {
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth >= 12) return 0;
+    if (same_text(a, b)) return 1;
+    uint64_t unit_a, unit_b;
+    int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
+    int related = find_relation(a) || find_relation(b);
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if (set_a || set_b)
+        equal = set_a && set_b && set_a->kind == set_b->kind &&
+                compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
+    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
+                compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
+    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
+    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
+    c->depth--;
+    return equal;
+}
+
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
 // a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
-    if (!*a || !*b) return 0;
-    int equal, order = strcmp(a, b);
-    if (order == 0) return 1;
+    Comparison c;
+    Slice x[2];
+    int order = strcmp(a, b);
+    if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return equal;
-    Normalized first, second;
-    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
-    Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
-    if (x.p == x.end || y.p == y.end) return 0;
-    if (same_text(x, y, 0, 0)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
-    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
-    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
-    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", ANY_ORDER, &c);
+    for (int k = 0; k < 2; k++) {
+        Tokenized* t = &c.side[k];
+        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
+        x[k] = (Slice){t->token, t->token + t->count, 0};
+    }
+    if (same_text(x[0], x[1])) return 1;
+    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
+    c.names = c.imaginary = c.depth = c.strict = 0;
+    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
+    find_names(&c, &c.side[0]);
+    find_names(&c, &c.side[1]);
+    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
+    int sets = 0;
+    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
+        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
+        x[k] = inside(x[k]);
+        sets = 1;
+    }
+    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
-/* ---- A.4 Shown in lesson 5 ---- */
+
+/* ---- A.5 Shown in lesson 5 ---- */
+
+// A text's value at a point, by itself. 1 = it has one.
+static int evaluate_text(Value* value, int* variables, const char* text, int point) {
+    Comparison c;
+    Tokenized* t = &c.side[0];
+    c.names = 0;
+    if (!tokenize_answer(t, text) || t->unmatched) return 0;
+    find_names(&c, t);
+    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
+}
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
-    Value x[2], f[2];
-    Names names = {0};
+    Value f[2], y;
+    int variables;
     for (int point = 0; point < 2; point++) {
-        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
-        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
+        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
+        if (!evaluate_text(&y, &variables, right, point)) return NAN;
+        f[point] = add(f[point], negate(y));
     }
     Value rise = add(f[1], negate(f[0]));
-    return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
+    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
+    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
 }
 
 static void print_comparisons(void) {
@@ -6759,14 +6567,14 @@ static void print_comparisons(void) {
         printf("\n  %5d", point);
         for (int i = 0; i < 4; i++) {
             Value value;
-            int variables = 0, ok = evaluate(&value, &variables, make_span(columns[i]), point);
+            int variables = 0, ok = evaluate_text(&value, &variables, columns[i], point);
             printf("%12.4g", ok ? creal(value.z) : NAN);
         }
     }
     printf("\n\n");
 }
 
-/* ---- A.5 The calculator of chapter 6 ----
+/* ---- A.6 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6797,9 +6605,16 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
-    Value value = parse_sum(&s);
-    if (s.failed || peek(&s)) return 0;
+    char plain[EXPRESSION_SIZE + 1];
+    int n = 0;
+    for (const char* p = expression; *p; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
+    plain[n] = 0;
+    Tokenized t;
+    if (!tokenize_answer(&t, plain)) return 0;
+    Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
+    Value value = parse(&s, SUM);
+    if (s.failed || s.p < s.end || !has_value(value)) return 0;
     return print_value(out, cap, value);
 }
 
