@@ -102,10 +102,8 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
  *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
  *
- * The coin flip does not even notice the slipping: a random step turned around is a random step. With a
- * discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) = 0.45
- * (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782. (The pay for entering state 4 comes
- * with the step itself and is not discounted by that step.)
+ * With a discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) =
+ * 0.45 (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782.
  * ======================================================================================================== */
 enum { CHAIN_STATES = 5, CHAIN_GOAL = 4, CHAIN_LEFT = 0, CHAIN_RIGHT = 1, CHAIN_MAX_STEPS = 512 };
 
@@ -145,11 +143,10 @@ static double chain_dynamics(double slip, int s, int a, int next) {
 static double chain_reward(int next) { return next == CHAIN_GOAL ? 1.0 : 0.0; }
 
 // V (5) and Q (5 x 2) of one policy: start from V = 0 and apply the Bellman equations again and again. Each
-// sweep shrinks the error (by gamma, or here also because walks end), so it settles. Returns the sweeps used.
-static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
-    int sweeps = 0;
+// sweep shrinks the error (by gamma, or here also because walks end), so it settles.
+static void solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
     for (int s = 0; s < CHAIN_STATES; s++) V[s] = Q[s][0] = Q[s][1] = 0.0;        // final states keep V = 0
-    for (double change = 1.0; change > 1e-15 && sweeps < 10000; sweeps++) {
+    for (double change = 1.0; change > 1e-15;) {
         change = 0.0;
         for (int s = 1; s < CHAIN_GOAL; s++) {
             double v = 0.0;
@@ -163,7 +160,6 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
             V[s] = v;
         }
     }
-    return sweeps;
 }
 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
@@ -208,20 +204,13 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
         grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
-static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
-    double x = (1.0 - u) / u;
-    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
-}
-
 static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
     enum { WALKS = 10000 };
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
     printf("   \"%s\", pi(right) = %g\n"
-           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
+           "   s     V  sampled   Q left  Q right   A left  A right\n", name, pi_right);
     for (int s = 1; s < CHAIN_GOAL; s++) {
         double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
         for (int i = 0; i < WALKS; i++) {
@@ -229,28 +218,21 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
             sample_trajectory(&tau, s, &pi, slip, rng);
             mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
         }
-        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
-               V[s], mean, left, right, left - V[s], right - V[s]);
+        printf("%4d %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, V[s], mean, left, right, left - V[s],
+               right - V[s]);
     }
     printf("\n");
 }
 
 static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.9, 0.5};
     ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
-           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
-    for (int i = 0; i < 3; i++) {
-        double g = gammas[i], many = discounted_return(ones, 1000, g);
-        solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g), many);
-        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
-        else printf("         none\n");
-    }
-    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
-           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
+    const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    solve_chain(V, Q, &coin, slip, 0.9);
+    printf("2. Discounting with gamma = 0.9\n\n"
+           "   the coin flip's V(2)          %8.4f   0.225 / 0.595\n"
+           "   1 per step, over 10 steps     %8.4f   (1 - 0.9^10) / (1 - 0.9), never above 10\n\n",
+           V[2], discounted_return(ones, 10, 0.9));
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
@@ -269,33 +251,36 @@ static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, doubl
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
-// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+// The derivatives by theta_1, theta_2, theta_3, as central differences: of log p(tau), or of V(2) in the
+// solved Bellman equations when tau is NULL.
+static void print_differences(const char* name, const Trajectory* tau, const double* theta, double slip) {
+    const double h = 1e-5;
+    printf("   %-32s", name);
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        double side[2], V[CHAIN_STATES], Q[CHAIN_STATES][2], a, b;
+        for (int up = 0; up < 2; up++) {
+            ChainPolicy pi = chain_policy_from(theta);
+            pi.right[s] = sigmoid(theta[s] + (up ? h : -h));
+            solve_chain(V, Q, &pi, slip, 1.0);
+            side[up] = tau ? trajectory_logprob(&a, &b, tau, &pi, slip) : V[2];
+        }
+        printf(" %12.4f", (side[1] - side[0]) / (2 * h));
+    }
+    printf("\n");
+}
+
+// What the score needs of the world (nothing), and what that buys: E[ G d log p(tau) ] from walks alone.
 static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
     enum { WALKS = 40000 };
-    const double slips[] = {slip, 0.3}, h = 1e-5;
-    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
-    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        up[s] = down[s] = pi;
-        up[s].right[s] = sigmoid(theta[s] + h);
-        down[s].right[s] = sigmoid(theta[s] - h);
-    }
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
-           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
-    for (int i = 0; i < 2; i++) {
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
-            printf(" %13.6f", difference / (2 * h));
-        }
-        printf("\n");
-    }
+    double score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta);
+    printf("4. Two gradients, and what they need of the world\n\n"
+           "                                      d/d theta_1  d/d theta_2  d/d theta_3\n");
+    print_differences("log p(tau), one step in 6 slips", tau, theta, slip);
+    print_differences("log p(tau), 3 in 10 slip", tau, theta, 0.3);
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n"
-           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
+    printf("   %-32s %12.4f %12.4f %12.4f\n", "formula: sum of d log pi", score[1], score[2], score[3]);
+    print_differences("J = V(2), Bellman with p(s'|s,a)", NULL, theta, slip);
     for (int i = 0; i < WALKS; i++) {
         Trajectory walk;
         sample_trajectory(&walk, 2, &pi, slip, rng);
@@ -303,17 +288,11 @@ static void print_gradients(const Trajectory* tau, const double* theta, double s
         double G = discounted_return(walk.reward, walk.T, 1.0);
         for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n"
-           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
-           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
-           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        solve_chain(V_up, Q, &up[s], slip, 1.0);
-        solve_chain(V_down, Q, &down[s], slip, 1.0);
-        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
-    }
-    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
+    printf("   %-32s %12.4f %12.4f %12.4f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient. So the last line, the mean\n"
+           "   over %d walks, meets the one above it and knows nothing of the world.\n\n",
+           "sampled: G d log p(tau)", sampled[1], sampled[2], sampled[3], WALKS);
 }
 
 static void lesson_1(int more) {
@@ -408,12 +387,10 @@ static void lesson_1(int more) {
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
  * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
- * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
- * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
- * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
- * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
- * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
- * no credit for what happened before it.)
+ * read it with: a baseline (what is subtracted from the return) that does not look at the action leaves the
+ * mean of the gradient as it is (chapter 4; a group mean that includes G_i itself only shrinks it, by
+ * (K-1)/K, chapter 7). So (1) climbs the same hill. What a value function can change is the noise, and with
+ * it the number of episodes needed.
  *
  * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
  * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
@@ -571,15 +548,10 @@ static const double thermostat_target = 70.0, thermostat_band = 2.0;            
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
+// An episode is a day; a group of days makes one gradient step. A switch matters for the next few steps only:
+// gamma 0.8 looks 1 / (1 - 0.8) = 5 of them ahead.
 enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
-
-typedef struct {
-    int updates;             // gradient steps
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
-} ThermostatOptions;
-
-static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
+static const double thermostat_gamma = 0.8, thermostat_learning_rate = 3.0;
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
@@ -607,25 +579,25 @@ static double simulate_day(double* temperature, double* f, int* action, double* 
 
 // REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
 // at 0, random switching. share (updates): the part of time in the band during each update's episodes.
-static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
+static void train_thermostat(double* w, double* share, uint64_t seed) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
     double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
     int action[N];
     Rng rng = {seed};
     w[0] = w[1] = 0.0;
-    for (int update = 0; update < options->updates; update++) {
+    for (int update = 0; update < THERMOSTAT_UPDATES; update++) {
         double mean = 0.0;
         share[update] = 0.0;
         for (int i = 0; i < N; i += T)
             share[update] += simulate_day(temperature, f + 2 * i, action + i, reward + i, w, &rng) * T / N;
         for (int i = N - 1; i >= 0; i--) {
             double later = (i + 1) % T ? A[i + 1] : 0.0;           // nothing comes after the day's last step
-            A[i] = reward[i] + options->gamma * later;             // G_t = r_t + gamma G_{t+1}
+            A[i] = reward[i] + thermostat_gamma * later;           // G_t = r_t + gamma G_{t+1}
             mean += A[i] / N;
         }
         for (int i = 0; i < N; i++) A[i] -= mean;
         reinforce_gradient(gradient, f, action, A, N, w, 2, 1e-8);
-        for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
+        for (int j = 0; j < 2; j++) w[j] += thermostat_learning_rate * gradient[j];
     }
 }
 
@@ -728,15 +700,11 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
-typedef struct {
-    int baseline;            // where A_t comes from
-    int budget;              // environment steps to learn from
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double value_rate;       // step size of the value function, one pass over each group
-    double gamma, lambda;    // of the value function and GAE; the group mean uses the undiscounted return
-} CartPoleOptions;
 
-static const CartPoleOptions cartpole_defaults = {BASELINE_GROUP_MEAN, 200000, 30.0, 0.02, 0.99, 0.95};
+// The learning rates of the policy and of V; gamma and lambda of V and GAE (the group mean does not discount).
+enum { CARTPOLE_BUDGET = 200000 };                                  // environment steps to learn from
+static const double cartpole_learning_rate = 30.0, cartpole_value_rate = 0.02;
+static const double cartpole_gamma = 0.99, cartpole_lambda = 0.95;
 
 // The episodes of one group, laid end to end: episode k is the steps first[k] ... first[k + 1] - 1.
 typedef struct {
@@ -771,7 +739,7 @@ static double collect_group(CartPoleGroup* group, const double* w, Rng* rng) {
 }
 
 // A_t of every step. Group mean: length of the episode minus the mean length. Value: GAE, episode by episode.
-static void fill_advantages(CartPoleGroup* group, const double* v, const CartPoleOptions* options) {
+static void fill_advantages(CartPoleGroup* group, const double* v, int baseline) {
     double mean_length = (double)group->first[CARTPOLE_GROUP] / CARTPOLE_GROUP;
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         int first = group->first[k], T = group->first[k + 1] - first;
@@ -781,27 +749,20 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
             value[t] = (float)value_of(v, group->features[first + t]);
             adv[t] = (float)(T - mean_length);
         }
-        if (group->cut_off[k]) reward[T - 1] += (float)(options->gamma * value_of(v, group->last[k]));
-        if (options->baseline == BASELINE_VALUE)
-            advantages_gae(adv, reward, value, T, (float)options->gamma, (float)options->lambda);
+        if (group->cut_off[k]) reward[T - 1] += (float)(cartpole_gamma * value_of(v, group->last[k]));
+        if (baseline == BASELINE_VALUE)
+            advantages_gae(adv, reward, value, T, (float)cartpole_gamma, (float)cartpole_lambda);
         for (int t = 0; t < T; t++) group->advantage[first + t] = adv[t];
     }
 }
 
-// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
-// little more than the error of the value function, and blown up to full size it would undo what was learned.
-static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
-    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
-                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
-}
-
 // The value function walks through each episode from its end, towards the discounted return that followed.
-static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptions* options) {
+static void fit_value(double* v, const CartPoleGroup* group) {
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         double G = group->cut_off[k] ? value_of(v, group->last[k]) : 0.0;
         for (int i = group->first[k + 1] - 1; i >= group->first[k]; i--) {
-            G = 1.0 + options->gamma * G;
-            value_update(v, group->features[i], G, options->value_rate);
+            G = 1.0 + cartpole_gamma * G;
+            value_update(v, group->features[i], G, cartpole_value_rate);
         }
     }
 }
@@ -813,19 +774,23 @@ typedef struct {
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
-// Learn from nothing until the budget of environment steps is spent.
-static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOptions* options) {
+// Learn from nothing until the budget of environment steps is spent. The root mean square of A counts as at
+// least 1, the reward of one step: near the cap A is little more than the error of the value function, and
+// blown up to full size it would undo what was learned.
+static void train_cartpole(CartPoleRun* run, uint64_t seed, int baseline, double learning_rate) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     Rng rng = {seed};
     memset(run, 0, sizeof *run);
     run->solved = -1;
-    for (int steps = 0; steps < options->budget && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
+    for (int steps = 0; steps < CARTPOLE_BUDGET && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
         double gradient[POLICY_SIZE], mean_length = collect_group(group, run->w, &rng);
-        fill_advantages(group, run->v, options);
-        cartpole_gradient(gradient, group, run->w);
-        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += options->learning_rate * gradient[j];
-        if (options->baseline == BASELINE_VALUE) fit_value(run->v, group, options);
-        steps += group->first[CARTPOLE_GROUP];
+        int n = group->first[CARTPOLE_GROUP];
+        fill_advantages(group, run->v, baseline);
+        reinforce_gradient(gradient, group->features[0], group->action, group->advantage, n, run->w,
+                           POLICY_SIZE, 1.0);
+        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += learning_rate * gradient[j];
+        if (baseline == BASELINE_VALUE) fit_value(run->v, group);
+        steps += n;
         if (run->solved < 0 && mean_length >= 0.95 * CARTPOLE_CAP) run->solved = steps;
         run->length[run->updates] = mean_length;
     }
@@ -845,12 +810,10 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
 
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
-           "   room    off, F/step    on, F/step    reward\n",
-           thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    for (double room = 65.0; room <= 75.0; room += 5.0)
-        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
-               thermostat_in_band(room));
-    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+           "   At 70 F a step changes %.1f F with the heater off, -0.03 (70 - 40), and %.1f F\n"
+           "   with the heater on. The reward is 1 from 68 to 72 F, else 0.\n\n",
+           thermostat_outside, 100 * thermostat_loss, thermostat_heat, thermostat_rate(70.0, 0),
+           thermostat_rate(70.0, 1));
 }
 
 // Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
@@ -865,59 +828,54 @@ static void print_thermostat_policies(const double* w, Rng* rng) {
            percent[0], percent[1], w[0], w[1], percent[2]);
 }
 
+static void plot_curve(const char* title, const char* x_name, const char* name, const double* y, int points) {
+    print_plot(&(Plot){.title = title, .x_name = x_name, .y = {y}, .names = {name}, .series = 1,
+                       .points = points});
+}
+
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
+    double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    test_thermostat(temperature, nothing, 1, &rng);
-    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
-                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
-                       .points = THERMOSTAT_STEPS});
-    train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
-    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
-                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
-    test_thermostat(temperature, w, 1, &rng);
+    test_thermostat(day, nothing, 1, &rng);
+    plot_curve("Before: pi(on) = 0.5, random switching. A day, in steps of five minutes", "step",
+               "temperature, F", day, THERMOSTAT_STEPS);
+    train_thermostat(w, share, seed);
+    printf("\nREINFORCE, %d updates of %d days each.\n", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
+    plot_curve("Share of the time within 2 F of 70 F", "update", "share", share, THERMOSTAT_UPDATES);
+    test_thermostat(day, w, 1, &rng);
     printf("\n");
-    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
-                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
+    plot_curve("After: a fresh day", "step", "temperature, F", day, THERMOSTAT_STEPS);
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
 
 static void run_cartpole(uint64_t seed, float learning_rate) {
-    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        options.learning_rate = learning_rate;
-        train_cartpole(&run[b], seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
-               (unsigned long long)seed, learning_rate, options.budget);
-        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
-                           .names = {"length"}, .series = 1, .points = run[b].updates});
-        const double* w = run[b].w;
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
-               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
-    }
-    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
-           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
-    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
         Rng rng = {seed + 1000};
-        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
-        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
-        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+        train_cartpole(&run, seed, b, learning_rate);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, CARTPOLE_BUDGET);
+        plot_curve("Mean length of an episode", "update", "length", run.length, run.updates);
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n", run.w[0],
+               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        if (run.solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run.solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], CARTPOLE_BUDGET);
+        printf("; 100 new episodes: %5.1f of %d\n\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
     }
-    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
+    printf("Solved: a group of %d episodes averages %.0f of %d or more. One seed says little:\n"
+           "docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n", CARTPOLE_GROUP, 0.95 * CARTPOLE_CAP,
+           CARTPOLE_CAP);
 }
 
-static void print_cartpole_steps(int steps) {
+static void print_cartpole_steps(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
            "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
            "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < steps; t++) {
+    for (int t = 0; t < 2; t++) {
         CartPoleForces a = cartpole_forces(&c, push_force);
         printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
                c.x_dot, c.theta, c.theta_dot);
@@ -928,26 +886,21 @@ static void print_cartpole_steps(int steps) {
 }
 
 static void print_cartpole_lengths(void) {
-    CartPole c = {0.0, 0.0, 0.0, 0.0};
     CartPoleRun run = {0};                                          // w = 0: a coin flip
-    CartPoleOptions options = cartpole_defaults;
     Rng rng = {2};
-    int length = 1;
-    while (step_cartpole(&c, 1)) length++;
-    printf("Length of an episode:  always right, from rest  %7d\n"
-           "                       coin flip, mean of 1000  %7.1f\n",
-           length, test_cartpole(run.w, 1000, &rng));
-    options.budget = 100000;
-    for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
-        train_cartpole(&run, 1, &options);
-        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget,
-               baseline_names[options.baseline], test_cartpole(run.w, 100, &rng));
+    printf("Mean length of an episode: coin flip                      %7.1f\n",
+           test_cartpole(run.w, 1000, &rng));
+    for (int b = 0; b < BASELINES; b++) {
+        train_cartpole(&run, 1, b, cartpole_learning_rate);
+        printf("   after %6d steps of REINFORCE, %-12s            %7.1f\n", CARTPOLE_BUDGET, baseline_names[b],
+               test_cartpole(run.w, 100, &rng));
     }
 }
 
 static void lesson_2(int more) {
     double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
+    (void)more;
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
            "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
@@ -956,11 +909,11 @@ static void lesson_2(int more) {
            "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
            "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
-    train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    train_thermostat(w, share, 1);
+    printf("REINFORCE, %d updates of %d days each. ", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
     print_thermostat_policies(w, &rng);
     printf("\n");
-    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_steps();
     print_cartpole_lengths();
     printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
            "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
@@ -1072,7 +1025,7 @@ double masked_mean(const float* x, const int* mask, int n) {
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
 // This toy policy looks at the place alone, so the same rows answer for any other tokens read.
-enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
+enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_PROMPT = 4, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
 static const int example_ids[EXAMPLE_T] = {0, 1, 0, 2, 3, 4};
@@ -1108,14 +1061,13 @@ int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the 
 // The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
 // for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
 static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, first = 0, done = 0;
-    while (!example_mask[first]) first++;                          // the prompt is the first state
-    for (int t = first; !done; t++) {
+    int n = 0, done = 0;
+    for (int t = EXAMPLE_PROMPT; !done; t++) {                     // the prompt is the first state
         MdpStep* step = &steps[n++];
         char answer[32];
         join_example_tokens(step->state, sizeof step->state, ids, 0, t);
         join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
-        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
+        join_example_tokens(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
         done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
         step->action = example_tokens[ids[t]];
         step->pi = exp((double)logp[t - 1]);
@@ -1130,11 +1082,9 @@ static void print_example_as_mdp(const int* ids) {
     MdpStep steps[EXAMPLE_T];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
     int n = example_as_mdp(steps, ids, logp, "4");
-    for (int i = 0; i < n; i++) {
-        const MdpStep* s = &steps[i];
-        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, s->state, s->action, s->pi, s->next, s->reward,
+    for (const MdpStep* s = steps; s < steps + n; s++)
+        printf("   %-14s %-8s %8.4f  %-18s %3g   %s\n", s->state, s->action, s->pi, s->next, s->reward,
                s->done ? "yes" : "no");
-    }
     printf("\n");
 }
 
@@ -1189,15 +1139,6 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     free(logp), free(shifted);
 }
 
-static void print_underflow(void) {
-    int tokens_float = 0, tokens_double = 0;
-    for (float product = 1.0f; product > 0.0f; product *= 0.5f) tokens_float++;
-    for (double product = 1.0; product > 0.0; product *= 0.5) tokens_double++;
-    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
-           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
-           4000 * log(0.5));
-}
-
 static void print_size_of_space(void) {
     printf("4. How big is this MDP?             language model        CartPole\n\n"
            "   actions per step                         128000               2\n"
@@ -1211,10 +1152,10 @@ static void print_size_of_space(void) {
 
 static void lesson_3(int more) {
     const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
-    float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
+    float logp[EXAMPLE_T - 1];
     int shifted[EXAMPLE_T - 1];
+    (void)more;
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
-    token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
     printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
            "   Question  Where are state, action and policy in a language model?\n"
@@ -1223,7 +1164,7 @@ static void lesson_3(int more) {
            "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
            "             z_i the logit of token i; log is natural, its unit the nat\n\n"
            "1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n"
-           "   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+           "   state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
     print_example_as_mdp(wrong_ids);
     printf("   The transition appends the token: no chance in it. The verifier reads the\n"
@@ -1231,15 +1172,10 @@ static void lesson_3(int more) {
            "2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
     printf("3. The answer's log-prob, and the usual slips\n\n");
-    print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
+    print_mask_slips(example_logits, example_ids, example_mask, EXAMPLE_PROMPT, EXAMPLE_T, EXAMPLE_V);
     printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
            "   Every line has a number, nothing crashes, and one line is right.\n\n");
     print_size_of_space();
-    if (more) {
-        print_underflow();
-        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    }
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
 }
 
@@ -1328,10 +1264,6 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
  * change is the variance, the mean square of the distance between one rollout's gradient and the average.
- *
- * How the one number is shared out over the tokens is called credit assignment (advantages: chapter 7):
- *   GRPO, RLOO, nanochat   every token of an answer gets the answer's advantage     no second model
- *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
  *
  * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
  * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
@@ -1497,15 +1429,6 @@ static double toy_relative_error(const double* a, const double* b, int n) {
     return sqrt(square / inner_product(b, b, n));
 }
 
-// The angle between two vectors in degrees. A common factor does not change it.
-static double toy_angle(const double* a, const double* b, int n) {
-    double cross = 0.0;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    // acos(a.b / |a| |b|) would lose the small angles to rounding
-    return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
-}
-
 // A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
 static const char* toy_difference_text(char* out, double difference, double floor) {   // out: 16 characters
     if (difference < floor) snprintf(out, 16, "< %.0e", floor);
@@ -1513,27 +1436,20 @@ static const char* toy_difference_text(char* out, double difference, double floo
     return out;
 }
 
-static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out has room for 4 characters
-    snprintf(out, 4, "%c%c%c", '0' + y / 9 % 3, '0' + y / 3 % 3, '0' + y % 3);
-    return out;
-}
-
 // ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
 
 static void print_toy(const double* logp, const double* value) {
     double passed = 0.0;
-    char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
            "   if they add up to 3. These do; the other 20 have reward 0:\n\n"
            "   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int e[TOY_T];
-        double p = exp(toy_sum_along(logp, y));
-        if (toy_verify(y) == 0.0) continue;
-        passed += p;
         toy_path(e, y);
-        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
-               exp(logp[e[2]]), p);
+        if (toy_verify(y) == 0.0) continue;
+        passed += exp(toy_sum_along(logp, y));
+        printf("    %d%d%d     %8.4f %8.4f %8.4f   %10.4f\n", y / 9, y / 3 % 3, y % 3, exp(logp[e[0]]),
+               exp(logp[e[1]]), exp(logp[e[2]]), exp(toy_sum_along(logp, y)));
     }
     printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
            "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
@@ -1546,17 +1462,8 @@ static const char* toy_off_by(char* out, const double* grad, const double* exact
     return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
 }
 
-// The token view with the whole return at each token, and with the reward-to-go.
-static void print_token_views(const double* logp, const double* reward, const double* exact) {
-    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
-    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
-        char text[16];
-        double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
-        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
-    }
-}
-
 static void print_views(const double* logp, const double* reward, const double* exact) {
+    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
     double grad[TOY_PARAMS], weight[TOY_ANSWERS];
     char text[16];
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
@@ -1566,7 +1473,10 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
            toy_off_by(text, grad, exact));
-    print_token_views(logp, reward, exact);
+    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
+        double variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
+        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
+    }
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
            "   the whole return.\n\n");
@@ -1577,52 +1487,28 @@ static void print_baselines(const double* logp, const double* reward, const doub
     const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
     const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
     double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
-    char text[16], constant[16];
+    char text[16];
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
-           "   baseline            value  gradient off by   variance   of no baseline\n");
+           "   baseline          gradient off by   variance   of no baseline\n");
     for (int i = 0; i < 5; i++) {
         for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
         double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
         if (i == 0) none = variance;
-        snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
-        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
-               variance, 100.0 * variance / none);
+        printf("   %-16s  %15s  %9.4f  %14.1f%%\n", names[i], toy_off_by(text, grad, exact), variance,
+               100.0 * variance / none);
     }
-    printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
-           "   close to the best constant. V(prefix) adds a little, but here we know V\n"
-           "   exactly; a learned V costs a second model and is never exact.\n\n");
-}
-
-static void print_discount_bias(const double* logp, const double* reward, const double* exact) {
-    const double gammas[] = {1.0, 0.99, 0.9};
-    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
-    double grad[TOY_PARAMS];
-    char text[16];
-    printf("6. What discounting does to the expected gradient\n\n"
-           "            gamma^(steps to the end)       gamma^(last step) for every\n"
-           "            at each token                  token of the answer\n"
-           "   gamma    relative error     angle       relative error     angle\n");
-    for (int i = 0; i < 3; i++) {
-        printf("   %-5g ", gammas[i]);
-        for (int c = 0; c < 2; c++) {
-            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
-            toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-            printf("   %14s  %6.3f deg", text, toy_angle(grad, exact, TOY_PARAMS));
-        }
-        printf("\n");
-    }
-    printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
-           "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
+    printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), is close\n"
+           "   to the best constant, %.4f. V(prefix) adds a little, but here V is known\n"
+           "   exactly; a learned V costs a second model and is never exact.\n\n", constants[1], constants[2]);
 }
 
 static void lesson_4(int more) {
-    const int steps[] = {1, 100, 499};
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], exact[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
     toy_solve(value, exact, logp, reward);
+    (void)more;
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
            "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
@@ -1630,24 +1516,13 @@ static void lesson_4(int more) {
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
-           "1. What gamma = 0.99 would do to the tokens of an answer\n\n"
-           "   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
-    for (int i = 0; i < 3; i++)
-        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
-           "   both belong to one answer with one reward. So gamma = 1.\n\n", 100.0 * pow(0.99, 499));
+           "1. What gamma = 0.99 would do: 0.99^499 = exp(499 ln 0.99) = exp(%.4f) = %.4f\n\n"
+           "   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
+           499 * log(0.99), pow(0.99, 499), 100.0 * pow(0.99, 499));
     print_toy(logp, value);
     print_views(logp, reward, exact);
     print_baselines(logp, reward, value, exact);
-    if (more) {
-        double paid[TOY_PARAMS], exact_paid[TOY_PARAMS];
-        for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
-        toy_solve(value, exact_paid, logp, paid);
-        printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
-        print_token_views(logp, paid, exact_paid);
-        printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
-        print_discount_bias(logp, reward, exact);
-    }
     printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
            "a bandit, for which a mean over answers is a good baseline.\n");
 }
@@ -2190,26 +2065,6 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
-// The tokens above their mask. A line ends where the mask changes, or where it is full.
-static void print_mask_rows(const Rollout* r) {
-    char text[24];
-    int end = r->prompt + r->length;
-    for (int first = r->prompt, last = first; first < end; first = last) {
-        size_t width = 0;
-        while (last < end && r->mask[last] == r->mask[first]) {
-            width += strlen(token_text(text, r->ids[last])) + 1;
-            if (width > 62) break;
-            last++;
-        }
-        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
-        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
-        printf("\n   mask    ");
-        for (int t = first; t < last; t++)
-            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
-        printf("\n");
-    }
-}
-
 static void lesson_6(int more) {
     const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
@@ -2217,6 +2072,7 @@ static void lesson_6(int more) {
                           '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
     Tokens prompt = {0};
     Config small = train_defaults().config;
+    (void)more;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
@@ -2232,18 +2088,14 @@ static void lesson_6(int more) {
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
            "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
            "1. %s\n\n", question);
-    print_mask_rows(r);
+    print_tokens(r, r->logp, NULL, NULL, NULL);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
            "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
-           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
+           "2. log pi(y|x) under this model, which finds all %d tokens equally likely\n\n"
            "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
            "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
            VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
            r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
-    if (more) {
-        print_tokens(r, r->logp, NULL, NULL, NULL);
-        printf("\n");
-    }
     printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
@@ -8668,7 +8520,7 @@ static int command_thermostat(int argc, char** argv) {
 
 static int command_cartpole(int argc, char** argv) {
     uint64_t seed = 1;
-    float lr = (float)cartpole_defaults.learning_rate;
+    float lr = (float)cartpole_learning_rate;
     Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
                         {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
                         {0}};
