@@ -1544,9 +1544,8 @@ static void lesson_4(int more) {
  * This chapter is that program. It takes two steps.
  *
  *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
- *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
- *      for two things at once, be right and write it where I look, and no second rule is needed for
- *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
+ *      last #### (GSM8K). STRICT: nothing outside of the format counts. One number asks for two things,
+ *      be right and write it where I look (D2 section 4; r3 of the lesson is right, and gets 0).
  *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
@@ -1824,23 +1823,20 @@ static void print_four_rollouts(const char* truth) {
         printf("\n");
     }
     printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
-           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
-           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
-           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
-           "   what is paid more likely: it would train empty boxes.\n\n");
+           "   boxed is one rule. Partial credit pays the empty box for nothing, format only\n"
+           "   pays it in full. RL makes what is paid more likely: it would train empty boxes.\n\n");
 }
 
 static void print_hash_answers(void) {
-    static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
-        "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
-    const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
+    static const char* const responses[] = {"#### **$42.00** apples", "#### 42, no, #### 41",
+                                            "The answer is 42", "#### forty-two"};
     printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
-           "  response               read       reward\n");
-    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
+           "  response               read       reward (truth: 6*7=<<6*7=42>>42 #### 42)\n");
+    for (int i = 0; i < 4; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
         printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
-               reward_gsm8k(responses[i], truth));
+               reward_gsm8k(responses[i], "6*7=<<6*7=42>>42 #### 42"));
     }
     printf("\n");
 }
@@ -2265,37 +2261,32 @@ static void print_advantages(void) {
     }
     printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
            "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
-           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
-           "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
-           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
-           "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
+           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. K = 8: D3\n"
+           "   expects A near 0 when 6 of 8 rewards are equal. They are not: s = sqrt(8 * 1/4\n"
+           "   * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
 // Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
 static void print_zero_variance(void) {
-    const double chances[] = {0.01, 0.1875, 0.5, 0.9};
     printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
            "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
-           "   p          K = 1     K = 4     K = 8    K = 16\n");
-    for (int i = 0; i < 4; i++) {
-        printf("   %-6g", chances[i]);
-        for (int K = 1; K <= 16; K *= K == 1 ? 4 : 2) printf("%10.4f", zero_variance_odds(chances[i], K));
-        printf("\n");
-    }
-    printf("\n   (1/2)^4 + (1/2)^4 = 1/8. One answer alone has nothing to be compared with.\n\n");
+           "   p 1/2,  K = 4   %8.4f   by hand 1/16 + 1/16\n"
+           "   p 3/16, K = 16  %8.4f   by hand 0 + (13/16)^16\n"
+           "   p 0.01, K = 16  %8.4f   by hand (99/100)^16: too hard, nothing to compare\n\n",
+           zero_variance_odds(0.5, 4), zero_variance_odds(0.1875, 16), zero_variance_odds(0.01, 16));
 }
 
 // Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
-    const double chances[] = {0.5, 0.5, 0.1, 0.01};
+    const double chances[] = {0.5, 0.5, 0.01};
     printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
-           "   K  p         no baseline  centered      RLOO      GRPO\n");
-    for (int i = 0; i < 4; i++) {
-        double p = chances[i], truth = p * (1.0 - p);
+           "   K  p            centered      RLOO      GRPO\n");
+    for (int i = 0; i < 3; i++) {
+        double p = chances[i];
         int K = i ? 8 : 2;
         printf("   %d  %-10g", K, p);
-        for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++)
-            printf("%10.4f", expected_gradient(p, K, kind) / truth);
+        for (int kind = ADVANTAGE_CENTERED; kind <= ADVANTAGE_GRPO; kind++)
+            printf("%10.4f", expected_gradient(p, K, kind) / (p * (1.0 - p)));
         printf("\n");
     }
     printf("\n   By hand, K = 2: only 1,0 and 0,1 count, chance 2 p (1-p). Centered A = +-1/2,\n"
@@ -2308,9 +2299,7 @@ static void print_expected_gradients(void) {
 static void print_gae(void) {
     const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
     float adv[4];
-    printf("4. PPO's GAE, per token, from a value model V (0 behind the end), gamma = 1:\n"
-           "   delta_t = r_t + gamma V_t+1 - V_t,  A_t = delta_t + gamma lambda A_t+1\n\n"
-           "   r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n");
+    printf("4. PPO's GAE (chapter 2), gamma = 1, r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n\n");
     for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
         advantages_gae(adv, reward, value, 4, 1.0f, lambda);
         printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
@@ -2586,42 +2575,30 @@ static double kl_score_weight(double log_ratio, int use) {
     return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
 }
 
-// Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
-static void softmax_score_sum(double* grad, const double* logp, const double* weight, int n) {
-    for (int j = 0; j < n; j++) {
-        grad[j] = 0.0;
-        for (int i = 0; i < n; i++)
-            grad[j] += exp(logp[i]) * weight[i] * ((i == j ? 1.0 : 0.0) - exp(logp[j]));
-    }
-}
-
-// The gradient of KL itself, from its definition and the quotient rule (no scores): for the logits of a
-// softmax, d/dlogit_j sum_i p_i log(p_i/q_i) = p_j (log(p_j/q_j) - KL), and for KL(q||p) it is p_j - q_j.
-static void exact_kl_gradient(double* grad, double* grad_other, const double* logp, const double* logp_ref,
-                              int n) {
-    double kl = exact_kl(logp, logp_ref, n);
-    for (int j = 0; j < n; j++) {
-        grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
-        grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
-    }
-}
-
-// How far the expected gradient of a use is from that of the KL, |g - exact| / |exact|, on the 27 answers of
-// chapter 4: with the log-ratio of the whole answer, and token by token, as trainers do it.
-static void toy_kl_use(double* whole, double* tokens, int use) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], exact[TOY_PARAMS];
-    double grad[TOY_PARAMS], weight[TOY_ANSWERS], value[TOY_STATES];
+// How far the expected gradient of a use is from grad KL(pi||pi_ref), |g - exact| / |exact|, and from grad
+// KL(pi_ref||pi), on the 27 answers of chapter 4 with the log-ratio of the whole answer; tokens: how far from
+// the first when the estimator is applied token by token, as trainers do it.
+static void toy_kl_use(double* whole, double* other, double* tokens, int use) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    double exact[TOY_PARAMS], exact_other[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
+    double weight[TOY_ANSWERS], weight_other[TOY_ANSWERS];
     toy_fill(theta, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(ratio, theta);
+    toy_log_policy(logp_ref, theta);
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ratio[e];
-    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
-    for (int y = 0; y < TOY_ANSWERS; y++)
+    for (int e = 0; e < TOY_PARAMS; e++) {
+        ratio[e] = logp[e] - logp_ref[e];
+        table[e] = kl_score_weight(ratio[e], use);
+    }
+    for (int y = 0; y < TOY_ANSWERS; y++) {
         weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+        weight_other[y] = -exp(toy_sum_along(logp_ref, y));    // KL(pi_ref||pi) = - sum of pi_ref log pi + ...
+    }
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    toy_answer_gradient(exact_other, logp, weight_other);
     toy_answer_gradient(grad, logp, weight);
     *whole = toy_relative_error(grad, exact, TOY_PARAMS);
-    for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
+    *other = toy_relative_error(grad, exact_other, TOY_PARAMS);
     toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
     *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
 }
@@ -2673,8 +2650,6 @@ enum { KL_ANSWERS = 4 };
 static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
 static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-static double no_minus_zero(double x) { return fabs(x) < 5e-5 ? 0.0 : x; }       // -1e-17 prints as -0.0000
-
 // What every rollout would give, so that the means are sums.
 static void lesson_8_estimators(const double* logp, const double* logp_ref) {
     double derivative, mean[4], variance[4];
@@ -2696,39 +2671,22 @@ static void lesson_8_estimators(const double* logp, const double* logp_ref) {
            exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
-static void print_four(const char* name, const double* grad) {
-    printf("   %-18s", name);
-    for (int j = 0; j < KL_ANSWERS; j++) printf(" %7.4f", no_minus_zero(grad[j]));
+static void print_kl_use(int use) {
+    double error[3];
+    char text[3][16];
+    toy_kl_use(&error[0], &error[1], &error[2], use);
+    for (int i = 0; i < 3; i++) toy_difference_text(text[i], error[i], 1e-12);
+    printf("   %-18s %12s %16s %18s\n", kl_uses[use].name, text[0], text[1], text[2]);
 }
 
-// The expected gradient of a use by the logits of the four answers, and how far it is off on the 27.
-static void print_kl_use(int use, const double* logp, const double* logp_ref) {
-    double weight[KL_ANSWERS], grad[KL_ANSWERS], whole, tokens;
-    char a[16], b[16];
-    for (int i = 0; i < KL_ANSWERS; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
-    softmax_score_sum(grad, logp, weight, KL_ANSWERS);
-    toy_kl_use(&whole, &tokens, use);
-    print_four(kl_uses[use].name, grad);
-    printf("  %9s  %9s\n", toy_difference_text(a, whole, 1e-12), toy_difference_text(b, tokens, 1e-12));
-}
-
-static void lesson_8_gradients(const double* logp, const double* logp_ref, int more) {
-    const int order[] = {4, 6, 0, 1, 2, 3, 5};
-    double exact[KL_ANSWERS], other[KL_ANSWERS];
-    exact_kl_gradient(exact, other, logp, logp_ref, KL_ANSWERS);
-    printf("2. In the reward or in the loss: the expected gradient\n\n"
-           "                             by the four logits             off, 27 answers\n"
-           "                          1       2       3       4      whole  per token\n");
-    print_four("KL(pi||pi_ref)", exact);
-    printf("\n");
-    print_four("KL(pi_ref||pi)", other);
-    printf("\n");
-    for (int i = 0; i < (more ? 7 : 5); i++) print_kl_use(order[i], logp, logp_ref);
-    printf("\n   By hand: pi_j (L_j - KL) = 1/2 (ln 2 - 1/2 ln 2) = 0.1733; the other KL has\n"
-           "   pi_j - pi_ref_j. \"off\": |g - exact| / |exact| on chapter 4's 27 answers; 1 =\n"
-           "   no gradient at all. k1 belongs in the reward, in the loss it does nothing. k2\n"
-           "   is exact in the loss, but per token it does not see where a token leads. k3\n"
-           "   in the loss (GRPO) is exact for the other KL; in the reward it is neither.\n\n");
+static void lesson_8_gradients(void) {
+    printf("2. In the reward or in the loss: the expected gradient on chapter 4's 27 answers\n\n"
+           "   off by             KL(pi||pi_ref)   KL(pi_ref||pi)   the first, per token\n");
+    for (int use = 0; use < 7; use++) print_kl_use(use);
+    printf("\n   off by: |g - exact| / |exact|; 1 = no gradient at all. k1 belongs in the\n"
+           "   reward, in the loss it does nothing. k2 is exact in the loss, but per token it\n"
+           "   does not see where a token leads. k3 in the loss (GRPO) is exact for the other\n"
+           "   KL; in the reward it is neither.\n\n");
 }
 
 // The objective's optimum is known in closed form; plain ascent has to find it.
@@ -2771,8 +2729,8 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
                kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
                exact_kl(side[i], side[1 - i], KL_ANSWERS));
     printf("\n");
-    print_kl_use(7, logp, logp_ref);
-    print_kl_use(8, logp, logp_ref);
+    print_kl_use(7);
+    print_kl_use(8);
     printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
            "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
            "   And the code takes the mean over the n tokens of an answer, where the formula\n"
@@ -2886,6 +2844,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
 
 static void lesson_8(int more) {
     double logp[KL_ANSWERS], logp_ref[KL_ANSWERS];
+    (void)more;
     for (int i = 0; i < KL_ANSWERS; i++) {
         logp[i] = log(example_pi[i]);
         logp_ref[i] = log(example_ref[i]);
@@ -2901,7 +2860,7 @@ static void lesson_8(int more) {
            "             answers; pi_ref the reference model, frozen; beta the price of\n"
            "             one nat (the unit of natural logarithms) of drift\n\n");
     lesson_8_estimators(logp, logp_ref);
-    lesson_8_gradients(logp, logp_ref, more);
+    lesson_8_gradients();
     lesson_8_optimum();
     lesson_8_signs(logp, logp_ref);
     printf("Take away: an estimator belongs to the distribution that drew the samples, and\n"
@@ -2973,21 +2932,8 @@ static void lesson_8(int more) {
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
  *         L_DPO(theta) = - E[ log sigma( beta log(pi(y_w|x) / pi_ref(y_w|x))
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
- *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
- *
- * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
- *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
- *
- * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
- *
- *     loss               d/dlogp, times w               it is (nearly) 0 when
- *     policy gradient    - A                            the answer was as good as expected
- *     PPO's clip         - rho A                        so, or the token has moved far enough
- *     CISPO              - clip(rho) A                  the answer was as good as expected
- *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
- *     SFT                - 1                            never
- *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
- *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens;
+ *     d/dlogp = -beta (1 - P) for each token of y_w, +beta (1 - P) of y_l.
  *
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
@@ -3181,21 +3127,19 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
-// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
-static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
-                            int steps) {
-    double velocity[TOY_PARAMS] = {0}, loss = 0.0;
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+static void toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
+                          int steps) {
+    double velocity[TOY_PARAMS] = {0};
     for (int step = 0; step < steps; step++) {
         double logp[TOY_PARAMS], grad[TOY_PARAMS];
         toy_log_policy(logp, theta);
-        loss = toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
+        toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
         for (int e = 0; e < TOY_PARAMS; e++) {
             velocity[e] = 0.9 * velocity[e] - 3.0 / (beta * beta) * grad[e];
             theta[e] += velocity[e];
         }
     }
-    return loss;
 }
 
 // ---- D2's four answers on one blackboard -----------------------------------------------------------------
@@ -3203,10 +3147,6 @@ static double toy_train_dpo(double* theta, const double* logp_ref, const double*
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
 // stands for the end or padding, and is not scored. Each array comes out of the function that trains.
-//
-// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
-// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
-// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
 
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
@@ -3298,11 +3238,11 @@ static void lesson_9_clip(void) {
 
 // Both losses are -log sigma(difference of two rewards).
 static void lesson_9_pairs(void) {
-    const float pair[][2] = {{2, 0}, {1, 1}, {0, 2}, {102, 100}};
+    const float pair[][2] = {{2, 0}, {102, 100}, {0, 2}};
     float dchosen, drejected;
     printf("3. Reward model and DPO on one pair, P = sigma(r_w - r_l)\n\n"
            "   r_w   r_l        P     loss   d/dr_w   d/dr_l\n");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         double loss = loss_reward_model(&dchosen, &drejected, pair[i][0], pair[i][1]);
         printf("   %3.0f   %3.0f   %6.4f   %6.4f  %7.4f  %7.4f\n", pair[i][0], pair[i][1],
                sigmoid((double)pair[i][0] - pair[i][1]), loss, dchosen, drejected);
@@ -3321,19 +3261,11 @@ static double toy_pass_rate(const double* p) {
     return passed;
 }
 
-// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
-static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
-    char text[16];
-    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
-    printf("   %-12s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
-}
-
 // D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
 static void lesson_9_three_ways(void) {
-    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
-    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    const double *verdict = reward + TOY_LAST;
-    char way[24];
+    static const char* const ways[] = {"best of 4", "best of 16", "RL, lesson 8", "DPO"};
+    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS], p_ref[TOY_ANSWERS];
+    double p[TOY_ANSWERS], best[TOY_ANSWERS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
@@ -3341,31 +3273,27 @@ static void lesson_9_three_ways(void) {
     double passed_ref = toy_pass_rate(p_ref);
     printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
            "                     beta     E[r]   max |pi - pi*|\n");
-    for (int N = 2; N <= 16; N *= 2) {
-        toy_best_of_n(p, p_ref, verdict, N);
-        double passed = toy_pass_rate(p);
-        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
-        toy_optimum(best, logp_ref, reward, beta);
-        snprintf(way, sizeof way, "best of %d", N);
-        print_way(way, beta, p, best, 1e-12);
-    }
-    for (int i = 0; i < 3; i++) {
-        double beta = i == 2 ? 0.1 : 1.0;
+    for (int way = 0; way < 4; way++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], beta = 1.0;
+        char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        if (i == 0) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
-        else toy_train_dpo(theta, logp_ref, verdict, beta, 400);
+        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
+        if (way == 3) toy_train_dpo(theta, logp_ref, reward + TOY_LAST, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
+        if (way < 2) toy_best_of_n(p, p_ref, reward + TOY_LAST, way ? 16 : 4);
+        double passed = toy_pass_rate(p);
+        if (way < 2) beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
         toy_optimum(best, logp_ref, reward, beta);
-        print_way(i ? "DPO" : "RL, lesson 8", beta, p, best, 1e-6);
+        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), way < 2 ? 1e-12 : 1e-6);
+        printf("   %-12s  %7.4f  %7.4f  %15s\n", ways[way], beta, passed, text);
     }
-    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
            "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
            "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
            "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
            "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
-           passed_ref, passed_ref, right, wrong);
+           passed_ref, passed_ref, log(p[7] / p_ref[7]), log(p[6] / p_ref[6]));
 }
 
 // What no document asks for: the two relatives of the clip, and the clip of the value.
@@ -3378,14 +3306,14 @@ static void lesson_9_relatives(void) {
     loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
     loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
     loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
-    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
-    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
-           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
-           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
-           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
     double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
-    printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
-           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);
+    printf("5. d/dlogp of three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n"
+           "   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n\n"
+           "   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
+           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2], loss, value[0]);
 }
 
 static void lesson_9(int more) {
@@ -3408,8 +3336,7 @@ static void lesson_9(int more) {
     printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
 }
 
-// " 2 0 0 3  "
-static void print_ints(const int* x, int n) {
+static void print_ints(const int* x, int n) {                      // " 2 0 0 3  "
     for (int i = 0; i < n; i++) printf(" %d", x[i]);
     printf("  ");
 }
