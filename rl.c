@@ -73,21 +73,18 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * In a final state V = 0: nothing more is paid.
- *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
  *
  *     d log p(tau) / d theta = sum over t of  d log pi(a_t | s_t) / d theta
  *
- * J is the sum over all tau of p(tau) G(tau), so dJ is the sum of G(tau) dp(tau). With d p = p d log p (the
- * "log-derivative trick") that is an average over trajectories again, which can be sampled without knowing
- * the world at all. This is REINFORCE (Williams 1992):
+ * J is the sum over all tau of p(tau) G(tau). With d p = p d log p (the "log-derivative trick") its
+ * derivative is an average over trajectories again. This is REINFORCE (Williams 1992):
  *
  *     dJ / d theta = E[ G * d log p(tau) / d theta ]
  *
- * Trap: "no dynamics term" does not mean that the dynamics do not matter. They decide which trajectories
- * occur and what G is. They are only not needed as a formula.
+ * Trap: the dynamics do matter. They decide which trajectories occur and what G is. They are only not needed
+ * as a formula.
  *
  * The world of this chapter is a chain of five states. Both ends are final; entering state 4 pays 1.
  *
@@ -96,8 +93,7 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *
  * Solved by hand for gamma = 1. Let u be the probability that a step really goes right, d = 1 - u, x = d / u.
  * Bellman says V(s) = u V(s+1) + d V(s-1), which is the same as V(s+1) - V(s) = x (V(s) - V(s-1)): each gap
- * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it; the code has V[4] = 0
- * and pays 1 for the step, which comes to the same) the gaps are g, gx, gx^2, gx^3 and add up to 1:
+ * is x times the gap before it. With V(0) = 0 and 1 for entering state 4 the gaps add up to 1:
  *
  *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
  *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
@@ -225,7 +221,7 @@ static void print_chain_values(const char* name, double pi_right, double slip, R
 }
 
 static void print_discounting(double slip) {
-    ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
+    const ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     solve_chain(V, Q, &coin, slip, 0.9);
@@ -343,15 +339,11 @@ static void lesson_1(int more) {
  *     d log pi(a | s) / d w = (a - pi(1 | s)) f(s)                 what was done minus what was expected
  *
  * The thermostat. The state is the room's temperature, the actions are heater off and on, the reward is 1
- * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is
- *
- *     pi(on | s) = 1 if s < 70, else 0
- *
- * and the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). As w_1 goes
- * to minus infinity the two become equal. The room obeys Newton's law of cooling: per step it loses 3% of its
- * distance to the 40 F outside, and a heater that is on adds 2.4 F. Nobody tells the agent these numbers. At
- * 70 F that is -0.03 * 30 = -0.9 F per step with the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A
- * step is five minutes, an episode one day of 288 steps.
+ * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is pi(on | s) = 1 if s < 70,
+ * else 0; the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). The room
+ * obeys Newton's law of cooling: per step it loses 3% of its distance to the 40 F outside, and a heater that
+ * is on adds 2.4 F. Nobody tells the agent these numbers. At 70 F that is -0.03 * 30 = -0.9 F per step with
+ * the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A step is five minutes, an episode a day.
  *
  * CartPole. A pole stands on a cart, hinged at its foot; every 0.02 s the agent pushes the cart to the left
  * or to the right. State (x, x_dot, theta, theta_dot): place and speed of the cart, angle of the pole (0 is
@@ -392,10 +384,9 @@ static void lesson_1(int more) {
  * (K-1)/K, chapter 7). So (1) climbs the same hill. What a value function can change is the noise, and with
  * it the number of episodes needed.
  *
- * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
- * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
- * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
- * little about the next: learning curves in reinforcement learning need several.
+ * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty; the
+ * value function fills it in. V is fitted to the returns of the last policies, so it is always a little
+ * behind; D3 says the same of PPO. And "solved" for one seed says little about the next.
  * ======================================================================================================== */
 // ---- the one plot of this book: letters, for any terminal -------------------------------------------------
 //
@@ -527,9 +518,8 @@ static double inner_product(const double* a, const double* b, int n) {
 }
 
 // gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
-// divided by its root mean square: within a group that changes the length of the step only (between groups it
-// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
-// comes from. The root mean square counts as at least `least`.
+// divided by its root mean square, or by `least` if that is larger: one learning rate then means the same
+// wherever A comes from.
 static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
                                const double* w, int n, double least) {
     double square = 0.0;
@@ -835,18 +825,14 @@ static void plot_curve(const char* title, const char* x_name, const char* name, 
 
 static void run_thermostat(uint64_t seed) {
     double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    test_thermostat(day, nothing, 1, &rng);
-    plot_curve("Before: pi(on) = 0.5, random switching. A day, in steps of five minutes", "step",
-               "temperature, F", day, THERMOSTAT_STEPS);
     train_thermostat(w, share, seed);
-    printf("\nREINFORCE, %d updates of %d days each.\n", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
+    printf("REINFORCE, %d updates of %d days each.\n", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
     plot_curve("Share of the time within 2 F of 70 F", "update", "share", share, THERMOSTAT_UPDATES);
     test_thermostat(day, w, 1, &rng);
     printf("\n");
-    plot_curve("After: a fresh day", "step", "temperature, F", day, THERMOSTAT_STEPS);
+    plot_curve("A fresh day, in steps of five minutes", "step", "temperature, F", day, THERMOSTAT_STEPS);
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
@@ -870,19 +856,16 @@ static void run_cartpole(uint64_t seed, float learning_rate) {
            CARTPOLE_CAP);
 }
 
-static void print_cartpole_steps(void) {
+static void print_cartpole_step(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
-    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
-           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
-           "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < 2; t++) {
-        CartPoleForces a = cartpole_forces(&c, push_force);
-        printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
-               c.x_dot, c.theta, c.theta_dot);
-        step_cartpole(&c, 1);
-    }
-    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
-           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
+    CartPoleForces a = cartpole_forces(&c, push_force);
+    step_cartpole(&c, 1);
+    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first step\n"
+           "from rest, pushed to the right:\n"
+           "   alpha     %9.4f   10 / 1.1\n"
+           "   theta_acc %9.4f   -600 / 41, and theta_dot %8.5f = -0.02 * 600 / 41\n"
+           "   x_acc     %9.4f    400 / 41, and x_dot     %8.5f =  0.02 * 400 / 41\n\n",
+           a.alpha, a.theta_acc, c.theta_dot, a.x_acc, c.x_dot);
 }
 
 static void print_cartpole_lengths(void) {
@@ -913,7 +896,7 @@ static void lesson_2(int more) {
     printf("REINFORCE, %d updates of %d days each. ", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
     print_thermostat_policies(w, &rng);
     printf("\n");
-    print_cartpole_steps();
+    print_cartpole_step();
     print_cartpole_lengths();
     printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
            "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
@@ -962,16 +945,12 @@ static void lesson_2(int more) {
  *
  * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
  * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
- * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
- * fit in both cases, nothing crashes, the loss even falls.
+ * out, and the first one behind it comes in. Shapes fit, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
 // Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
-// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
-// mask, (B,T) -> (B,T-1) (section 12):
-//
-//     for (int b = 0; b < B; b++)
-//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask() (section 12),
+// (B,T) -> (B,T-1): out[b * (T - 1) + t] = mask[b * T + t + 1].
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1019,12 +998,12 @@ double masked_mean(const float* x, const int* mask, int n) {
     return count ? sum / count : 0.0;
 }
 
-// The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
-// all, and logits that are whole numbers. By hand, for the two tokens of the completion:
+// The hand-made example: the prompt "2 + 2 =", the answer "4 <end>", and logits that are whole numbers. By
+// hand, for the two tokens of the answer:
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
-// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
+// This policy looks at the place alone, so the same rows answer for any other tokens read.
 enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_PROMPT = 4, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
@@ -1039,52 +1018,30 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// One step of chapter 1's MDP, read off a token sequence.
-typedef struct {
-    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
-    const char* action;          // a_t: the token that the mask marks as chosen
-    double pi;                   // pi(a_t | s_t)
-    double reward;               // 0 on the way; the verifier's verdict on the last step
-    int done;                    // <end>, or the longest length
-} MdpStep;
-
 // The text of tokens first ... last-1 of ids, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
+static const char* example_text(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
         used += (size_t)snprintf(out + used, cap - used, t > first ? " %s" : "%s", example_tokens[ids[t]]);
+    return out;
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
 
-// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
-// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
-static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, done = 0;
-    for (int t = EXAMPLE_PROMPT; !done; t++) {                     // the prompt is the first state
-        MdpStep* step = &steps[n++];
-        char answer[32];
-        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
-        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
-        join_example_tokens(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
-        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
-        step->action = example_tokens[ids[t]];
-        step->pi = exp((double)logp[t - 1]);
-        step->reward = done ? answers_equal(answer, truth) : 0.0;
-        step->done = done;
-    }
-    return n;
-}
-
+// The answer's tokens in ids (EXAMPLE_T) as steps of chapter 1's MDP. The prompt is the first state; the
+// verifier reads the answer once, when <end> or the longest length has completed it.
 static void print_example_as_mdp(const int* ids) {
     float logp[EXAMPLE_T - 1];
-    MdpStep steps[EXAMPLE_T];
+    char state[32], next[32], answer[32];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
-    int n = example_as_mdp(steps, ids, logp, "4");
-    for (const MdpStep* s = steps; s < steps + n; s++)
-        printf("   %-14s %-8s %8.4f  %-18s %3g   %s\n", s->state, s->action, s->pi, s->next, s->reward,
-               s->done ? "yes" : "no");
+    for (int t = EXAMPLE_PROMPT, done = 0; !done; t++) {
+        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        example_text(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
+        printf("   %-14s %-8s %8.4f  %-18s %3d   %s\n", example_text(state, sizeof state, ids, 0, t),
+               example_tokens[ids[t]], exp((double)logp[t - 1]), example_text(next, sizeof next, ids, 0, t + 1),
+               done && answers_equal(answer, "4"), done ? "yes" : "no");
+    }
     printf("\n");
 }
 
@@ -1237,16 +1194,13 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
  *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
- *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
- *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
- *      calculator of chapter 6 does answer, but always the same: still no chance in it.)
+ *      and y has no influence on the next x. Inside the answer the state does move, but we know that move
+ *      exactly: it appends the token that was chosen.
  *   3. The reward is one number for the whole answer, and it is not discounted: gamma = 1.
  * One situation, one choice, one payment: that is a slot machine with very many arms, a bandit. Because the
  * situation x differs from round to round it is called a contextual bandit. The objective shrinks to
  *
  *     J(theta) = E over x ~ D, y ~ pi_theta(.|x) of [ r(x, y) ]
- *
- * where E[...] is the average over everything random, weighted by its probability.
  *
  * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so (grad is the vector
  * of the derivatives by all parameters)
@@ -1263,21 +1217,19 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   minus a baseline  R - b(s_t): better or worse than expected here? b must not look at the token itself
  * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
- * change is the variance, the mean square of the distance between one rollout's gradient and the average.
+ * change is the variance. (How the number is shared out over the tokens is called credit assignment.)
  *
  * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
  * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
  * "toy" is the measuring instrument of chapters 8 and 9 too.
  *
  * Where D3 needs care.
- *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%. And from the
- *     first to the last of 500 tokens there are 499 steps, which gives 0.0066 again (0.00664).
+ *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%.
  *   - "The two views are equivalent" is true of the expected gradient, not of its variance: a value function
- *     still lowers the noise. Below you see by how much.
+ *     still lowers the noise. The lesson shows by how much.
  *   - Why gamma < 1 is a bias: common code gives token t the weight gamma^(steps to the end) and leaves out
- *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths,
- *     the direction is right again and only the size of the gradient changes. With unequal lengths,
- *     gamma < 1 pays for short answers.
+ *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths
+ *     only the size of the gradient changes. With unequal lengths, gamma < 1 pays for short answers.
  * ======================================================================================================== */
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
@@ -1458,12 +1410,16 @@ static void print_toy(const double* logp, const double* value) {
            passed, value[0], value[0], value[1], value[6]);
 }
 
-static const char* toy_off_by(char* out, const double* grad, const double* exact) {
-    return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
+// One line: an estimate's distance from the exact gradient, and the variance of one rollout's.
+static void print_estimate(const char* name, const double* logp, const double* reward, const double* baseline,
+                           int credit, const double* exact) {
+    char text[16];
+    double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, credit);
+    toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
+    printf("   %-49s %10s  %9.4f\n", name, text, variance);
 }
 
 static void print_views(const double* logp, const double* reward, const double* exact) {
-    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
     double grad[TOY_PARAMS], weight[TOY_ANSWERS];
     char text[16];
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(logp, y)) * toy_verify(y);
@@ -1472,11 +1428,9 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
-           toy_off_by(text, grad, exact));
-    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
-        double variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
-        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
-    }
+           toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12));
+    print_estimate("tokens, whole return at each", logp, reward, NULL, CREDIT_WHOLE, exact);
+    print_estimate("tokens, reward-to-go", logp, reward, NULL, CREDIT_TO_GO, exact);
     printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
            "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
            "   the whole return.\n\n");
@@ -1484,22 +1438,20 @@ static void print_views(const double* logp, const double* reward, const double* 
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
                             const double* exact) {
-    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
-    const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
-    double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
-    char text[16];
+    const char* const names[] = {"mean reward J", "best constant", "1, far too high"};
+    const double constants[] = {value[0], toy_best_baseline(logp, reward), 1.0};
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
-           "   baseline          gradient off by   variance   of no baseline\n");
-    for (int i = 0; i < 5; i++) {
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
-        double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
-        if (i == 0) none = variance;
-        printf("   %-16s  %15s  %9.4f  %14.1f%%\n", names[i], toy_off_by(text, grad, exact), variance,
-               100.0 * variance / none);
+           "   baseline                                              off by   variance\n");
+    print_estimate("none", logp, reward, NULL, CREDIT_TO_GO, exact);
+    for (int i = 0; i < 3; i++) {
+        double baseline[TOY_STATES];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
+        print_estimate(names[i], logp, reward, baseline, CREDIT_TO_GO, exact);
     }
+    print_estimate("V(prefix)", logp, reward, value, CREDIT_TO_GO, exact);
     printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), is close\n"
            "   to the best constant, %.4f. V(prefix) adds a little, but here V is known\n"
-           "   exactly; a learned V costs a second model and is never exact.\n\n", constants[1], constants[2]);
+           "   exactly; a learned V costs a second model and is never exact.\n\n", constants[0], constants[1]);
 }
 
 static void lesson_4(int more) {
@@ -1564,22 +1516,18 @@ static void lesson_4(int more) {
  * exp, log, sin and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions:
  * 1/3 is not 0.333333. Where it is NOT sound:
  *   - The points are always the same: who knows them can build a wrong expression that fits.
- *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1. (Each value carries a
- *     bound on its rounding error, so we know how close that is.)
- *   - Variables stand for real numbers of both signs. sqrt(x^2) is |x|, not x, and what holds for whole
- *     numbers only, such as (-1)^(2n) = 1, is not seen.
+ *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1.
+ *   - Variables are real numbers of both signs: sqrt(x^2) is |x|, not x, and (-1)^(2n) = 1 is not seen.
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
- * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
- * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
- * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
- * every time", and a lucky guess (D1) is paid like an insight.
+ * Traps. A false "equal" is worse than a false "different": RL searches for whatever is rewarded, so a hole
+ * in the verifier will be found and widened, while a right answer that is missed costs one sample. D3 section
+ * 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as hard to cheat as its verifier is
+ * correct, and a lucky guess (D1) is paid like an insight.
  */
 
-// Written out in the appendix behind chapter 12: the inside of the comparison, and what the lesson shows of
-// it.
-int answers_equal(const char* a, const char* b);                       // the same mathematics? 1 or 0
+// In the appendix behind chapter 12: the inside of answers_equal (declared in chapter 3), and what the lesson
+// shows of it.
 static double solve_linear(const char* left, const char* right);
 static void print_comparisons(void);
 
@@ -1852,8 +1800,6 @@ static void lesson_5(int more) {
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
            "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
            "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
-           "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
            "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
            "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
@@ -1896,10 +1842,9 @@ static void lesson_5(int more) {
  * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
- * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
- * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
- * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
+ * write <|output_start|> by itself, with a number of its own. (2) The tool answers only what it understands.
+ * For 2**3, 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat.
+ * (3) The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
 
@@ -2062,7 +2007,7 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
 }
 
 static void lesson_6(int more) {
-    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* const expressions[] = {"12*3", "(3+4)*1,000", "1/3", "2**3", "1/0"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
                           '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
@@ -2074,10 +2019,7 @@ static void lesson_6(int more) {
     render_prompt(&prompt, question);
     Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
-    double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
-    for (int t = 0; t + 1 < r->T; t++) sum += r->logp[t];
-
     printf("LESSON 6. Rollouts and the tool (D1)\n\n"
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
@@ -2088,10 +2030,10 @@ static void lesson_6(int more) {
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
            "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
            "2. log pi(y|x) under this model, which finds all %d tokens equally likely\n\n"
-           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
-           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
-           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
-           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
+           "   %d sampled tokens, by hand -%d ln %d        %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too        %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, -sampled * log(VOCAB_SIZE), r->length,
+           -r->length * log(VOCAB_SIZE));
     printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
@@ -2109,8 +2051,7 @@ static void lesson_6(int more) {
  * Question: sixteen answers to one question have been rewarded with 0 or 1. By how much should each be made
  * more or less likely?
  *
- * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing;
- * and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing.
  * Subtract what was to be expected, and every answer counts. The mean of the group, the K answers to the same
  * question, is the cheapest expectation there is: no second model has to learn it.
  *
@@ -2124,12 +2065,10 @@ static void lesson_6(int more) {
  *
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
- * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
- * answer's own reward away. Its expected gradient is (K - 1) / K times the true one: right direction,
- * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
- * so its expected gradient is the true one times a factor that differs from question to question: the factor
- * is larger where answers are nearly always or nearly never right. The lesson computes these expectations
- * exactly.
+ * The group's mean contains r_i itself, so centered takes a share 1/K of each answer's own reward away: its
+ * expected gradient is (K - 1) / K times the true one. RLOO has exactly the true one. GRPO divides by a
+ * number that depends on the rewards: the true one times a factor that is larger where answers are nearly
+ * always or nearly never right. The lesson computes these expectations exactly.
  *
  * Which standard deviation? torch.std divides the squares by K - 1 ("sample": D3, TRL, verl), numpy.std by K
  * ("population"). For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
@@ -2142,10 +2081,9 @@ static void lesson_6(int more) {
  * p^K + (1 - p)^K.
  *
  * Traps. (1) 0/0 in a zero-variance group: the result here is exactly 0. (2) "Most rewards equal" is no such
- * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
- * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
- * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
- * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
+ * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; only
+ * 8 of 8 give 0. (3) The baseline should come from the same question. The mean of the whole batch would not
+ * bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
  * ======================================================================================================== */
 
 // A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
@@ -2180,9 +2118,8 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae
-// is not among them: it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has
-// 1e-4): large enough that rewards which differ by float rounding alone, 6e-8, are not blown up to +-1.
+// The rules by name. GAE is not among them: it gives each token an advantage of its own. eps is verl's 1e-6
+// (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -2223,9 +2160,8 @@ static void group_gae(float* adv, const float* reward, const float* value, const
 static double zero_variance_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
-// its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
-// over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
-// d theta = dp / d theta = p (1 - p).
+// its score is d log pi / d theta = r - p. One update uses g = (1/K) * sum over i of A_i (r_i - p); its mean
+// is a sum over all 2^K groups. The truth is dJ / d theta = dp / d theta = p (1 - p).
 static double expected_gradient(double p, int K, int kind) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
@@ -2276,7 +2212,6 @@ static void print_zero_variance(void) {
            zero_variance_odds(0.5, 4), zero_variance_odds(0.1875, 16), zero_variance_odds(0.01, 16));
 }
 
-// Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
     const double chances[] = {0.5, 0.5, 0.01};
     printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
@@ -2295,7 +2230,6 @@ static void print_expected_gradients(void) {
            "   successes (p = 0.01) and rare failures are enlarged most.\n\n");
 }
 
-// One answer of four tokens, once with each lambda.
 static void print_gae(void) {
     const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
     float adv[4];
@@ -2396,25 +2330,20 @@ static void lesson_7(int more) {
  * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
  * (D1) leaves the second part out, that is beta = 0.
  *
- * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
- * and the rollouts are such answers:
- *
- *     KL(pi || pi_ref) = E over y ~ pi of [ L(y) ],     about (1/N) sum_i L(y_i)
- *     L(y)             = log pi(y|x) - log pi_ref(y|x), the log-ratio, in the code logp - logp_ref
- *
- * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
+ * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy, and
+ * the rollouts are such answers: KL(pi || pi_ref) = E over y ~ pi of [ L(y) ], with the log-ratio
+ * L(y) = log pi(y|x) - log pi_ref(y|x), in the code logp - logp_ref. Three estimators are in use (Schulman
+ * 2020), all for samples FROM THE POLICY:
  *
  *     k1 = L                    right on average, noisy, negative for many samples
  *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
  *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus exp(-L) - 1. That extra is pi_ref/pi - 1, and its average under pi is sum pi * pi_ref/pi - 1
- * = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so
- * k3 >= 0.
+ * k3 is k1 plus pi_ref/pi - 1, whose average under pi is sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no
+ * average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so k3 >= 0.
  *
- * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
- * number, and the policy gradient multiplies it with the score, grad log pi. In the LOSS it is
- * differentiated. The gradient that we want is
+ * Using it. In the REWARD an estimate is a number, and the policy gradient multiplies it with the score, grad
+ * log pi. In the LOSS it is differentiated. The gradient that we want is
  *
  *     grad KL = E[ L * score ]                             (the term E[score] is 0, chapter 4)
  *
@@ -2425,39 +2354,33 @@ static void lesson_7(int more) {
  *     k3 in the reward   E[ k3 * score ]                 grad of one KL minus the other: D3's code
  *     k3 * pi/pi_old in the loss                         exact again; pi_old is the sampler, a constant
  *
- * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
- * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
- *
- * An unbiased estimate is not an unbiased gradient. One more condition is easy to miss: "k2 exact" needs the
- * log-ratio of the whole ANSWER. Applied token by token, as is usual, a loss term only sees its own token and
- * not what that token leads to later. The reward form with the return does see it.
+ * Close to the reference the two KLs differ only by the cube of the drift, so their difference has almost no
+ * gradient: k3 in the reward hardly holds the policy at all. And "k2 exact" needs the log-ratio of the whole
+ * ANSWER: applied token by token, as is usual, a loss term does not see what its token leads to later. The
+ * reward form with the return does see it.
  *
  * Where it leads. Write pi*(y) = pi_ref(y) exp(r(y)/beta) / Z, where Z makes the sum 1. Then
  *
  *     J(pi) = E[ r - beta log(pi/pi_ref) ] = beta E[ log( pi_ref exp(r/beta) / pi ) ]
  *           = beta log Z  -  beta KL(pi || pi*)
  *
- * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives, only
- * reweighted. Large beta: stay. Small beta: the best answers take all.
+ * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives.
  *
  * Where D3 needs care.
- *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Then k1 estimates minus the KL, and
- *     k3 estimates nothing useful, since its exponential has the policy on top and is averaged over the
- *     policy. Both are right for samples from pi_ref, as estimates of KL(pi_ref || pi). Here the sign follows
- *     the samples, which come from the policy; so it does in TRL and verl.
+ *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Both are right for samples from
+ *     pi_ref, as estimates of KL(pi_ref || pi). Here, as in TRL and verl, the samples come from the policy,
+ *     and with D3's signs k1 estimates minus the KL and k3 nothing useful.
  *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
  *     use k1. Its single values may be negative, and that is no flaw there.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
  *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
- *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
- *     is n times smaller for n tokens, so long answers may drift almost for free.
+ *     of the formula. The formula has the SUM: n times more for n tokens.
  * ======================================================================================================== */
 
 // e^x and its derivative for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80
-// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that both stay finite,
-// keep their sign and still belong together. A cut at 80 would have derivative 0 and would tell the optimizer
-// that all is well exactly where the drift is worst.
+// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent: both stay finite. A cut
+// would have derivative 0 and tell the optimizer that all is well exactly where the drift is worst.
 enum { EXP_LIMIT = 80 };
 
 static double bounded_exp(double* derivative, double x) {
@@ -2490,9 +2413,8 @@ static void kl_estimates(float* kl, const float* logp, const float* logp_ref, in
 //   logp (n)       log-probability under the policy, which also drew the sample
 //   logp_ref (n)   log-probability of the same sample under the reference
 // Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
-// finite for every log-ratio between -6000 and 6000 (see bounded_exp); infinite or NaN input gives infinite
-// or NaN output. Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r and
-// k3 = (r - 1) - log r.
+// finite for log-ratios within +-6000 (see bounded_exp); infinite or NaN input gives infinite or NaN output.
+// Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r, k3 = (r - 1) - log r.
 void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 1);
 }
@@ -2560,9 +2482,8 @@ static double kl_moments(double* variance, const double* logp, const double* log
     return mean;
 }
 
-// The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
-// estimator's derivative; in the reward, its value; and for k3 times the ratio pi/pi_old both, by the product
-// rule at ratio 1. sign -1: the formula as D3 prints it.
+// The ways to use an estimator, as data. In the loss its derivative multiplies the score, in the reward its
+// value, and for k3 times the ratio pi/pi_old both (product rule at ratio 1). sign -1: as D3 prints it.
 enum { KL_USES = 9 };
 static const struct { const char* name; int estimator, in_loss, in_reward, sign; } kl_uses[KL_USES] = {
     {"k1 in the loss", 1, 1, 0, 1},   {"k2 in the loss", 2, 1, 0, 1},   {"k3 in the loss", 3, 1, 0, 1},
@@ -2650,7 +2571,6 @@ enum { KL_ANSWERS = 4 };
 static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
 static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-// What every rollout would give, so that the means are sums.
 static void lesson_8_estimators(const double* logp, const double* logp_ref) {
     double derivative, mean[4], variance[4];
     printf("1. Four possible answers\n\n   answer     pi  pi_ref        L       k1       k2       k3\n");
@@ -2689,7 +2609,6 @@ static void lesson_8_gradients(void) {
            "   KL; in the reward it is neither.\n\n");
 }
 
-// The objective's optimum is known in closed form; plain ascent has to find it.
 static void lesson_8_optimum(void) {
     const double betas[] = {4.0, 1.0, 0.25};
     double reward[TOY_PARAMS], theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS];
@@ -2717,7 +2636,7 @@ static void lesson_8_optimum(void) {
            "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-// kl_moments(.., -1.0, ..) under pi, and under pi_ref, where exchanging the two models changes the sign of L.
+// Under pi_ref, exchanging the two models changes the sign of L.
 static void lesson_8_signs(const double* logp, const double* logp_ref) {
     const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
     double variance;
@@ -2881,8 +2800,7 @@ static void lesson_8(int more) {
  *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
  *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
  *
- * What one token counts is computed once, by token_weights() in train_gpt.c, section 12. The four ways are
- * four trainings: with the second a token of a long answer counts less than one of a short answer.
+ * What one token counts is computed once, by token_weights() in train_gpt.c, section 12:
  *
  *     w_t                            here                TRL loss_type  verl loss_agg_mode       used by
  *     1 / scored tokens              NORM_TOKEN_MEAN     bnpo, dapo     token-mean               D1, DAPO
@@ -2890,9 +2808,8 @@ static void lesson_8(int more) {
  *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
  *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
  *
- *   The first line: D1's loss = -(advantage * sum of logp) / (number of valid tokens). nanochat divides by
- *   the tokens of a pass of 8 rollouts and averages a question's two passes; here the group is all 16. TRL
- *   and verl divide by the tokens of the whole minibatch.
+ *   With the second a token of a long answer counts less than one of a short answer. (The first: nanochat
+ *   divides by the tokens of a pass of 8 rollouts, TRL and verl by those of the whole minibatch.)
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -2902,11 +2819,10 @@ static void lesson_8(int more) {
  *   that moved the wrong way. On-policy (rho = 1) its gradient is the policy gradient: D1 needs no clip.
  *
  * Two relatives of clipping, for the same purpose
- *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
- *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
+ *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), clipped like rho: an answer as a
+ *            whole, as its reward is
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. Clipping switches off exactly the tokens that change most, often the rare
- *            words at which an answer turns. CISPO bounds their weight and keeps their gradient.
+ *            stop: held constant. It bounds the weight of the tokens that change most, and keeps their gradient
  *
  * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
@@ -2915,8 +2831,7 @@ static void lesson_8(int more) {
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
- *   somebody else's answer, and never a reproach. We average over tokens, as everyone does (loss_sft stands
- *   beside token_weights).
+ *   somebody else's answer, and never a reproach (loss_sft stands beside token_weights).
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
  *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
@@ -2938,11 +2853,9 @@ static void lesson_8(int more) {
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
  *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
- *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
- *     and on how often pi_ref passes: another one for every question. With more values it is another family
- *     of policies.
- *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
- *     log-probs may fall, as long as the rejected one falls more.
+ *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with another beta for every
+ *     question. With more values it is another family of policies.
+ *   - DPO does not fix the level: both log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
 // Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
@@ -2983,18 +2896,16 @@ void sequence_log_ratio(float* out, const float* logp, const float* logp_old, co
 // x held between low and high; a NaN stays a NaN.
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks
-// for.
+// Does the clip hold this token? Only where it has gone far enough where its advantage asks it to go.
 static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
     return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
 // PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio).
 // With sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so
-// that the flat derivative -w s A is exact. (With GAE's advantages, which differ within an answer, that would
-// be GSPO-token.) clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the
-// gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp). Schulman et al. (2017),
-// equation 7; Yu et al. (2025) for two bounds.
+// that the flat derivative -w s A is exact. clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO).
+// Exactly on a bound the gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp).
+// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
 double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n,
                  float clip_low, float clip_high) {
     double loss = 0.0, derivative;
@@ -3163,26 +3074,23 @@ typedef struct {
     double loss;
 } Board;
 
-// All that one update of nanochat's computes, in its order; the chapters explain the functions.
+// All that one update of nanochat's computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
+// the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The model's
+// last layer (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
 static Board board_compute(void) {
     const float row[BOARD_V] = {3, 2, 1, 1};
     float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
     int target[BOARD_ROWS] = {0}, scored[BOARD_ROWS];
     Board b;
     for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) b.logits[i] = row[i % BOARD_V] * logf(2.0f);
-    // Chapter 3. ln 1/2 for token 0, ln 1/4 for token 1; the mask moves with the tokens; an answer is a sum.
     token_logprobs(b.logp, b.logits, board_ids, BOARD_K, BOARD_T, BOARD_V);
     shift_mask(b.mask, board_mask, BOARD_K, BOARD_T);
     sequence_logprobs(b.total, b.logp, b.mask, BOARD_K, BOARD_T1);
-    // Chapter 5. The verifier reads D2's texts: r3 is right, but not in the box.
     for (int k = 0; k < BOARD_K; k++) b.reward[k] = reward_boxed(board_text[k], "83");
-    // Chapter 7. Minus the mean 1/2; every sampled token of an answer gets the answer's advantage.
     advantages_centered(b.adv, b.reward, BOARD_K);
     broadcast_advantages(b.token_adv, b.adv, b.mask, BOARD_K, BOARD_T1);
-    // This chapter. Eight tokens are scored, each counts 1/8.
     token_weights(b.w, b.mask, BOARD_K, BOARD_T1, NORM_TOKEN_MEAN, 0);
     b.loss = loss_policy_gradient(b.dlogp, b.logp, b.token_adv, b.w, BOARD_N);
-    // The model's own last layer (train_gpt.c, section 4): d logp/d logit_i = [i = token] - p_i in each row.
     for (int i = 0; i < BOARD_ROWS; i++) {
         int predicts = i % BOARD_T < BOARD_T1;             // the row of the last token has no target
         scored[i] = i;
@@ -3196,7 +3104,6 @@ static Board board_compute(void) {
 
 // ---- lesson 9 ------------------------------------------------------------------------------------------
 
-// One policy gradient under the four weights; SFT beside it.
 static void lesson_9_weights(void) {
     static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
     float w[BOARD_N], dlogp[BOARD_N];
@@ -3219,8 +3126,6 @@ static void lesson_9_weights(void) {
            dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
 }
 
-// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
-// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
     const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
     printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
@@ -3236,7 +3141,6 @@ static void lesson_9_clip(void) {
     printf("\n");
 }
 
-// Both losses are -log sigma(difference of two rewards).
 static void lesson_9_pairs(void) {
     const float pair[][2] = {{2, 0}, {102, 100}, {0, 2}};
     float dchosen, drejected;
@@ -3341,8 +3245,7 @@ static void print_ints(const int* x, int n) {                      // " 2 0 0 3 
     printf("  ");
 }
 
-// `./rl lesson chain`: everything from chapter 3 to here on one screen. The lessons' own examples go the same
-// way one step at a time: 3 log-probs and the mask, 5 the verifier, 7 advantages, 8 k3, 9 the loss.
+// `./rl lesson chain`: everything from chapter 3 to here on one screen.
 static void lesson_chain(int more) {
     const float half = logf(0.5f), quarter = logf(0.25f);
     float k3;
