@@ -200,35 +200,16 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
         grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { WALKS = 10000 };
+static void print_chain_values(const char* name, double pi_right, double slip) {
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
     printf("   \"%s\", pi(right) = %g\n"
-           "   s     V  sampled   Q left  Q right   A left  A right\n", name, pi_right);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
-        for (int i = 0; i < WALKS; i++) {
-            Trajectory tau;
-            sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
-        }
-        printf("%4d %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, V[s], mean, left, right, left - V[s],
-               right - V[s]);
-    }
+           "   s     V    Q left  Q right   A left  A right\n", name, pi_right);
+    for (int s = 1; s < CHAIN_GOAL; s++)
+        printf("%4d %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, V[s], Q[s][0], Q[s][1], Q[s][0] - V[s],
+               Q[s][1] - V[s]);
     printf("\n");
-}
-
-static void print_discounting(double slip) {
-    const ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    solve_chain(V, Q, &coin, slip, 0.9);
-    printf("2. Discounting with gamma = 0.9\n\n"
-           "   the coin flip's V(2)          %8.4f   0.225 / 0.595\n"
-           "   1 per step, over 10 steps     %8.4f   (1 - 0.9^10) / (1 - 0.9), never above 10\n\n",
-           V[2], discounted_return(ones, 10, 0.9));
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
@@ -286,7 +267,7 @@ static void print_gradients(const Trajectory* tau, const double* theta, double s
     }
     printf("   %-32s %12.4f %12.4f %12.4f\n\n"
            "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient. So the last line, the mean\n"
+           "   The world changes log p(tau), and not its gradient. The last line, the mean\n"
            "   over %d walks, meets the one above it and knows nothing of the world.\n\n",
            "sampled: G d log p(tau)", sampled[1], sampled[2], sampled[3], WALKS);
 }
@@ -296,7 +277,9 @@ static void lesson_1(int more) {
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
-    ChainPolicy pi = chain_policy_from(theta);
+    const ChainPolicy pi = chain_policy_from(theta), coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
+    const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     Rng rng = {1};
     (void)more;
     printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
@@ -305,19 +288,21 @@ static void lesson_1(int more) {
            "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
            "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
            "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
-           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
-           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
-           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
-           "             than what pi does on average?\n\n"
+           "             trajectory, G its return, E the mean over trajectories of pi. V(s):\n"
+           "             mean return from s on; Q(s,a): the same after doing a first\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
            "             One step in six (a die shows 6) slips and goes the other way.\n\n"
-           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
-    print_chain_values("coin flip", 0.5, slip, &rng);
-    print_chain_values("mostly right", 0.75, slip, &rng);
+           "1. Two policies, gamma = 1, by the Bellman equations\n\n");
+    print_chain_values("coin flip", 0.5, slip);
+    print_chain_values("mostly right", 0.75, slip);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
            "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
-    print_discounting(slip);
+    solve_chain(V, Q, &coin, slip, 0.9);
+    printf("2. Discounting with gamma = 0.9\n\n"
+           "   the coin flip's V(2)          %8.4f   0.225 / 0.595\n"
+           "   1 per step, over 10 steps     %8.4f   (1 - 0.9^10) / (1 - 0.9)\n\n",
+           V[2], discounted_return(ones, 10, 0.9));
     print_trajectory(&tau, &pi, slip);
     print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
@@ -378,11 +363,10 @@ static void lesson_1(int more) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
- * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
- * read it with: a baseline (what is subtracted from the return) that does not look at the action leaves the
- * mean of the gradient as it is (chapter 4; a group mean that includes G_i itself only shrinks it, by
- * (K-1)/K, chapter 7). So (1) climbs the same hill. What a value function can change is the noise, and with
- * it the number of episodes needed.
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. In theory (1)
+ * climbs the same hill: a baseline (what is subtracted from the return) that does not look at the action
+ * leaves the mean of the gradient as it is (chapters 4 and 7). What a value function can change is the noise,
+ * and with it the number of episodes needed.
  *
  * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty; the
  * value function fills it in. V is fitted to the returns of the last policies, so it is always a little
@@ -510,7 +494,6 @@ static void print_plot(const Plot* p) {
     printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
-// Euclidean scalar product of two short vectors.
 static double inner_product(const double* a, const double* b, int n) {
     double sum = 0.0;
     for (int i = 0; i < n; i++) sum += a[i] * b[i];
@@ -759,8 +742,7 @@ static void fit_value(double* v, const CartPoleGroup* group) {
 
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
-    int updates;                              // gradient steps taken
-    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
+    int updates, solved;                      // gradient steps; steps until a group averaged 475 (-1: never)
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
@@ -796,7 +778,7 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// ---- what the commands `thermostat` and `cartpole` and lesson 2 print
+// ---- the commands `thermostat` and `cartpole`, and lesson 2
 
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
@@ -860,8 +842,8 @@ static void print_cartpole_step(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
     CartPoleForces a = cartpole_forces(&c, push_force);
     step_cartpole(&c, 1);
-    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first step\n"
-           "from rest, pushed to the right:\n"
+    printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
+           "step from rest, pushed to the right:\n"
            "   alpha     %9.4f   10 / 1.1\n"
            "   theta_acc %9.4f   -600 / 41, and theta_dot %8.5f = -0.02 * 600 / 41\n"
            "   x_acc     %9.4f    400 / 41, and x_dot     %8.5f =  0.02 * 400 / 41\n\n",
@@ -916,21 +898,19 @@ static void lesson_2(int more) {
  *     reward           0 on the way, one number at the end (chapter 5)
  *
  * With all dynamics factors equal to 1 the trajectory probability of chapter 1 loses them, and with the
- * prompt given it loses rho_0 too. What remains can be computed exactly, which classic reinforcement learning
- * can not:
+ * prompt given it loses rho_0 too. What remains can be computed exactly:
  *
  *     pi(y | x) = product over t of pi(y_t | x, y_<t)
  *     log pi(y | x) = sum over t of log pi(y_t | x, y_<t)
  *
- * Always in logs: 4000 factors below 1 leave the range of float, and of double, long before the end.
- *
- * From logits z to the log-probability of one token i:
+ * Always in logs: 150 factors of 1/2 are 0 in float, 1075 in double. From logits z to the log-probability of
+ * one token i:
  *
  *     log pi(i) = z_i - log(sum over j of exp(z_j))
  *               = z_i - (m + log(sum over j of exp(z_j - m))),       m = the largest of the z_j
  *
- * Subtracting the largest logit m changes nothing on paper and everything in the machine: exp(z - m) is at
- * most 1 and at least one term IS 1, so nothing overflows and the logarithm never sees 0.
+ * Subtracting m changes nothing on paper and everything in the machine: exp(z - m) is at most 1 and at least
+ * one term IS 1, so nothing overflows and the logarithm never sees 0.
  *
  * The shift. The model reads the tokens 0 ... t and its logits at t are about token t + 1. So row t of the
  * logits is looked up ("gathered") at the id of token t + 1, and T tokens give T - 1 log-probabilities:
@@ -1070,8 +1050,8 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
            masked_mean(logp, mask, n), exp((double)sum));
 }
 
-// The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
-// the rollout has it, not shifted. The first `prompt` tokens are the question.
+// The right log pi(y|x) and the usual slips. logits (T,V); ids and mask (T), not shifted; the first `prompt`
+// tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
     float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
@@ -1094,17 +1074,6 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     if (count_masked(answer, T - 1) > count_masked(shifted, T - 1))
         print_mask_line("forced tokens counted as chosen", logp, answer, T - 1);
     free(logp), free(shifted);
-}
-
-static void print_size_of_space(void) {
-    printf("4. How big is this MDP?             language model        CartPole\n\n"
-           "   actions per step                         128000               2\n"
-           "   steps                                      4000 %15d\n"
-           "   action sequences                     10^%.1f        10^%.1f\n"
-           "   rewards per episode               1, at the end      1 per step\n\n"
-           "   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
-           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n",
-           CARTPOLE_CAP, 4000 * log10(128000), CARTPOLE_CAP * log10(2));
 }
 
 static void lesson_3(int more) {
@@ -1132,7 +1101,10 @@ static void lesson_3(int more) {
     print_mask_slips(example_logits, example_ids, example_mask, EXAMPLE_PROMPT, EXAMPLE_T, EXAMPLE_V);
     printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
            "   Every line has a number, nothing crashes, and one line is right.\n\n");
-    print_size_of_space();
+    printf("4. How big is this MDP? 4000 steps of 128000 tokens are 10^%.1f sequences,\n"
+           "   500 steps of CartPole 10^%.1f. By hand: 4000 log10(128000) = 4000 * 5.1072.\n"
+           "   Learnable thanks to pretraining: few sequences have nearly all probability.\n\n",
+           4000 * log10(128000), 500 * log10(2));
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
 }
 
@@ -1235,9 +1207,8 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
 // The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
-// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
-// so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
-// every distribution over the 27 answers.
+// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two, so
+// 13 states and 39 parameters: it can represent every distribution over the 27 answers.
 //
 // Numbering. Entry e = 3*state + token is one (state, action) pair, and the state that follows it is e + 1:
 //     state 0 = ""   --token 0--> state 1 = "0"   --token 2--> state 6 = "02"   --token 1--> answer "021"
@@ -1280,7 +1251,7 @@ static double toy_sum_along(const double* table, int y) {
 // The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
 static double toy_verify(int y) { return y / 9 + y / 3 % 3 + y % 3 == 3 ? 1.0 : 0.0; }
 
-// The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
+// The reward as the token MDP sees it, per entry: 0 until the last token, then the verdict.
 static void toy_rewards(double* reward) {
     for (int e = 0; e < TOY_PARAMS; e++) reward[e] = e < TOY_LAST ? 0.0 : toy_verify(e - TOY_LAST);
 }
@@ -1353,21 +1324,6 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
     return variance;
 }
 
-// The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
-// S = grad log pi(y). It is a mean of the returns in which answers with a large score count more.
-static double toy_best_baseline(const double* logp, const double* reward) {
-    double top = 0.0, bottom = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
-        one[y] = 1.0;
-        toy_answer_gradient(score, logp, one);
-        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
-        top += weight * toy_sum_along(reward, y);
-        bottom += weight;
-    }
-    return top / bottom;
-}
-
 static double toy_largest_difference(const double* a, const double* b, int n) {
     double largest = 0.0;
     for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
@@ -1387,8 +1343,6 @@ static const char* toy_difference_text(char* out, double difference, double floo
     else snprintf(out, 16, "%.4g", difference);
     return out;
 }
-
-// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
 
 static void print_toy(const double* logp, const double* value) {
     double passed = 0.0;
@@ -1438,20 +1392,19 @@ static void print_views(const double* logp, const double* reward, const double* 
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
                             const double* exact) {
-    const char* const names[] = {"mean reward J", "best constant", "1, far too high"};
-    const double constants[] = {value[0], toy_best_baseline(logp, reward), 1.0};
+    const char* const names[] = {"none", "mean reward J", "1, far too high"};
+    const double constants[] = {0.0, value[0], 1.0};
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
            "   baseline                                              off by   variance\n");
-    print_estimate("none", logp, reward, NULL, CREDIT_TO_GO, exact);
     for (int i = 0; i < 3; i++) {
         double baseline[TOY_STATES];
         for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
         print_estimate(names[i], logp, reward, baseline, CREDIT_TO_GO, exact);
     }
     print_estimate("V(prefix)", logp, reward, value, CREDIT_TO_GO, exact);
-    printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), is close\n"
-           "   to the best constant, %.4f. V(prefix) adds a little, but here V is known\n"
-           "   exactly; a learned V costs a second model and is never exact.\n\n", constants[0], constants[1]);
+    printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), takes\n"
+           "   nearly as much noise away as V(prefix), which is known exactly here; a learned\n"
+           "   V costs a second model and is never exact.\n\n", value[0]);
 }
 
 static void lesson_4(int more) {
@@ -1468,7 +1421,7 @@ static void lesson_4(int more) {
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
-           "1. What gamma = 0.99 would do: 0.99^499 = exp(499 ln 0.99) = exp(%.4f) = %.4f\n\n"
+           "1. With gamma = 0.99:  0.99^499 = exp(499 ln 0.99) = exp(%.4f) = %.4f\n\n"
            "   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
            "   both belong to one answer with one reward. So gamma = 1.\n\n",
            499 * log(0.99), pow(0.99, 499), 100.0 * pow(0.99, 499));
@@ -1772,7 +1725,7 @@ static void print_four_rollouts(const char* truth) {
     }
     printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
            "   boxed is one rule. Partial credit pays the empty box for nothing, format only\n"
-           "   pays it in full. RL makes what is paid more likely: it would train empty boxes.\n\n");
+           "   pays it in full. RL makes what is paid more likely: it would train this.\n\n");
 }
 
 static void print_hash_answers(void) {
@@ -2087,9 +2040,8 @@ static void lesson_6(int more) {
  * ======================================================================================================== */
 
 // A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
-// writes nothing, K = 1 gives 0. A group of equal rewards gives exactly 0: in double the sum of K equal
-// floats, and so their mean, is exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al.
-// 2025).
+// writes nothing, K = 1 gives 0, and so do equal rewards, exactly: in double the sum of K equal floats is
+// exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al. 2025).
 void advantages_centered(float* adv, const float* reward, int K) {
     double mean = 0.0;
     for (int k = 0; k < K; k++) mean += reward[k];
@@ -2098,9 +2050,8 @@ void advantages_centered(float* adv, const float* reward, int K) {
 }
 
 // A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
-// reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
-// and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
-// section 4.
+// reward (K), may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN) and equal
+// rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3 section 4.
 void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     double square = 0.0;
     advantages_centered(adv, reward, K);
@@ -2110,9 +2061,8 @@ void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
 }
 
-// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
-// be the same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 has no others and gives 0. RLOO:
-// Kool et al. 2019, Ahmadian et al. 2024; D3 section 4.
+// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K), may be the
+// same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 gives 0. Kool et al. 2019; D3 section 4.
 void advantages_rloo(float* adv, const float* reward, int K) {
     advantages_centered(adv, reward, K);
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
@@ -2178,9 +2128,6 @@ static double expected_gradient(double p, int K, int kind) {
     return expected;
 }
 
-// ---- lesson 7 ------------------------------------------------------------------------------------------
-
-// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
 static void print_advantages(void) {
     static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
     const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
@@ -2198,11 +2145,10 @@ static void print_advantages(void) {
     printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
            "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
            "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. K = 8: D3\n"
-           "   expects A near 0 when 6 of 8 rewards are equal. They are not: s = sqrt(8 * 1/4\n"
-           "   * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
+           "   expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
 static void print_zero_variance(void) {
     printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
            "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
@@ -2408,10 +2354,8 @@ static void kl_estimates(float* kl, const float* logp, const float* logp_ref, in
         kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
 }
 
-// The three estimators of KL(policy || reference), one value per sample or token, in nats.
-//   kl (n)         out
-//   logp (n)       log-probability under the policy, which also drew the sample
-//   logp_ref (n)   log-probability of the same sample under the reference
+// The three estimators of KL(policy || reference), kl (n) in nats, one value per sample or token: logp (n) is
+// its log-probability under the policy, which also drew it, logp_ref (n) that under the reference.
 // Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
 // finite for log-ratios within +-6000 (see bounded_exp); infinite or NaN input gives infinite or NaN output.
 // Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r, k3 = (r - 1) - log r.
@@ -2425,12 +2369,11 @@ void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
     kl_estimates(kl, logp, logp_ref, n, 3);
 }
 
-// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward.
-//   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
-//   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
-//   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
-//   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
-// Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
+// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward. out
+// (K,T1), in units of the reward: its sum over an answer is the reward minus beta times its KL; reward (K);
+// kl (K,T1), or NULL: no penalty, not read where mask (K,T1) is 0; an answer without sampled tokens keeps
+// nothing. mean: 1 = the mean over the answer's tokens, as D3's code has it. Ziegler et al. (2019); D3
+// section 5.
 void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1,
                    float beta, int mean) {
     for (int k = 0; k < K; k++) {
@@ -2443,12 +2386,10 @@ void token_rewards(float* out, const float* reward, const float* kl, const int* 
     }
 }
 
-// The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
-//   dlogp (n)              out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi
-//   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
-//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0
-//                          and nothing is read
-// Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
+// The KL penalty in the loss, in nats, to be multiplied by beta and added to the loss of chapter 9. dlogp (n)
+// out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi. logp, logp_ref (n) in nats;
+// estimator 1, 2 or 3, else NaN; w (n) what each token counts (token_weights() in train_gpt.c): where it is
+// 0, dlogp is 0 and nothing is read. Shao et al. (2024), equation 4 (k3).
 double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
     double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
@@ -2563,8 +2504,6 @@ static int toy_ascend(double* theta, const double* logp_ref, const double* rewar
     return most;
 }
 
-// ---- lesson 8 ------------------------------------------------------------------------------------------
-
 // Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
 // multiple of ln 2.
 enum { KL_ANSWERS = 4 };
@@ -2604,9 +2543,9 @@ static void lesson_8_gradients(void) {
            "   off by             KL(pi||pi_ref)   KL(pi_ref||pi)   the first, per token\n");
     for (int use = 0; use < 7; use++) print_kl_use(use);
     printf("\n   off by: |g - exact| / |exact|; 1 = no gradient at all. k1 belongs in the\n"
-           "   reward, in the loss it does nothing. k2 is exact in the loss, but per token it\n"
-           "   does not see where a token leads. k3 in the loss (GRPO) is exact for the other\n"
-           "   KL; in the reward it is neither.\n\n");
+           "   reward, in the loss it does nothing. k2 is exact in the loss, but per token\n"
+           "   does not see where a token leads. k3 in the loss (GRPO) is exact for the\n"
+           "   other KL; in the reward it is neither.\n\n");
 }
 
 static void lesson_8_optimum(void) {
@@ -2858,10 +2797,9 @@ static void lesson_8(int more) {
  *   - DPO does not fix the level: both log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
-// each token counts, and where it is 0 the derivative is 0 and nothing else is read: padding may hold
-// anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of
-// each token, a constant through which no gradient flows; w (n). All return the loss.
+// Every loss below goes through n tokens, flat, and returns the loss. dlogp (n) out, d(loss)/d(logp); logp,
+// log_ratio (n) in nats; adv (n) the advantage of each token, a constant; w (n) what each token counts: where
+// it is 0 the derivative is 0 and nothing else is read, padding may hold anything.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -2961,11 +2899,9 @@ static double bradley_terry(double* derivative, double margin) {
     return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
 }
 
-// Reward model on one pair: -log P(chosen beats rejected) under Bradley-Terry.
-//   dchosen, drejected   out: d(loss)/d(score), one float each, opposite and equal
-//   chosen, rejected     the two scores r(x,y_w), r(x,y_l)
-// Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
-// (2022).
+// Reward model on one pair of scores r(x,y_w), r(x,y_l): -log P(chosen beats rejected). dchosen, drejected
+// out: d(loss)/d(score), one float each, opposite and equal. Equal scores give log 2 = 0.6931. Finite for all
+// finite scores. Bradley and Terry (1952); Ouyang et al. (2022).
 double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
     double derivative, loss = bradley_terry(&derivative, (double)chosen - rejected);
     *dchosen = (float)derivative;
@@ -2973,11 +2909,9 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
     return loss;
 }
 
-// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref).
-//   dchosen, drejected   out: d(loss)/d(log-prob of the answer under the policy), one float each
-//   chosen, rejected     log pi(y|x) of the two answers, summed over tokens, nats;  ref_...: under pi_ref
-//   beta                 as in chapter 8; 0 gives loss log 2 and gradient 0
-// Rafailov et al. (2023), equation 7.
+// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref). chosen, rejected: log
+// pi(y|x) of the two answers, summed over tokens, nats; ref_...: under pi_ref. dchosen, drejected out:
+// d(loss)/d(log pi(y|x)), one float each. beta 0 gives loss log 2 and gradient 0. Rafailov et al. (2023), eq. 7.
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
@@ -2987,8 +2921,7 @@ double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, 
     return loss;
 }
 
-// Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
-// -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
+// Rejection sampling's choice: the first of the largest rewards. A NaN never wins. -1: nothing to choose.
 int best_of_n(const float* reward, int n) {
     int best = -1;
     for (int i = 0; i < n; i++)
@@ -2998,9 +2931,8 @@ int best_of_n(const float* reward, int n) {
 
 // ---- exact sums for the proofs ---------------------------------------------------------------------------
 
-// The distribution of the best of N answers drawn from p_ref, exactly. All N are at or below a reward level
-// with probability (at or below)^N, strictly below it with (below)^N. The difference belongs to the answers
-// of the level, in proportion to p_ref.
+// The distribution of the best of N answers drawn from p_ref: all N are at or below a reward level with
+// probability (at or below)^N, strictly below it with (below)^N. The difference is the level's share.
 static void toy_best_of_n(double* p, const double* p_ref, const double* reward, int N) {
     for (int y = 0; y < TOY_ANSWERS; y++) {
         double below = 0.0, level = 0.0;
@@ -3101,8 +3033,6 @@ static Board board_compute(void) {
     logprob_backward(b.dlogits, d, target, scored, BOARD_ROWS, BOARD_V);
     return b;
 }
-
-// ---- lesson 9 ------------------------------------------------------------------------------------------
 
 static void lesson_9_weights(void) {
     static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
