@@ -319,9 +319,8 @@ static void lesson_1(int more) {
  *     w += rate * mean over all steps t of   A_t * d log pi(a_t | s_t) / d w
  *
  * A_t says how much better the step turned out than expected. Both policies choose between two actions with a
- * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state. Then
- *
- *     d log pi(a | s) / d w = (a - pi(1 | s)) f(s)                 what was done minus what was expected
+ * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state: the
+ * derivative is (a - pi(1 | s)) f(s), what was done minus what was expected.
  *
  * The thermostat. The state is the room's temperature, the actions are heater off and on, the reward is 1
  * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is pi(on | s) = 1 if s < 70,
@@ -344,12 +343,10 @@ static void lesson_1(int more) {
  *
  *     x += dt x_dot      x_dot += dt x_acc      theta += dt theta_dot      theta_dot += dt theta_acc
  *
- * The first step by hand, from rest, upright, pushed to the right (F = 10):
+ * The first step by hand, from rest, upright, pushed to the right (F = 10; the pole tips to the left):
  *     alpha = 10 / 1.1 = 100/11 = 9.0909
  *     theta_acc = -(100/11) / (0.5 (4/3 - 0.1/1.1)) = -(100/11) / (41/66) = -600/41 = -14.634
  *     x_acc = 100/11 + 0.05 (600/41) / 1.1 = 9.0909 + 0.6652 = 400/41 = 9.7561
- *     x = 0, x_dot = 0.02 * 9.7561 = 0.19512, theta = 0, theta_dot = 0.02 * -14.634 = -0.29268
- * The push moves the foot of the pole to the right, so the pole tips to the left.
  *
  * Each step pays 1, also the one on which the pole falls (12 degrees) or the cart leaves (2.4 m), as in the
  * usual Gym version. An episode is cut off after 500 steps. The return is the length of the episode.
@@ -631,8 +628,6 @@ static void cartpole_features(double* f, const CartPole* c) {
     f[4] = c->theta_dot / 2.0;
 }
 
-// ---- CartPole: the value function and GAE
-
 // V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
 static double value_of(const double* v, const double* f) {
     double sum = 0.0;
@@ -668,13 +663,11 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
     }
 }
 
-// ---- CartPole: learning
-
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
 
-// The learning rates of the policy and of V; gamma and lambda of V and GAE (the group mean does not discount).
+// The learning rates of policy and V; gamma and lambda of V and GAE (the group mean does not discount).
 enum { CARTPOLE_BUDGET = 200000 };                                  // environment steps to learn from
 static const double cartpole_learning_rate = 30.0, cartpole_value_rate = 0.02;
 static const double cartpole_gamma = 0.99, cartpole_lambda = 0.95;
@@ -778,8 +771,6 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// ---- the commands `thermostat` and `cartpole`, and lesson 2
-
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
            "   At 70 F a step changes %.1f F with the heater off, -0.03 (70 - 40), and %.1f F\n"
@@ -857,8 +848,8 @@ static void print_cartpole_lengths(void) {
            test_cartpole(run.w, 1000, &rng));
     for (int b = 0; b < BASELINES; b++) {
         train_cartpole(&run, 1, b, cartpole_learning_rate);
-        printf("   after %6d steps of REINFORCE, %-12s            %7.1f\n", CARTPOLE_BUDGET, baseline_names[b],
-               test_cartpole(run.w, 100, &rng));
+        printf("   after %6d steps of REINFORCE, %-12s            %7.1f\n", CARTPOLE_BUDGET,
+               baseline_names[b], test_cartpole(run.w, 100, &rng));
     }
 }
 
@@ -999,12 +990,11 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
 };
 
 // The text of tokens first ... last-1 of ids, separated by spaces.
-static const char* example_text(char* out, size_t cap, const int* ids, int first, int last) {
+static void example_text(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
         used += (size_t)snprintf(out + used, cap - used, t > first ? " %s" : "%s", example_tokens[ids[t]]);
-    return out;
 }
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
@@ -1018,9 +1008,10 @@ static void print_example_as_mdp(const int* ids) {
     for (int t = EXAMPLE_PROMPT, done = 0; !done; t++) {
         done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
         example_text(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
-        printf("   %-14s %-8s %8.4f  %-18s %3d   %s\n", example_text(state, sizeof state, ids, 0, t),
-               example_tokens[ids[t]], exp((double)logp[t - 1]), example_text(next, sizeof next, ids, 0, t + 1),
-               done && answers_equal(answer, "4"), done ? "yes" : "no");
+        example_text(state, sizeof state, ids, 0, t);
+        example_text(next, sizeof next, ids, 0, t + 1);
+        printf("   %-14s %-8s %8.4f  %-18s %3d   %s\n", state, example_tokens[ids[t]],
+               exp((double)logp[t - 1]), next, done && answers_equal(answer, "4"), done ? "yes" : "no");
     }
     printf("\n");
 }
@@ -1324,12 +1315,6 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
     return variance;
 }
 
-static double toy_largest_difference(const double* a, const double* b, int n) {
-    double largest = 0.0;
-    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
-    return largest;
-}
-
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double square = 0.0;
@@ -1359,9 +1344,8 @@ static void print_toy(const double* logp, const double* value) {
     }
     printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
            "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
-           "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
-           passed, value[0], value[0], value[1], value[6]);
+           "   V(\"0\") = %.4f. By hand: 0.2831 * 0.4907 + 0.3786 * 0.3175 (012 and 021).\n\n",
+           passed, value[0], value[1]);
 }
 
 // One line: an estimate's distance from the exact gradient, and the variance of one rollout's.
@@ -1369,7 +1353,7 @@ static void print_estimate(const char* name, const double* logp, const double* r
                            int credit, const double* exact) {
     char text[16];
     double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, credit);
-    toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
+    toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
     printf("   %-49s %10s  %9.4f\n", name, text, variance);
 }
 
@@ -1382,12 +1366,11 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
-           toy_difference_text(text, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12));
+           toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12));
     print_estimate("tokens, whole return at each", logp, reward, NULL, CREDIT_WHOLE, exact);
     print_estimate("tokens, reward-to-go", logp, reward, NULL, CREDIT_TO_GO, exact);
-    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
-           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
-           "   the whole return.\n\n");
+    printf("\n   off by: |g - first line| / |first line|. variance: of one rollout's gradient,\n"
+           "   summed over the 39. With one reward at the end reward-to-go is the whole return.\n\n");
 }
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
@@ -1403,8 +1386,8 @@ static void print_baselines(const double* logp, const double* reward, const doub
     }
     print_estimate("V(prefix)", logp, reward, value, CREDIT_TO_GO, exact);
     printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), takes\n"
-           "   nearly as much noise away as V(prefix), which is known exactly here; a learned\n"
-           "   V costs a second model and is never exact.\n\n", value[0]);
+           "   nearly as much noise away as V(prefix), known exactly here; a learned V costs\n"
+           "   a second model and is never exact.\n\n", value[0]);
 }
 
 static void lesson_4(int more) {
@@ -1439,12 +1422,10 @@ static void lesson_4(int more) {
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
  *                        climbs r. Works for anything that people can compare. But the reward model is
- *                        a second network, often as big as the first, and only a proxy: a policy
- *                        that is pushed hard finds its holes.
- *   RLVR (D2 section 3)  A program compares the final answer with the known one:
- *                            r(x, y) = 1 if they are the same mathematics, else 0.
- *                        No second network, no annotators, the same verdict every time. The price:
- *                        it only works where an answer can be checked.
+ *                        a second network and only a proxy: a policy that is pushed hard finds its holes.
+ *   RLVR (D2 section 3)  A program compares the final answer with the known one: r(x, y) = 1 if they are
+ *                        the same mathematics, else 0. No second network, no annotators, the same verdict
+ *                        every time. The price: it only works where an answer can be checked.
  *
  * This chapter is that program. It takes two steps.
  *
@@ -1456,8 +1437,7 @@ static void lesson_4(int more) {
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
  *
- * Extracting and the rewards are short and follow here. Comparing is one function, answers_equal. Its inside
- * is the appendix behind chapter 12, to be read when the loop is understood. It has two ideas, in this order:
+ * Comparing is one function, answers_equal. Its inside is the appendix behind chapter 12. It has two ideas:
  *
  *   NORMALIZE  Rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
  *   EVALUATE   Two expressions are equal when they have equal VALUES at a few fixed pseudo-random
@@ -1704,8 +1684,6 @@ static float reward_format(const char* response, const char* truth) {
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
 
-/* ---- Lesson 5 ---- */
-
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
@@ -1782,17 +1760,11 @@ static void lesson_5(int more) {
  *
  * The model goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
  * sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and
- * what to ask. The result is a fact about the world, like a transition p(s'|s,a) of chapter 1, and a fact has
- * no gradient.
+ * what to ask (to close the call is an action too: mask 1). The result is a fact about the world, like a
+ * transition p(s'|s,a) of chapter 1, and a fact has no gradient.
  *
- *                       sampled   mask   in the loss   chosen by
- *     12*3                yes       1        yes       the policy
- *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
- *     36                  no        0        no        the calculator
- *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
- * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
- * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory the K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it.
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
  * write <|output_start|> by itself, with a number of its own. (2) The tool answers only what it understands.
@@ -1851,8 +1823,6 @@ static int used_tool(const Rollout* r) {
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
     return 0;
 }
-
-// ---- a rollout, token by token
 
 // A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
@@ -2285,8 +2255,8 @@ static void lesson_7(int more) {
  *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
  *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus pi_ref/pi - 1, whose average under pi is sum pi * pi_ref/pi - 1 = 1 - 1 = 0: it moves no
- * average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so k3 >= 0.
+ * k3 is k1 plus pi_ref/pi - 1, whose average under pi is sum pi * pi_ref/pi - 1 = 0: near the reference it
+ * cancels noise. And e^u >= 1 + u for every u, so k3 >= 0.
  *
  * Using it. In the REWARD an estimate is a number, and the policy gradient multiplies it with the score, grad
  * log pi. In the LOSS it is differentiated. The gradient that we want is
@@ -2316,8 +2286,7 @@ static void lesson_7(int more) {
  *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Both are right for samples from
  *     pi_ref, as estimates of KL(pi_ref || pi). Here, as in TRL and verl, the samples come from the policy,
  *     and with D3's signs k1 estimates minus the KL and k3 nothing useful.
- *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
- *     use k1. Its single values may be negative, and that is no flaw there.
+ *   - D3 recommends k3 and puts the KL into the reward. The two do not go together: in the reward use k1.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
  *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
@@ -2348,7 +2317,7 @@ static double kl_estimate(double* derivative, double log_ratio, int estimator) {
     return ratio_minus_1 - x;
 }
 
-static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
+static void kl_each(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
     double derivative;
     for (int i = 0; i < n; i++)
         kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
@@ -2359,15 +2328,9 @@ static void kl_estimates(float* kl, const float* logp, const float* logp_ref, in
 // Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
 // finite for log-ratios within +-6000 (see bounded_exp); infinite or NaN input gives infinite or NaN output.
 // Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r, k3 = (r - 1) - log r.
-void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 1);
-}
-void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 2);
-}
-void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 3);
-}
+void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 1); }
+void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 2); }
+void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 3); }
 
 // The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward. out
 // (K,T1), in units of the reward: its sum over an answer is the reward minus beta times its KL; reward (K);
@@ -2400,8 +2363,6 @@ double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const flo
     }
     return loss;
 }
-
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
 
 static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
     double kl = 0.0;
@@ -2437,34 +2398,6 @@ static double kl_score_weight(double log_ratio, int use) {
     return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
 }
 
-// How far the expected gradient of a use is from grad KL(pi||pi_ref), |g - exact| / |exact|, and from grad
-// KL(pi_ref||pi), on the 27 answers of chapter 4 with the log-ratio of the whole answer; tokens: how far from
-// the first when the estimator is applied token by token, as trainers do it.
-static void toy_kl_use(double* whole, double* other, double* tokens, int use) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
-    double exact[TOY_PARAMS], exact_other[TOY_PARAMS], grad[TOY_PARAMS], value[TOY_STATES];
-    double weight[TOY_ANSWERS], weight_other[TOY_ANSWERS];
-    toy_fill(theta, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(logp_ref, theta);
-    toy_fill(theta, TOY_PARAMS, 1, 1.0);
-    toy_log_policy(logp, theta);
-    for (int e = 0; e < TOY_PARAMS; e++) {
-        ratio[e] = logp[e] - logp_ref[e];
-        table[e] = kl_score_weight(ratio[e], use);
-    }
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
-        weight_other[y] = -exp(toy_sum_along(logp_ref, y));    // KL(pi_ref||pi) = - sum of pi_ref log pi + ...
-    }
-    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
-    toy_answer_gradient(exact_other, logp, weight_other);
-    toy_answer_gradient(grad, logp, weight);
-    *whole = toy_relative_error(grad, exact, TOY_PARAMS);
-    *other = toy_relative_error(grad, exact_other, TOY_PARAMS);
-    toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
-    *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
-}
-
 // The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
 // toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
 static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
@@ -2486,22 +2419,16 @@ static void toy_probabilities(double* p, const double* logp) {   // (39) log-pro
     for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(toy_sum_along(logp, y));
 }
 
-// Plain gradient ascent on the exact J from theta, until no component of the gradient exceeds `small`, which
-// is looked at every hundred steps. Returns the number of steps.
-static int toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
-                      double small, int most) {
-    for (int step = 0; step < most; step++) {
-        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS], largest = 0.0;
+// Plain gradient ascent on the exact J from theta.
+static void toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
+                       int steps) {
+    for (int step = 0; step < steps; step++) {
+        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
         toy_log_policy(logp, theta);
         toy_penalized(penalized, reward, logp, logp_ref, beta);
         toy_solve(value, grad, logp, penalized);
-        for (int e = 0; e < TOY_PARAMS; e++) {
-            theta[e] += rate * grad[e];
-            largest = fmax(largest, fabs(grad[e]));
-        }
-        if (largest < small && step % 100 == 0) return step;
+        for (int e = 0; e < TOY_PARAMS; e++) theta[e] += rate * grad[e];
     }
-    return most;
 }
 
 // Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
@@ -2530,11 +2457,32 @@ static void lesson_8_estimators(const double* logp, const double* logp_ref) {
            exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
+// How far the expected gradient of a use is from that of each KL on the 27 answers of chapter 4, with the
+// log-ratio of the whole answer; and from the first KL's when the estimator is applied token by token.
 static void print_kl_use(int use) {
-    double error[3];
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    double exact[TOY_PARAMS], other[TOY_PARAMS], whole[TOY_PARAMS], tokens[TOY_PARAMS], value[TOY_STATES];
+    double weight[TOY_ANSWERS], weight_other[TOY_ANSWERS];
     char text[3][16];
-    toy_kl_use(&error[0], &error[1], &error[2], use);
-    for (int i = 0; i < 3; i++) toy_difference_text(text[i], error[i], 1e-12);
+    toy_fill(theta, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta);
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    for (int e = 0; e < TOY_PARAMS; e++) {
+        ratio[e] = logp[e] - logp_ref[e];
+        table[e] = kl_score_weight(ratio[e], use);
+    }
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+        weight_other[y] = -exp(toy_sum_along(logp_ref, y));    // KL(pi_ref||pi) is -sum pi_ref log pi + ...
+    }
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    toy_answer_gradient(other, logp, weight_other);
+    toy_answer_gradient(whole, logp, weight);
+    toy_rollout_gradient(tokens, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
+    toy_difference_text(text[0], toy_relative_error(whole, exact, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[1], toy_relative_error(whole, other, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[2], toy_relative_error(tokens, exact, TOY_PARAMS), 1e-12);
     printf("   %-18s %12s %16s %18s\n", kl_uses[use].name, text[0], text[1], text[2]);
 }
 
@@ -2555,19 +2503,19 @@ static void lesson_8_optimum(void) {
     toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
     printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
-           "   beta     E[r]       KL        J   beta log Z   max |pi - pi*|\n");
+           "   beta     E[r]       KL        J   beta log Z  |pi-pi*| / |pi*|\n");
     for (int i = 0; i < 3; i++) {
         double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
         double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 8000);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
         toy_penalized(penalized, reward, logp, logp_ref, beta);
         double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
         double log_Z = toy_optimum(best, logp_ref, reward, beta);
-        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), 1e-9);
         printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
                beta * log_Z, text);
     }
@@ -2732,8 +2680,7 @@ static void lesson_8(int more) {
  * minimize, and what does its gradient do to each token?
  *
  * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
- * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
- * network does the rest. Read that number and you have understood the loss.
+ * more likely", positive "less likely", 0 "leave it alone". The chain rule does the rest.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
  *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
@@ -2747,8 +2694,7 @@ static void lesson_8(int more) {
  *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
  *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
  *
- *   With the second a token of a long answer counts less than one of a short answer. (The first: nanochat
- *   divides by the tokens of a pass of 8 rollouts, TRL and verl by those of the whole minibatch.)
+ *   With the second a token of a long answer counts less than one of a short answer.
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -2761,7 +2707,7 @@ static void lesson_8(int more) {
  *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), clipped like rho: an answer as a
  *            whole, as its reward is
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. It bounds the weight of the tokens that change most, and keeps their gradient
+ *            stop: held constant. It bounds the weight of a token that changes much, and keeps its gradient
  *
  * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
@@ -2786,8 +2732,7 @@ static void lesson_8(int more) {
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
  *         L_DPO(theta) = - E[ log sigma( beta log(pi(y_w|x) / pi_ref(y_w|x))
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
- *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens;
- *     d/dlogp = -beta (1 - P) for each token of y_w, +beta (1 - P) of y_l.
+ *     beta log(pi/pi_ref) is called the implicit reward. d/dlogp = -+beta (1 - P) for each token of y_w, y_l.
  *
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
@@ -2911,7 +2856,7 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
 
 // DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref). chosen, rejected: log
 // pi(y|x) of the two answers, summed over tokens, nats; ref_...: under pi_ref. dchosen, drejected out:
-// d(loss)/d(log pi(y|x)), one float each. beta 0 gives loss log 2 and gradient 0. Rafailov et al. (2023), eq. 7.
+// d(loss)/d(log pi(y|x)), one float each. beta 0: loss log 2, gradient 0. Rafailov et al. (2023), equation 7.
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
@@ -2928,8 +2873,6 @@ int best_of_n(const float* reward, int n) {
         if (!isnan(reward[i]) && (best < 0 || reward[i] > reward[best])) best = i;
     return best;
 }
-
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
 
 // The distribution of the best of N answers drawn from p_ref: all N are at or below a reward level with
 // probability (at or below)^N, strictly below it with (below)^N. The difference is the level's share.
@@ -3007,8 +2950,8 @@ typedef struct {
 } Board;
 
 // All that one update of nanochat's computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
-// the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The model's
-// last layer (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
+// the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The last
+// layer of the model (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
 static Board board_compute(void) {
     const float row[BOARD_V] = {3, 2, 1, 1};
     float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
@@ -3035,25 +2978,24 @@ static Board board_compute(void) {
 }
 
 static void lesson_9_weights(void) {
-    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
+    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant", "SFT"};
     float w[BOARD_N], dlogp[BOARD_N];
     Board b = board_compute();
     printf("1. Policy gradient and SFT on D2's four answers (./rl lesson chain): 2, 3, 2, 1\n"
            "   tokens, log pi(y) = -2, -4, -3, -1 times ln 2, A = 1/2, 1/2, -1/2, -1/2\n\n"
            "                     d/dlogp of a token of\n"
            "   weights              r1       r2       r3       r4      loss\n");
-    for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
-        token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
-        double loss = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
-        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[norm], dlogp[0], dlogp[BOARD_T1],
+    for (int row = 0; row < 5; row++) {
+        int sft = row > NORM_CONSTANT;
+        token_weights(w, b.mask, BOARD_K, BOARD_T1, sft ? NORM_TOKEN_MEAN : row, BOARD_T1);
+        double loss = sft ? loss_sft(dlogp, b.logp, w, BOARD_N)
+                          : loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[row], dlogp[0], dlogp[BOARD_T1],
                dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
     }
-    double loss = loss_sft(dlogp, b.logp, b.w, BOARD_N);
-    printf("   SFT             %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n\n"
-           "   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
+    printf("\n   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
            "   -ln 2, so the first loss is ln 2 / 8. SFT has A = 1 and the loss 10 ln 2 / 8;\n"
-           "   its d/dlogp is never positive: it cannot say what not to do.\n\n",
-           dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
+           "   its d/dlogp is never positive: it cannot say what not to do.\n\n");
 }
 
 static void lesson_9_clip(void) {
@@ -3106,12 +3048,12 @@ static void lesson_9_three_ways(void) {
     toy_rewards(reward);
     double passed_ref = toy_pass_rate(p_ref);
     printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
-           "                     beta     E[r]   max |pi - pi*|\n");
+           "                     beta     E[r]  |pi-pi*| / |pi*|\n");
     for (int way = 0; way < 4; way++) {
         double theta[TOY_PARAMS], logp[TOY_PARAMS], beta = 1.0;
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
+        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 8000);
         if (way == 3) toy_train_dpo(theta, logp_ref, reward + TOY_LAST, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
@@ -3119,7 +3061,7 @@ static void lesson_9_three_ways(void) {
         double passed = toy_pass_rate(p);
         if (way < 2) beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
         toy_optimum(best, logp_ref, reward, beta);
-        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), way < 2 ? 1e-12 : 1e-6);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), way < 2 ? 1e-12 : 1e-6);
         printf("   %-12s  %7.4f  %7.4f  %15s\n", ways[way], beta, passed, text);
     }
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
@@ -3147,7 +3089,8 @@ static void lesson_9_relatives(void) {
            "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n\n"
            "   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
            "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n",
-           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2], loss, value[0]);
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2], loss,
+           value[0]);
 }
 
 static void lesson_9(int more) {
