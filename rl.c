@@ -651,8 +651,7 @@ static void value_update(double* v, const double* f, double target, double rate)
 // adv, reward, value (T); adv may be the same array as reward. Unit: that of the rewards. The value after the
 // last step is 0, the episode is over; when it was only cut off, add gamma V(s_T) to the last reward
 // beforehand. T <= 0 writes nothing. lambda = 0 trusts V completely (one step of evidence, biased when V is
-// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise). Worked example, gamma = 1, lambda =
-// 0.5, r = (0, 1), V = (0.25, 0.5): delta = (0.25, 0.5), A_1 = 0.5, A_0 = 0.25 + 0.5 * 0.5 = 0.5.
+// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise).
 void advantages_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
     double next_advantage = 0.0, next_value = 0.0;
     for (int t = T - 1; t >= 0; t--) {
@@ -779,7 +778,6 @@ static void print_thermostat_rates(void) {
            thermostat_rate(70.0, 1));
 }
 
-// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
 static void print_thermostat_policies(const double* w, Rng* rng) {
     const double policy[3][2] = {{0.0, 0.0}, {0.0, -1000.0}, {w[0], w[1]}};   // -1000: "on below 70"
     double day[THERMOSTAT_STEPS], percent[3];
@@ -861,9 +859,8 @@ static void lesson_2(int more) {
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
            "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
            "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
-           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
-           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
-           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
+           "   Symbols   s, a (0 or 1), A_t of step t as in lesson 1; w the parameters, f(s)\n"
+           "             numbers that describe s; sigma or sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
     train_thermostat(w, share, 1);
     printf("REINFORCE, %d updates of %d days each. ", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
@@ -938,8 +935,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
 }
 
 // Entropy H = -sum over v of p_v log p_v of each row, in nats: 0 when the model is certain, log V when it has
-// no idea. entropy (N), logits (N,V), not shifted. With l_v = log p_v = z_v - log_sum_exp(z). N <= 0 writes
-// nothing; p = 0 (a logit of -inf, or far below the largest) adds 0, as its limit does, not 0 * inf = NaN.
+// no idea. entropy (N), logits (N,V), not shifted. N <= 0 writes nothing; p = 0 adds 0, not 0 * inf = NaN.
 void token_entropy(float* entropy, const float* logits, int N, int V) {
     for (int n = 0; n < N; n++) {
         const float* z = logits + (size_t)n * (size_t)V;
@@ -948,8 +944,7 @@ void token_entropy(float* entropy, const float* logits, int N, int V) {
 }
 
 // log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
-// (B,T1), both already shifted. An empty mask gives 0, the log of an empty product. Masked entries are
-// skipped, not multiplied by 0, so that a NaN or an infinity under the mask stays there.
+// (B,T1), both already shifted. An empty mask gives 0. Masked entries are skipped: a NaN there stays there.
 void sequence_logprobs(float* out, const float* logp, const int* mask, int B, int T1) {
     for (int b = 0; b < B; b++) {
         double sum = 0.0;
@@ -989,7 +984,6 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// The text of tokens first ... last-1 of ids, separated by spaces.
 static void example_text(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
@@ -1182,9 +1176,8 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
  * change is the variance. (How the number is shared out over the tokens is called credit assignment.)
  *
- * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
- * "toy" is the measuring instrument of chapters 8 and 9 too.
+ * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers:
+ * an expectation is a sum that we can do completely, without noise. Chapters 8 and 9 measure with it too.
  *
  * Where D3 needs care.
  *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%.
@@ -1206,7 +1199,7 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
 // The 27 entries 12..38 end an answer. Answer y is entry 12 + y, and y in base 3 is the answer's digits.
 enum { TOY_V = 3, TOY_T = 3, TOY_STATES = 13, TOY_PARAMS = 39, TOY_ANSWERS = 27, TOY_LAST = 12 };
 
-// Logits that look irregular but are the same everywhere: theta[i] = scale * sin(0.7*(i+1) + 1.3*k).
+// Logits that look irregular but are the same everywhere.
 static void toy_fill(double* theta, int n, int k, double scale) {
     for (int i = 0; i < n; i++) theta[i] = scale * sin(0.7 * (i + 1) + 1.3 * k);
 }
@@ -1247,8 +1240,8 @@ static void toy_rewards(double* reward) {
     for (int e = 0; e < TOY_PARAMS; e++) reward[e] = e < TOY_LAST ? 0.0 : toy_verify(e - TOY_LAST);
 }
 
-// grad += weight * grad log pi(token | prefix), for the pair with number `entry`. The field calls this
-// gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
+// grad += weight * the score of the pair `entry`, grad log pi(token | prefix): for a softmax 1 - pi at the
+// logit of the token taken, -pi at the row's others.
 static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
     int row = entry / TOY_V * TOY_V;
     for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry) - exp(logp[e]));
@@ -1287,10 +1280,9 @@ static double toy_solve(double* value, double* grad, const double* logp, const d
 
 enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, those from here on, own
 
-// The token view as a trainer would do it from one rollout, averaged over all 27 rollouts:
-//     sample gradient = sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t),   G_t = sum_k gamma^(k-first) r_k
-// with k from `first` to `last` as `credit` says. baseline: one number per state, or NULL for none.
-// Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
+// The token view as a trainer would do it from one rollout, sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t)
+// with G_t = sum_k gamma^(k-first) r_k, k from `first` to `last` as `credit` says; baseline: per state, or
+// NULL. Writes the mean (39) over all 27 rollouts and returns the variance, summed over the 39 parameters.
 static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
                                    const double* baseline, double gamma, int credit) {
     double variance = 0.0;
@@ -1322,8 +1314,8 @@ static double toy_relative_error(const double* a, const double* b, int n) {
     return sqrt(square / inner_product(b, b, n));
 }
 
-// A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
-static const char* toy_difference_text(char* out, double difference, double floor) {   // out: 16 characters
+// A difference as text (16). Below `floor` only rounding is left, whose digits depend on the compiler.
+static const char* toy_difference_text(char* out, double difference, double floor) {
     if (difference < floor) snprintf(out, 16, "< %.0e", floor);
     else snprintf(out, 16, "%.4g", difference);
     return out;
@@ -1348,7 +1340,6 @@ static void print_toy(const double* logp, const double* value) {
            passed, value[0], value[1]);
 }
 
-// One line: an estimate's distance from the exact gradient, and the variance of one rollout's.
 static void print_estimate(const char* name, const double* logp, const double* reward, const double* baseline,
                            int credit, const double* exact) {
     char text[16];
@@ -1370,7 +1361,7 @@ static void print_views(const double* logp, const double* reward, const double* 
     print_estimate("tokens, whole return at each", logp, reward, NULL, CREDIT_WHOLE, exact);
     print_estimate("tokens, reward-to-go", logp, reward, NULL, CREDIT_TO_GO, exact);
     printf("\n   off by: |g - first line| / |first line|. variance: of one rollout's gradient,\n"
-           "   summed over the 39. With one reward at the end reward-to-go is the whole return.\n\n");
+           "   summed over the 39. With one reward at the end both returns are the same.\n\n");
 }
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
@@ -1428,7 +1419,6 @@ static void lesson_4(int more) {
  *                        every time. The price: it only works where an answer can be checked.
  *
  * This chapter is that program. It takes two steps.
- *
  *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
  *      last #### (GSM8K). STRICT: nothing outside of the format counts. One number asks for two things,
  *      be right and write it where I look (D2 section 4; r3 of the lesson is right, and gets 0).
@@ -1647,9 +1637,8 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
-// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
-// else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0; without a box always 0. truth is the bare
+// answer, such as "83", or ends in one (extract_truth). D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
@@ -1657,9 +1646,8 @@ float reward_boxed(const char* response, const char* truth) {
     return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
-// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
-// 42.00 and $42.
+// 1 when the number behind the last #### of response equals the truth, else 0: as numbers, 42.00 is 42. truth
+// is the bare number, or a whole reference solution that ends in "#### 42" (D1).
 float reward_gsm8k(const char* response, const char* truth) {
     char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
@@ -1729,8 +1717,7 @@ static void lesson_5(int more) {
            "   Question  An answer has been written. Who says how good it is?\n"
            "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
-           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
-           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
+           "   Symbols   x the question, y the response; a program, the verifier, compares\n\n"
            "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
            "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
@@ -1896,10 +1883,9 @@ static void print_change(double x, int sampled) { // the same with its sign
 }
 
 // A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
-// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
-//   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
-//   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
+// the state of the tool behind the token. The arrays (T1) are shifted: logp of each sampled token, nats;
+// other, the same under a second model or after an update, or NULL; names (3) of the two and their
+// difference; dlogp, or NULL, printed in thousandths.
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
     int width = other && dlogp ? 17 : 19;
@@ -2049,8 +2035,7 @@ static void compute_advantages(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
 }
 
-// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0.
-// D3 section 4.
+// out (K,T1): the answer's advantage, adv (K), at each of its sampled tokens, 0 where the mask is 0 (D3, 4).
 void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
     for (int k = 0; k < K; k++)
         for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
@@ -2148,11 +2133,11 @@ static void print_expected_gradients(void) {
 
 static void print_gae(void) {
     const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
-    float adv[4];
-    printf("4. PPO's GAE (chapter 2), gamma = 1, r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n\n");
+    float a[4];
+    printf("4. GAE (chapter 2), gamma = 1, r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n\n");
     for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
-        advantages_gae(adv, reward, value, 4, 1.0f, lambda);
-        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
+        advantages_gae(a, reward, value, 4, 1.0f, lambda);
+        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
     printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
@@ -2370,8 +2355,7 @@ static double exact_kl(const double* logp, const double* logp_ref, int n) { // s
     return kl;
 }
 
-// Mean of the estimator over n outcomes, drawn with log-probabilities logp, and its variance. sign -1 gives
-// the formulas as D3 prints them.
+// Mean and variance of an estimator over n outcomes, drawn with logp. sign -1: as D3 prints it.
 static double kl_moments(double* variance, const double* logp, const double* logp_ref, int n, double sign,
                          int estimator) {
     double mean = 0.0, square = 0.0, derivative;
@@ -2398,13 +2382,6 @@ static double kl_score_weight(double log_ratio, int use) {
     return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
 }
 
-// The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
-// toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
-static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
-                          double beta) {
-    for (int e = 0; e < TOY_PARAMS; e++) out[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
-}
-
 // pi*(y) = pi_ref(y) exp(r(y)/beta) / Z over the 27 answers. Returns log Z.
 static double toy_optimum(double* p, const double* logp_ref, const double* reward, double beta) {
     double logit[TOY_ANSWERS], logp[TOY_ANSWERS];
@@ -2419,20 +2396,29 @@ static void toy_probabilities(double* p, const double* logp) {   // (39) log-pro
     for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(toy_sum_along(logp, y));
 }
 
-// Plain gradient ascent on the exact J from theta.
-static void toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
-                       int steps) {
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
+}
+
+// Plain gradient ascent from theta on the exact J, the expected sum of r(s,a) - beta * log-ratio(s,a).
+// Returns the J before the last step.
+static double toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta,
+                         double rate, int steps) {
+    double J = 0.0;
     for (int step = 0; step < steps; step++) {
         double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
         toy_log_policy(logp, theta);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        toy_solve(value, grad, logp, penalized);
+        for (int e = 0; e < TOY_PARAMS; e++) penalized[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
+        J = toy_solve(value, grad, logp, penalized);
         for (int e = 0; e < TOY_PARAMS; e++) theta[e] += rate * grad[e];
     }
+    return J;
 }
 
-// Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
-// multiple of ln 2.
+// Four possible answers; every logarithm is a multiple of ln 2.
 enum { KL_ANSWERS = 4 };
 static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
 static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
@@ -2505,27 +2491,23 @@ static void lesson_8_optimum(void) {
     printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
            "   beta     E[r]       KL        J   beta log Z  |pi-pi*| / |pi*|\n");
     for (int i = 0; i < 3; i++) {
-        double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
-        double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 8000);
+        double J = toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 20000);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
-        double log_Z = toy_optimum(best, logp_ref, reward, beta);
+        double log_Z = toy_optimum(best, logp_ref, reward, beta), passed = toy_pass_rate(p);
         toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), 1e-9);
-        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, passed, (passed - J) / beta, J,
                beta * log_Z, text);
     }
     printf("\n   pi* = pi_ref exp(r/beta) / Z, Z so that it adds up to 1. J(pi) = beta log Z\n"
            "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-// Under pi_ref, exchanging the two models changes the sign of L.
 static void lesson_8_signs(const double* logp, const double* logp_ref) {
-    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
+    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};       // exchanged, L changes its sign
     double variance;
     printf("4. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Their means:\n\n"
            "                       k1       k3   the KL they estimate\n");
@@ -2539,8 +2521,8 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
     print_kl_use(8);
     printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
            "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
-           "   And the code takes the mean over the n tokens of an answer, where the formula\n"
-           "   has their sum: n times cheaper, so that long answers drift almost for free.\n\n");
+           "   And the code takes the mean over the n tokens of an answer, the formula their\n"
+           "   sum: n times cheaper, so that long answers drift almost for free.\n\n");
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
@@ -2663,8 +2645,7 @@ static void lesson_8(int more) {
            "             with L = log pi(y|x) - log pi_ref(y|x):\n"
            "             k1 = L      k2 = L^2 / 2      k3 = exp(-L) - 1 + L\n"
            "   Symbols   x prompt, y answer, r reward, pi the policy, E the mean over its\n"
-           "             answers; pi_ref the reference model, frozen; beta the price of\n"
-           "             one nat (the unit of natural logarithms) of drift\n\n");
+           "             answers; pi_ref the reference model; beta the price of drift\n\n");
     lesson_8_estimators(logp, logp_ref);
     lesson_8_gradients();
     lesson_8_optimum();
@@ -2759,14 +2740,12 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return loss;
 }
 
-// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where
-// the mask is 0.
+// log(pi / pi_old) of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
 void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
     for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025),
-// equation 7.
+// GSPO: the mean of these over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
 void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K,
                         int T1) {
     token_log_ratio(out, logp, logp_old, mask, K, T1);
@@ -2820,8 +2799,7 @@ double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const
 
 // PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within
 // `clip` of its older self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value,
-// value_old, target (n) in units of the reward, target: the return that the value is to predict. Schulman's
-// PPO code (OpenAI baselines); Ouyang et al. (2022).
+// value_old, target (n) in units of the reward. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
 double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
                   const float* w, int n, float clip) {
     double loss = 0.0;
@@ -2887,8 +2865,8 @@ static void toy_best_of_n(double* p, const double* p_ref, const double* reward, 
     }
 }
 
-// Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
-// from pi_ref, and an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
+// Expected loss_dpo and its gradient by the 39 logits: a pair of different answers is drawn from pi_ref, and
+// an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
 static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
                                double beta) {
     double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
@@ -2932,8 +2910,7 @@ static void toy_train_dpo(double* theta, const double* logp_ref, const double* r
 //
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
-// stands for the end or padding, and is not scored. Each array comes out of the function that trains.
-
+// stands for the end or padding, and is not scored.
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
 
@@ -3030,14 +3007,6 @@ static void lesson_9_pairs(void) {
            loss, dchosen, drejected);
 }
 
-// How often the answers of p (27) pass chapter 4's verifier: E[r].
-static double toy_pass_rate(const double* p) {
-    double passed = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
-    return passed;
-}
-
-// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
 static void lesson_9_three_ways(void) {
     static const char* const ways[] = {"best of 4", "best of 16", "RL, lesson 8", "DPO"};
     double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS], p_ref[TOY_ANSWERS];
@@ -3047,13 +3016,13 @@ static void lesson_9_three_ways(void) {
     toy_probabilities(p_ref, logp_ref);
     toy_rewards(reward);
     double passed_ref = toy_pass_rate(p_ref);
-    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
+    printf("4. RL, rejection sampling and DPO on chapter 4's 27 answers: one policy? (D3)\n\n"
            "                     beta     E[r]  |pi-pi*| / |pi*|\n");
     for (int way = 0; way < 4; way++) {
         double theta[TOY_PARAMS], logp[TOY_PARAMS], beta = 1.0;
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 8000);
+        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 20000);
         if (way == 3) toy_train_dpo(theta, logp_ref, reward + TOY_LAST, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
@@ -3066,9 +3035,8 @@ static void lesson_9_three_ways(void) {
     }
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
            "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
-           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
-           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
-           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
+           "   beta for every question. DPO has seen nothing but pairs. Its implicit reward,\n"
+           "   log(pi/pi_ref), of 021 and 020: %.4f and %.4f, 1 and 0 up to a constant.\n\n",
            passed_ref, passed_ref, log(p[7] / p_ref[7]), log(p[6] / p_ref[6]));
 }
 
@@ -3103,8 +3071,7 @@ static void lesson_9(int more) {
            "             DPO              the same with r = beta log(pi(y|x)/pi_ref(y|x))\n"
            "   Symbols   logp = log pi of a token, A its advantage, w what it counts; rho =\n"
            "             pi/pi_old, clip(rho): held within bounds; r_w the reward of the\n"
-           "             preferred answer, r_l the other's; sigma(z) = 1/(1 + exp(-z));\n"
-           "             pi_ref, beta, E and pi* as in lesson 8\n\n");
+           "             preferred answer, r_l the other's; the rest as in lessons 2 and 8\n\n");
     lesson_9_weights();
     lesson_9_clip();
     lesson_9_pairs();
@@ -3131,8 +3098,8 @@ static void lesson_chain(int more) {
            "             d loss/d logit_i = - w A ([i = token] - p_i)\n"
            "   Symbols   p = softmax(logits), logp = log p[token], r reward, A advantage;\n"
            "             [i = token]: 1 for the token that was sampled, else 0\n\n"
-           "   Four tokens, and at every place the logits (3, 2, 1, 1) ln 2: log-sum-exp =\n"
-           "   ln(8 + 4 + 2 + 2) = ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
+           "   At every place the logits are (3, 2, 1, 1) ln 2: log-sum-exp = ln(8+4+2+2) =\n"
+           "   ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
            "       ids       mask      shifted      logp where it is 1        sum   r    A\n");
     for (int k = 0; k < BOARD_K; k++) {
         printf("   r%d ", k + 1);
