@@ -73,21 +73,18 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * In a final state V = 0: nothing more is paid.
- *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
  *
  *     d log p(tau) / d theta = sum over t of  d log pi(a_t | s_t) / d theta
  *
- * J is the sum over all tau of p(tau) G(tau), so dJ is the sum of G(tau) dp(tau). With d p = p d log p (the
- * "log-derivative trick") that is an average over trajectories again, which can be sampled without knowing
- * the world at all. This is REINFORCE (Williams 1992):
+ * J is the sum over all tau of p(tau) G(tau). With d p = p d log p (the "log-derivative trick") its
+ * derivative is an average over trajectories again. This is REINFORCE (Williams 1992):
  *
  *     dJ / d theta = E[ G * d log p(tau) / d theta ]
  *
- * Trap: "no dynamics term" does not mean that the dynamics do not matter. They decide which trajectories
- * occur and what G is. They are only not needed as a formula.
+ * Trap: the dynamics do matter. They decide which trajectories occur and what G is. They are only not needed
+ * as a formula.
  *
  * The world of this chapter is a chain of five states. Both ends are final; entering state 4 pays 1.
  *
@@ -96,16 +93,13 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *
  * Solved by hand for gamma = 1. Let u be the probability that a step really goes right, d = 1 - u, x = d / u.
  * Bellman says V(s) = u V(s+1) + d V(s-1), which is the same as V(s+1) - V(s) = x (V(s) - V(s-1)): each gap
- * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it; the code has V[4] = 0
- * and pays 1 for the step, which comes to the same) the gaps are g, gx, gx^2, gx^3 and add up to 1:
+ * is x times the gap before it. With V(0) = 0 and 1 for entering state 4 the gaps add up to 1:
  *
  *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
  *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
  *
- * The coin flip does not even notice the slipping: a random step turned around is a random step. With a
- * discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) = 0.45
- * (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782. (The pay for entering state 4 comes
- * with the step itself and is not discounted by that step.)
+ * With a discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) =
+ * 0.45 (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782.
  * ======================================================================================================== */
 enum { CHAIN_STATES = 5, CHAIN_GOAL = 4, CHAIN_LEFT = 0, CHAIN_RIGHT = 1, CHAIN_MAX_STEPS = 512 };
 
@@ -145,11 +139,10 @@ static double chain_dynamics(double slip, int s, int a, int next) {
 static double chain_reward(int next) { return next == CHAIN_GOAL ? 1.0 : 0.0; }
 
 // V (5) and Q (5 x 2) of one policy: start from V = 0 and apply the Bellman equations again and again. Each
-// sweep shrinks the error (by gamma, or here also because walks end), so it settles. Returns the sweeps used.
-static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
-    int sweeps = 0;
+// sweep shrinks the error (by gamma, or here also because walks end), so it settles.
+static void solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
     for (int s = 0; s < CHAIN_STATES; s++) V[s] = Q[s][0] = Q[s][1] = 0.0;        // final states keep V = 0
-    for (double change = 1.0; change > 1e-15 && sweeps < 10000; sweeps++) {
+    for (double change = 1.0; change > 1e-15;) {
         change = 0.0;
         for (int s = 1; s < CHAIN_GOAL; s++) {
             double v = 0.0;
@@ -163,7 +156,6 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
             V[s] = v;
         }
     }
-    return sweeps;
 }
 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
@@ -208,49 +200,16 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
         grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
-static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
-    double x = (1.0 - u) / u;
-    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
-}
-
-static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { WALKS = 10000 };
+static void print_chain_values(const char* name, double pi_right, double slip) {
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
     printf("   \"%s\", pi(right) = %g\n"
-           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
-        for (int i = 0; i < WALKS; i++) {
-            Trajectory tau;
-            sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
-        }
-        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
-               V[s], mean, left, right, left - V[s], right - V[s]);
-    }
+           "   s     V    Q left  Q right   A left  A right\n", name, pi_right);
+    for (int s = 1; s < CHAIN_GOAL; s++)
+        printf("%4d %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, V[s], Q[s][0], Q[s][1], Q[s][0] - V[s],
+               Q[s][1] - V[s]);
     printf("\n");
-}
-
-static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.9, 0.5};
-    ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
-           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
-    for (int i = 0; i < 3; i++) {
-        double g = gammas[i], many = discounted_return(ones, 1000, g);
-        solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g), many);
-        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
-        else printf("         none\n");
-    }
-    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
-           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
@@ -269,33 +228,36 @@ static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, doubl
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
-// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+// The derivatives by theta_1, theta_2, theta_3, as central differences: of log p(tau), or of V(2) in the
+// solved Bellman equations when tau is NULL.
+static void print_differences(const char* name, const Trajectory* tau, const double* theta, double slip) {
+    const double h = 1e-5;
+    printf("   %-32s", name);
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        double side[2], V[CHAIN_STATES], Q[CHAIN_STATES][2], a, b;
+        for (int up = 0; up < 2; up++) {
+            ChainPolicy pi = chain_policy_from(theta);
+            pi.right[s] = sigmoid(theta[s] + (up ? h : -h));
+            solve_chain(V, Q, &pi, slip, 1.0);
+            side[up] = tau ? trajectory_logprob(&a, &b, tau, &pi, slip) : V[2];
+        }
+        printf(" %12.4f", (side[1] - side[0]) / (2 * h));
+    }
+    printf("\n");
+}
+
+// What the score needs of the world (nothing), and what that buys: E[ G d log p(tau) ] from walks alone.
 static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
     enum { WALKS = 40000 };
-    const double slips[] = {slip, 0.3}, h = 1e-5;
-    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
-    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        up[s] = down[s] = pi;
-        up[s].right[s] = sigmoid(theta[s] + h);
-        down[s].right[s] = sigmoid(theta[s] - h);
-    }
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
-           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
-    for (int i = 0; i < 2; i++) {
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
-            printf(" %13.6f", difference / (2 * h));
-        }
-        printf("\n");
-    }
+    double score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta);
+    printf("4. Two gradients, and what they need of the world\n\n"
+           "                                      d/d theta_1  d/d theta_2  d/d theta_3\n");
+    print_differences("log p(tau), one step in 6 slips", tau, theta, slip);
+    print_differences("log p(tau), 3 in 10 slip", tau, theta, 0.3);
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n"
-           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
+    printf("   %-32s %12.4f %12.4f %12.4f\n", "formula: sum of d log pi", score[1], score[2], score[3]);
+    print_differences("J = V(2), Bellman with p(s'|s,a)", NULL, theta, slip);
     for (int i = 0; i < WALKS; i++) {
         Trajectory walk;
         sample_trajectory(&walk, 2, &pi, slip, rng);
@@ -303,17 +265,11 @@ static void print_gradients(const Trajectory* tau, const double* theta, double s
         double G = discounted_return(walk.reward, walk.T, 1.0);
         for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n"
-           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
-           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
-           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        solve_chain(V_up, Q, &up[s], slip, 1.0);
-        solve_chain(V_down, Q, &down[s], slip, 1.0);
-        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
-    }
-    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
+    printf("   %-32s %12.4f %12.4f %12.4f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient. The last line, the mean\n"
+           "   over %d walks, meets the one above it and knows nothing of the world.\n\n",
+           "sampled: G d log p(tau)", sampled[1], sampled[2], sampled[3], WALKS);
 }
 
 static void lesson_1(int more) {
@@ -321,7 +277,9 @@ static void lesson_1(int more) {
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
-    ChainPolicy pi = chain_policy_from(theta);
+    const ChainPolicy pi = chain_policy_from(theta), coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
+    const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     Rng rng = {1};
     (void)more;
     printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
@@ -330,19 +288,21 @@ static void lesson_1(int more) {
            "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
            "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
            "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
-           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
-           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
-           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
-           "             than what pi does on average?\n\n"
+           "             trajectory, G its return, E the mean over trajectories of pi. V(s):\n"
+           "             mean return from s on; Q(s,a): the same after doing a first\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
            "             One step in six (a die shows 6) slips and goes the other way.\n\n"
-           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
-    print_chain_values("coin flip", 0.5, slip, &rng);
-    print_chain_values("mostly right", 0.75, slip, &rng);
+           "1. Two policies, gamma = 1, by the Bellman equations\n\n");
+    print_chain_values("coin flip", 0.5, slip);
+    print_chain_values("mostly right", 0.75, slip);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
            "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
-    print_discounting(slip);
+    solve_chain(V, Q, &coin, slip, 0.9);
+    printf("2. Discounting with gamma = 0.9\n\n"
+           "   the coin flip's V(2)          %8.4f   0.225 / 0.595\n"
+           "   1 per step, over 10 steps     %8.4f   (1 - 0.9^10) / (1 - 0.9)\n\n",
+           V[2], discounted_return(ones, 10, 0.9));
     print_trajectory(&tau, &pi, slip);
     print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
@@ -359,20 +319,15 @@ static void lesson_1(int more) {
  *     w += rate * mean over all steps t of   A_t * d log pi(a_t | s_t) / d w
  *
  * A_t says how much better the step turned out than expected. Both policies choose between two actions with a
- * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state. Then
- *
- *     d log pi(a | s) / d w = (a - pi(1 | s)) f(s)                 what was done minus what was expected
+ * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state: the
+ * derivative is (a - pi(1 | s)) f(s), what was done minus what was expected.
  *
  * The thermostat. The state is the room's temperature, the actions are heater off and on, the reward is 1
- * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is
- *
- *     pi(on | s) = 1 if s < 70, else 0
- *
- * and the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). As w_1 goes
- * to minus infinity the two become equal. The room obeys Newton's law of cooling: per step it loses 3% of its
- * distance to the 40 F outside, and a heater that is on adds 2.4 F. Nobody tells the agent these numbers. At
- * 70 F that is -0.03 * 30 = -0.9 F per step with the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A
- * step is five minutes, an episode one day of 288 steps.
+ * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is pi(on | s) = 1 if s < 70,
+ * else 0; the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). The room
+ * obeys Newton's law of cooling: per step it loses 3% of its distance to the 40 F outside, and a heater that
+ * is on adds 2.4 F. Nobody tells the agent these numbers. At 70 F that is -0.03 * 30 = -0.9 F per step with
+ * the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A step is five minutes, an episode a day.
  *
  * CartPole. A pole stands on a cart, hinged at its foot; every 0.02 s the agent pushes the cart to the left
  * or to the right. State (x, x_dot, theta, theta_dot): place and speed of the cart, angle of the pole (0 is
@@ -388,12 +343,10 @@ static void lesson_1(int more) {
  *
  *     x += dt x_dot      x_dot += dt x_acc      theta += dt theta_dot      theta_dot += dt theta_acc
  *
- * The first step by hand, from rest, upright, pushed to the right (F = 10):
+ * The first step by hand, from rest, upright, pushed to the right (F = 10; the pole tips to the left):
  *     alpha = 10 / 1.1 = 100/11 = 9.0909
  *     theta_acc = -(100/11) / (0.5 (4/3 - 0.1/1.1)) = -(100/11) / (41/66) = -600/41 = -14.634
  *     x_acc = 100/11 + 0.05 (600/41) / 1.1 = 9.0909 + 0.6652 = 400/41 = 9.7561
- *     x = 0, x_dot = 0.02 * 9.7561 = 0.19512, theta = 0, theta_dot = 0.02 * -14.634 = -0.29268
- * The push moves the foot of the pole to the right, so the pole tips to the left.
  *
  * Each step pays 1, also the one on which the pole falls (12 degrees) or the cart leaves (2.4 m), as in the
  * usual Gym version. An episode is cut off after 500 steps. The return is the length of the episode.
@@ -407,18 +360,14 @@ static void lesson_1(int more) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
- * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
- * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
- * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
- * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
- * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
- * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
- * no credit for what happened before it.)
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. In theory (1)
+ * climbs the same hill: a baseline (what is subtracted from the return) that does not look at the action
+ * leaves the mean of the gradient as it is (chapters 4 and 7). What a value function can change is the noise,
+ * and with it the number of episodes needed.
  *
- * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
- * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
- * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
- * little about the next: learning curves in reinforcement learning need several.
+ * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty; the
+ * value function fills it in. V is fitted to the returns of the last policies, so it is always a little
+ * behind; D3 says the same of PPO. And "solved" for one seed says little about the next.
  * ======================================================================================================== */
 // ---- the one plot of this book: letters, for any terminal -------------------------------------------------
 //
@@ -530,7 +479,6 @@ static void print_plot(const Plot* p) {
     printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
-// Euclidean scalar product of two short vectors.
 static double inner_product(const double* a, const double* b, int n) {
     double sum = 0.0;
     for (int i = 0; i < n; i++) sum += a[i] * b[i];
@@ -538,9 +486,8 @@ static double inner_product(const double* a, const double* b, int n) {
 }
 
 // gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
-// divided by its root mean square: within a group that changes the length of the step only (between groups it
-// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
-// comes from. The root mean square counts as at least `least`.
+// divided by its root mean square, or by `least` if that is larger: one learning rate then means the same
+// wherever A comes from.
 static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
                                const double* w, int n, double least) {
     double square = 0.0;
@@ -559,15 +506,10 @@ static const double thermostat_target = 70.0, thermostat_band = 2.0;            
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
+// An episode is a day; a group of days makes one gradient step. A switch matters for the next few steps only:
+// gamma 0.8 looks 1 / (1 - 0.8) = 5 of them ahead.
 enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
-
-typedef struct {
-    int updates;             // gradient steps
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
-} ThermostatOptions;
-
-static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
+static const double thermostat_gamma = 0.8, thermostat_learning_rate = 3.0;
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
@@ -595,25 +537,25 @@ static double simulate_day(double* temperature, double* f, int* action, double* 
 
 // REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
 // at 0, random switching. share (updates): the part of time in the band during each update's episodes.
-static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
+static void train_thermostat(double* w, double* share, uint64_t seed) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
     double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
     int action[N];
     Rng rng = {seed};
     w[0] = w[1] = 0.0;
-    for (int update = 0; update < options->updates; update++) {
+    for (int update = 0; update < THERMOSTAT_UPDATES; update++) {
         double mean = 0.0;
         share[update] = 0.0;
         for (int i = 0; i < N; i += T)
             share[update] += simulate_day(temperature, f + 2 * i, action + i, reward + i, w, &rng) * T / N;
         for (int i = N - 1; i >= 0; i--) {
             double later = (i + 1) % T ? A[i + 1] : 0.0;           // nothing comes after the day's last step
-            A[i] = reward[i] + options->gamma * later;             // G_t = r_t + gamma G_{t+1}
+            A[i] = reward[i] + thermostat_gamma * later;           // G_t = r_t + gamma G_{t+1}
             mean += A[i] / N;
         }
         for (int i = 0; i < N; i++) A[i] -= mean;
         reinforce_gradient(gradient, f, action, A, N, w, 2, 1e-8);
-        for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
+        for (int j = 0; j < 2; j++) w[j] += thermostat_learning_rate * gradient[j];
     }
 }
 
@@ -674,8 +616,6 @@ static void cartpole_features(double* f, const CartPole* c) {
     f[4] = c->theta_dot / 2.0;
 }
 
-// ---- CartPole: the value function and GAE
-
 // V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
 static double value_of(const double* v, const double* f) {
     double sum = 0.0;
@@ -699,8 +639,7 @@ static void value_update(double* v, const double* f, double target, double rate)
 // adv, reward, value (T); adv may be the same array as reward. Unit: that of the rewards. The value after the
 // last step is 0, the episode is over; when it was only cut off, add gamma V(s_T) to the last reward
 // beforehand. T <= 0 writes nothing. lambda = 0 trusts V completely (one step of evidence, biased when V is
-// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise). Worked example, gamma = 1, lambda =
-// 0.5, r = (0, 1), V = (0.25, 0.5): delta = (0.25, 0.5), A_1 = 0.5, A_0 = 0.25 + 0.5 * 0.5 = 0.5.
+// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise).
 void advantages_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
     double next_advantage = 0.0, next_value = 0.0;
     for (int t = T - 1; t >= 0; t--) {
@@ -711,20 +650,14 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
     }
 }
 
-// ---- CartPole: learning
-
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
-typedef struct {
-    int baseline;            // where A_t comes from
-    int budget;              // environment steps to learn from
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double value_rate;       // step size of the value function, one pass over each group
-    double gamma, lambda;    // of the value function and GAE; the group mean uses the undiscounted return
-} CartPoleOptions;
 
-static const CartPoleOptions cartpole_defaults = {BASELINE_GROUP_MEAN, 200000, 30.0, 0.02, 0.99, 0.95};
+// The learning rates of policy and V; gamma and lambda of V and GAE (the group mean does not discount).
+enum { CARTPOLE_BUDGET = 200000 };                                  // environment steps to learn from
+static const double cartpole_learning_rate = 30.0, cartpole_value_rate = 0.02;
+static const double cartpole_gamma = 0.99, cartpole_lambda = 0.95;
 
 // The episodes of one group, laid end to end: episode k is the steps first[k] ... first[k + 1] - 1.
 typedef struct {
@@ -759,7 +692,7 @@ static double collect_group(CartPoleGroup* group, const double* w, Rng* rng) {
 }
 
 // A_t of every step. Group mean: length of the episode minus the mean length. Value: GAE, episode by episode.
-static void fill_advantages(CartPoleGroup* group, const double* v, const CartPoleOptions* options) {
+static void fill_advantages(CartPoleGroup* group, const double* v, int baseline) {
     double mean_length = (double)group->first[CARTPOLE_GROUP] / CARTPOLE_GROUP;
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         int first = group->first[k], T = group->first[k + 1] - first;
@@ -769,51 +702,47 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
             value[t] = (float)value_of(v, group->features[first + t]);
             adv[t] = (float)(T - mean_length);
         }
-        if (group->cut_off[k]) reward[T - 1] += (float)(options->gamma * value_of(v, group->last[k]));
-        if (options->baseline == BASELINE_VALUE)
-            advantages_gae(adv, reward, value, T, (float)options->gamma, (float)options->lambda);
+        if (group->cut_off[k]) reward[T - 1] += (float)(cartpole_gamma * value_of(v, group->last[k]));
+        if (baseline == BASELINE_VALUE)
+            advantages_gae(adv, reward, value, T, (float)cartpole_gamma, (float)cartpole_lambda);
         for (int t = 0; t < T; t++) group->advantage[first + t] = adv[t];
     }
 }
 
-// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
-// little more than the error of the value function, and blown up to full size it would undo what was learned.
-static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
-    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
-                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
-}
-
 // The value function walks through each episode from its end, towards the discounted return that followed.
-static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptions* options) {
+static void fit_value(double* v, const CartPoleGroup* group) {
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         double G = group->cut_off[k] ? value_of(v, group->last[k]) : 0.0;
         for (int i = group->first[k + 1] - 1; i >= group->first[k]; i--) {
-            G = 1.0 + options->gamma * G;
-            value_update(v, group->features[i], G, options->value_rate);
+            G = 1.0 + cartpole_gamma * G;
+            value_update(v, group->features[i], G, cartpole_value_rate);
         }
     }
 }
 
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
-    int updates;                              // gradient steps taken
-    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
+    int updates, solved;                      // gradient steps; steps until a group averaged 475 (-1: never)
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
-// Learn from nothing until the budget of environment steps is spent.
-static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOptions* options) {
+// Learn from nothing until the budget of environment steps is spent. The root mean square of A counts as at
+// least 1, the reward of one step: near the cap A is little more than the error of the value function, and
+// blown up to full size it would undo what was learned.
+static void train_cartpole(CartPoleRun* run, uint64_t seed, int baseline, double learning_rate) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     Rng rng = {seed};
     memset(run, 0, sizeof *run);
     run->solved = -1;
-    for (int steps = 0; steps < options->budget && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
+    for (int steps = 0; steps < CARTPOLE_BUDGET && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
         double gradient[POLICY_SIZE], mean_length = collect_group(group, run->w, &rng);
-        fill_advantages(group, run->v, options);
-        cartpole_gradient(gradient, group, run->w);
-        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += options->learning_rate * gradient[j];
-        if (options->baseline == BASELINE_VALUE) fit_value(run->v, group, options);
-        steps += group->first[CARTPOLE_GROUP];
+        int n = group->first[CARTPOLE_GROUP];
+        fill_advantages(group, run->v, baseline);
+        reinforce_gradient(gradient, group->features[0], group->action, group->advantage, n, run->w,
+                           POLICY_SIZE, 1.0);
+        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += learning_rate * gradient[j];
+        if (baseline == BASELINE_VALUE) fit_value(run->v, group);
+        steps += n;
         if (run->solved < 0 && mean_length >= 0.95 * CARTPOLE_CAP) run->solved = steps;
         run->length[run->updates] = mean_length;
     }
@@ -829,19 +758,14 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// ---- what the commands `thermostat` and `cartpole` and lesson 2 print
-
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
-           "   room    off, F/step    on, F/step    reward\n",
-           thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    for (double room = 65.0; room <= 75.0; room += 5.0)
-        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
-               thermostat_in_band(room));
-    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+           "   At 70 F a step changes %.1f F with the heater off, -0.03 (70 - 40), and %.1f F\n"
+           "   with the heater on. The reward is 1 from 68 to 72 F, else 0.\n\n",
+           thermostat_outside, 100 * thermostat_loss, thermostat_heat, thermostat_rate(70.0, 0),
+           thermostat_rate(70.0, 1));
 }
 
-// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
 static void print_thermostat_policies(const double* w, Rng* rng) {
     const double policy[3][2] = {{0.0, 0.0}, {0.0, -1000.0}, {w[0], w[1]}};   // -1000: "on below 70"
     double day[THERMOSTAT_STEPS], percent[3];
@@ -853,102 +777,84 @@ static void print_thermostat_policies(const double* w, Rng* rng) {
            percent[0], percent[1], w[0], w[1], percent[2]);
 }
 
+static void plot_curve(const char* title, const char* x_name, const char* name, const double* y, int points) {
+    print_plot(&(Plot){.title = title, .x_name = x_name, .y = {y}, .names = {name}, .series = 1,
+                       .points = points});
+}
+
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
+    double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    test_thermostat(temperature, nothing, 1, &rng);
-    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
-                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
-                       .points = THERMOSTAT_STEPS});
-    train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
-    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
-                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
-    test_thermostat(temperature, w, 1, &rng);
+    train_thermostat(w, share, seed);
+    printf("REINFORCE, %d updates of %d days each.\n", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
+    plot_curve("Share of the time within 2 F of 70 F", "update", "share", share, THERMOSTAT_UPDATES);
+    test_thermostat(day, w, 1, &rng);
     printf("\n");
-    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
-                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
+    plot_curve("A fresh day, in steps of five minutes", "step", "temperature, F", day, THERMOSTAT_STEPS);
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
 
 static void run_cartpole(uint64_t seed, float learning_rate) {
-    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        options.learning_rate = learning_rate;
-        train_cartpole(&run[b], seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
-               (unsigned long long)seed, learning_rate, options.budget);
-        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
-                           .names = {"length"}, .series = 1, .points = run[b].updates});
-        const double* w = run[b].w;
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
-               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
-    }
-    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
-           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
-    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
         Rng rng = {seed + 1000};
-        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
-        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
-        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+        train_cartpole(&run, seed, b, learning_rate);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, CARTPOLE_BUDGET);
+        plot_curve("Mean length of an episode", "update", "length", run.length, run.updates);
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n", run.w[0],
+               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        if (run.solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run.solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], CARTPOLE_BUDGET);
+        printf("; 100 new episodes: %5.1f of %d\n\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
     }
-    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
+    printf("Solved: a group of %d episodes averages %.0f of %d or more. One seed says little:\n"
+           "docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n", CARTPOLE_GROUP, 0.95 * CARTPOLE_CAP,
+           CARTPOLE_CAP);
 }
 
-static void print_cartpole_steps(int steps) {
+static void print_cartpole_step(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
+    CartPoleForces a = cartpole_forces(&c, push_force);
+    step_cartpole(&c, 1);
     printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
-           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
-           "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < steps; t++) {
-        CartPoleForces a = cartpole_forces(&c, push_force);
-        printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
-               c.x_dot, c.theta, c.theta_dot);
-        step_cartpole(&c, 1);
-    }
-    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
-           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
+           "step from rest, pushed to the right:\n"
+           "   alpha     %9.4f   10 / 1.1\n"
+           "   theta_acc %9.4f   -600 / 41, and theta_dot %8.5f = -0.02 * 600 / 41\n"
+           "   x_acc     %9.4f    400 / 41, and x_dot     %8.5f =  0.02 * 400 / 41\n\n",
+           a.alpha, a.theta_acc, c.theta_dot, a.x_acc, c.x_dot);
 }
 
 static void print_cartpole_lengths(void) {
-    CartPole c = {0.0, 0.0, 0.0, 0.0};
     CartPoleRun run = {0};                                          // w = 0: a coin flip
-    CartPoleOptions options = cartpole_defaults;
     Rng rng = {2};
-    int length = 1;
-    while (step_cartpole(&c, 1)) length++;
-    printf("Length of an episode:  always right, from rest  %7d\n"
-           "                       coin flip, mean of 1000  %7.1f\n",
-           length, test_cartpole(run.w, 1000, &rng));
-    options.budget = 100000;
-    for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
-        train_cartpole(&run, 1, &options);
-        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget,
-               baseline_names[options.baseline], test_cartpole(run.w, 100, &rng));
+    printf("Mean length of an episode: coin flip                      %7.1f\n",
+           test_cartpole(run.w, 1000, &rng));
+    for (int b = 0; b < BASELINES; b++) {
+        train_cartpole(&run, 1, b, cartpole_learning_rate);
+        printf("   after %6d steps of REINFORCE, %-12s            %7.1f\n", CARTPOLE_BUDGET,
+               baseline_names[b], test_cartpole(run.w, 100, &rng));
     }
 }
 
 static void lesson_2(int more) {
     double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
+    (void)more;
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
            "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
            "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
-           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
-           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
-           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
+           "   Symbols   s, a (0 or 1), A_t of step t as in lesson 1; w the parameters, f(s)\n"
+           "             numbers that describe s; sigma or sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
-    train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    train_thermostat(w, share, 1);
+    printf("REINFORCE, %d updates of %d days each. ", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
     print_thermostat_policies(w, &rng);
     printf("\n");
-    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_step();
     print_cartpole_lengths();
     printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
            "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
@@ -968,21 +874,19 @@ static void lesson_2(int more) {
  *     reward           0 on the way, one number at the end (chapter 5)
  *
  * With all dynamics factors equal to 1 the trajectory probability of chapter 1 loses them, and with the
- * prompt given it loses rho_0 too. What remains can be computed exactly, which classic reinforcement learning
- * can not:
+ * prompt given it loses rho_0 too. What remains can be computed exactly:
  *
  *     pi(y | x) = product over t of pi(y_t | x, y_<t)
  *     log pi(y | x) = sum over t of log pi(y_t | x, y_<t)
  *
- * Always in logs: 4000 factors below 1 leave the range of float, and of double, long before the end.
- *
- * From logits z to the log-probability of one token i:
+ * Always in logs: 150 factors of 1/2 are 0 in float, 1075 in double. From logits z to the log-probability of
+ * one token i:
  *
  *     log pi(i) = z_i - log(sum over j of exp(z_j))
  *               = z_i - (m + log(sum over j of exp(z_j - m))),       m = the largest of the z_j
  *
- * Subtracting the largest logit m changes nothing on paper and everything in the machine: exp(z - m) is at
- * most 1 and at least one term IS 1, so nothing overflows and the logarithm never sees 0.
+ * Subtracting m changes nothing on paper and everything in the machine: exp(z - m) is at most 1 and at least
+ * one term IS 1, so nothing overflows and the logarithm never sees 0.
  *
  * The shift. The model reads the tokens 0 ... t and its logits at t are about token t + 1. So row t of the
  * logits is looked up ("gathered") at the id of token t + 1, and T tokens give T - 1 log-probabilities:
@@ -997,16 +901,12 @@ static void lesson_2(int more) {
  *
  * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
  * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
- * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
- * fit in both cases, nothing crashes, the loss even falls.
+ * out, and the first one behind it comes in. Shapes fit, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
 // Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
-// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
-// mask, (B,T) -> (B,T-1) (section 12):
-//
-//     for (int b = 0; b < B; b++)
-//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask() (section 12),
+// (B,T) -> (B,T-1): out[b * (T - 1) + t] = mask[b * T + t + 1].
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1023,8 +923,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
 }
 
 // Entropy H = -sum over v of p_v log p_v of each row, in nats: 0 when the model is certain, log V when it has
-// no idea. entropy (N), logits (N,V), not shifted. With l_v = log p_v = z_v - log_sum_exp(z). N <= 0 writes
-// nothing; p = 0 (a logit of -inf, or far below the largest) adds 0, as its limit does, not 0 * inf = NaN.
+// no idea. entropy (N), logits (N,V), not shifted. N <= 0 writes nothing; p = 0 adds 0, not 0 * inf = NaN.
 void token_entropy(float* entropy, const float* logits, int N, int V) {
     for (int n = 0; n < N; n++) {
         const float* z = logits + (size_t)n * (size_t)V;
@@ -1033,8 +932,7 @@ void token_entropy(float* entropy, const float* logits, int N, int V) {
 }
 
 // log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
-// (B,T1), both already shifted. An empty mask gives 0, the log of an empty product. Masked entries are
-// skipped, not multiplied by 0, so that a NaN or an infinity under the mask stays there.
+// (B,T1), both already shifted. An empty mask gives 0. Masked entries are skipped: a NaN there stays there.
 void sequence_logprobs(float* out, const float* logp, const int* mask, int B, int T1) {
     for (int b = 0; b < B; b++) {
         double sum = 0.0;
@@ -1054,13 +952,13 @@ double masked_mean(const float* x, const int* mask, int n) {
     return count ? sum / count : 0.0;
 }
 
-// The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
-// all, and logits that are whole numbers. By hand, for the two tokens of the completion:
+// The hand-made example: the prompt "2 + 2 =", the answer "4 <end>", and logits that are whole numbers. By
+// hand, for the two tokens of the answer:
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
-// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
-enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
+// This policy looks at the place alone, so the same rows answer for any other tokens read.
+enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_PROMPT = 4, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
 static const int example_ids[EXAMPLE_T] = {0, 1, 0, 2, 3, 4};
@@ -1074,17 +972,7 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// One step of chapter 1's MDP, read off a token sequence.
-typedef struct {
-    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
-    const char* action;          // a_t: the token that the mask marks as chosen
-    double pi;                   // pi(a_t | s_t)
-    double reward;               // 0 on the way; the verifier's verdict on the last step
-    int done;                    // <end>, or the longest length
-} MdpStep;
-
-// The text of tokens first ... last-1 of ids, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
+static void example_text(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
@@ -1093,35 +981,19 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
 
-// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
-// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
-static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, first = 0, done = 0;
-    while (!example_mask[first]) first++;                          // the prompt is the first state
-    for (int t = first; !done; t++) {
-        MdpStep* step = &steps[n++];
-        char answer[32];
-        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
-        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
-        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
-        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
-        step->action = example_tokens[ids[t]];
-        step->pi = exp((double)logp[t - 1]);
-        step->reward = done ? answers_equal(answer, truth) : 0.0;
-        step->done = done;
-    }
-    return n;
-}
-
+// The answer's tokens in ids (EXAMPLE_T) as steps of chapter 1's MDP. The prompt is the first state; the
+// verifier reads the answer once, when <end> or the longest length has completed it.
 static void print_example_as_mdp(const int* ids) {
     float logp[EXAMPLE_T - 1];
-    MdpStep steps[EXAMPLE_T];
+    char state[32], next[32], answer[32];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
-    int n = example_as_mdp(steps, ids, logp, "4");
-    for (int i = 0; i < n; i++) {
-        const MdpStep* s = &steps[i];
-        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, s->state, s->action, s->pi, s->next, s->reward,
-               s->done ? "yes" : "no");
+    for (int t = EXAMPLE_PROMPT, done = 0; !done; t++) {
+        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        example_text(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
+        example_text(state, sizeof state, ids, 0, t);
+        example_text(next, sizeof next, ids, 0, t + 1);
+        printf("   %-14s %-8s %8.4f  %-18s %3d   %s\n", state, example_tokens[ids[t]],
+               exp((double)logp[t - 1]), next, done && answers_equal(answer, "4"), done ? "yes" : "no");
     }
     printf("\n");
 }
@@ -1151,8 +1023,8 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
            masked_mean(logp, mask, n), exp((double)sum));
 }
 
-// The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
-// the rollout has it, not shifted. The first `prompt` tokens are the question.
+// The right log pi(y|x) and the usual slips. logits (T,V); ids and mask (T), not shifted; the first `prompt`
+// tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
     float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
@@ -1177,32 +1049,12 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     free(logp), free(shifted);
 }
 
-static void print_underflow(void) {
-    int tokens_float = 0, tokens_double = 0;
-    for (float product = 1.0f; product > 0.0f; product *= 0.5f) tokens_float++;
-    for (double product = 1.0; product > 0.0; product *= 0.5) tokens_double++;
-    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
-           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
-           4000 * log(0.5));
-}
-
-static void print_size_of_space(void) {
-    printf("4. How big is this MDP?             language model        CartPole\n\n"
-           "   actions per step                         128000               2\n"
-           "   steps                                      4000 %15d\n"
-           "   action sequences                     10^%.1f        10^%.1f\n"
-           "   rewards per episode               1, at the end      1 per step\n\n"
-           "   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
-           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n",
-           CARTPOLE_CAP, 4000 * log10(128000), CARTPOLE_CAP * log10(2));
-}
-
 static void lesson_3(int more) {
     const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
-    float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
+    float logp[EXAMPLE_T - 1];
     int shifted[EXAMPLE_T - 1];
+    (void)more;
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
-    token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
     printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
            "   Question  Where are state, action and policy in a language model?\n"
@@ -1211,7 +1063,7 @@ static void lesson_3(int more) {
            "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
            "             z_i the logit of token i; log is natural, its unit the nat\n\n"
            "1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n"
-           "   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+           "   state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
     print_example_as_mdp(wrong_ids);
     printf("   The transition appends the token: no chance in it. The verifier reads the\n"
@@ -1219,15 +1071,13 @@ static void lesson_3(int more) {
            "2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
     printf("3. The answer's log-prob, and the usual slips\n\n");
-    print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
+    print_mask_slips(example_logits, example_ids, example_mask, EXAMPLE_PROMPT, EXAMPLE_T, EXAMPLE_V);
     printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
            "   Every line has a number, nothing crashes, and one line is right.\n\n");
-    print_size_of_space();
-    if (more) {
-        print_underflow();
-        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    }
+    printf("4. How big is this MDP? 4000 steps of 128000 tokens are 10^%.1f sequences,\n"
+           "   500 steps of CartPole 10^%.1f. By hand: 4000 log10(128000) = 4000 * 5.1072.\n"
+           "   Learnable thanks to pretraining: few sequences have nearly all probability.\n\n",
+           4000 * log10(128000), 500 * log10(2));
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
 }
 
@@ -1285,16 +1135,13 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
  *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
- *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
- *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
- *      calculator of chapter 6 does answer, but always the same: still no chance in it.)
+ *      and y has no influence on the next x. Inside the answer the state does move, but we know that move
+ *      exactly: it appends the token that was chosen.
  *   3. The reward is one number for the whole answer, and it is not discounted: gamma = 1.
  * One situation, one choice, one payment: that is a slot machine with very many arms, a bandit. Because the
  * situation x differs from round to round it is called a contextual bandit. The objective shrinks to
  *
  *     J(theta) = E over x ~ D, y ~ pi_theta(.|x) of [ r(x, y) ]
- *
- * where E[...] is the average over everything random, weighted by its probability.
  *
  * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so (grad is the vector
  * of the derivatives by all parameters)
@@ -1311,40 +1158,32 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   minus a baseline  R - b(s_t): better or worse than expected here? b must not look at the token itself
  * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
- * change is the variance, the mean square of the distance between one rollout's gradient and the average.
+ * change is the variance. (How the number is shared out over the tokens is called credit assignment.)
  *
- * How the one number is shared out over the tokens is called credit assignment (advantages: chapter 7):
- *   GRPO, RLOO, nanochat   every token of an answer gets the answer's advantage     no second model
- *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
- *
- * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
- * "toy" is the measuring instrument of chapters 8 and 9 too.
+ * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers:
+ * an expectation is a sum that we can do completely, without noise. Chapters 8 and 9 measure with it too.
  *
  * Where D3 needs care.
- *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%. And from the
- *     first to the last of 500 tokens there are 499 steps, which gives 0.0066 again (0.00664).
+ *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%.
  *   - "The two views are equivalent" is true of the expected gradient, not of its variance: a value function
- *     still lowers the noise. Below you see by how much.
+ *     still lowers the noise. The lesson shows by how much.
  *   - Why gamma < 1 is a bias: common code gives token t the weight gamma^(steps to the end) and leaves out
- *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths,
- *     the direction is right again and only the size of the gradient changes. With unequal lengths,
- *     gamma < 1 pays for short answers.
+ *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths
+ *     only the size of the gradient changes. With unequal lengths, gamma < 1 pays for short answers.
  * ======================================================================================================== */
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
 // The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
-// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
-// so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
-// every distribution over the 27 answers.
+// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two, so
+// 13 states and 39 parameters: it can represent every distribution over the 27 answers.
 //
 // Numbering. Entry e = 3*state + token is one (state, action) pair, and the state that follows it is e + 1:
 //     state 0 = ""   --token 0--> state 1 = "0"   --token 2--> state 6 = "02"   --token 1--> answer "021"
 // The 27 entries 12..38 end an answer. Answer y is entry 12 + y, and y in base 3 is the answer's digits.
 enum { TOY_V = 3, TOY_T = 3, TOY_STATES = 13, TOY_PARAMS = 39, TOY_ANSWERS = 27, TOY_LAST = 12 };
 
-// Logits that look irregular but are the same everywhere: theta[i] = scale * sin(0.7*(i+1) + 1.3*k).
+// Logits that look irregular but are the same everywhere.
 static void toy_fill(double* theta, int n, int k, double scale) {
     for (int i = 0; i < n; i++) theta[i] = scale * sin(0.7 * (i + 1) + 1.3 * k);
 }
@@ -1380,13 +1219,13 @@ static double toy_sum_along(const double* table, int y) {
 // The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
 static double toy_verify(int y) { return y / 9 + y / 3 % 3 + y % 3 == 3 ? 1.0 : 0.0; }
 
-// The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
+// The reward as the token MDP sees it, per entry: 0 until the last token, then the verdict.
 static void toy_rewards(double* reward) {
     for (int e = 0; e < TOY_PARAMS; e++) reward[e] = e < TOY_LAST ? 0.0 : toy_verify(e - TOY_LAST);
 }
 
-// grad += weight * grad log pi(token | prefix), for the pair with number `entry`. The field calls this
-// gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
+// grad += weight * the score of the pair `entry`, grad log pi(token | prefix): for a softmax 1 - pi at the
+// logit of the token taken, -pi at the row's others.
 static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
     int row = entry / TOY_V * TOY_V;
     for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry) - exp(logp[e]));
@@ -1425,10 +1264,9 @@ static double toy_solve(double* value, double* grad, const double* logp, const d
 
 enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, those from here on, own
 
-// The token view as a trainer would do it from one rollout, averaged over all 27 rollouts:
-//     sample gradient = sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t),   G_t = sum_k gamma^(k-first) r_k
-// with k from `first` to `last` as `credit` says. baseline: one number per state, or NULL for none.
-// Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
+// The token view as a trainer would do it from one rollout, sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t)
+// with G_t = sum_k gamma^(k-first) r_k, k from `first` to `last` as `credit` says; baseline: per state, or
+// NULL. Writes the mean (39) over all 27 rollouts and returns the variance, summed over the 39 parameters.
 static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
                                    const double* baseline, double gamma, int credit) {
     double variance = 0.0;
@@ -1453,27 +1291,6 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
     return variance;
 }
 
-// The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
-// S = grad log pi(y). It is a mean of the returns in which answers with a large score count more.
-static double toy_best_baseline(const double* logp, const double* reward) {
-    double top = 0.0, bottom = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
-        one[y] = 1.0;
-        toy_answer_gradient(score, logp, one);
-        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
-        top += weight * toy_sum_along(reward, y);
-        bottom += weight;
-    }
-    return top / bottom;
-}
-
-static double toy_largest_difference(const double* a, const double* b, int n) {
-    double largest = 0.0;
-    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
-    return largest;
-}
-
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double square = 0.0;
@@ -1481,63 +1298,38 @@ static double toy_relative_error(const double* a, const double* b, int n) {
     return sqrt(square / inner_product(b, b, n));
 }
 
-// The angle between two vectors in degrees. A common factor does not change it.
-static double toy_angle(const double* a, const double* b, int n) {
-    double cross = 0.0;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    // acos(a.b / |a| |b|) would lose the small angles to rounding
-    return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
-}
-
-// A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
-static const char* toy_difference_text(char* out, double difference, double floor) {   // out: 16 characters
+// A difference as text (16). Below `floor` only rounding is left, whose digits depend on the compiler.
+static const char* toy_difference_text(char* out, double difference, double floor) {
     if (difference < floor) snprintf(out, 16, "< %.0e", floor);
     else snprintf(out, 16, "%.4g", difference);
     return out;
 }
 
-static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out has room for 4 characters
-    snprintf(out, 4, "%c%c%c", '0' + y / 9 % 3, '0' + y / 3 % 3, '0' + y % 3);
-    return out;
-}
-
-// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
-
 static void print_toy(const double* logp, const double* value) {
     double passed = 0.0;
-    char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
            "   if they add up to 3. These do; the other 20 have reward 0:\n\n"
            "   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int e[TOY_T];
-        double p = exp(toy_sum_along(logp, y));
-        if (toy_verify(y) == 0.0) continue;
-        passed += p;
         toy_path(e, y);
-        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
-               exp(logp[e[2]]), p);
+        if (toy_verify(y) == 0.0) continue;
+        passed += exp(toy_sum_along(logp, y));
+        printf("    %d%d%d     %8.4f %8.4f %8.4f   %10.4f\n", y / 9, y / 3 % 3, y % 3, exp(logp[e[0]]),
+               exp(logp[e[1]]), exp(logp[e[2]]), exp(toy_sum_along(logp, y)));
     }
     printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
            "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
-           "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
-           passed, value[0], value[0], value[1], value[6]);
+           "   V(\"0\") = %.4f. By hand: 0.2831 * 0.4907 + 0.3786 * 0.3175 (012 and 021).\n\n",
+           passed, value[0], value[1]);
 }
 
-static const char* toy_off_by(char* out, const double* grad, const double* exact) {
-    return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
-}
-
-// The token view with the whole return at each token, and with the reward-to-go.
-static void print_token_views(const double* logp, const double* reward, const double* exact) {
-    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
-    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
-        char text[16];
-        double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
-        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
-    }
+static void print_estimate(const char* name, const double* logp, const double* reward, const double* baseline,
+                           int credit, const double* exact) {
+    char text[16];
+    double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, credit);
+    toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+    printf("   %-49s %10s  %9.4f\n", name, text, variance);
 }
 
 static void print_views(const double* logp, const double* reward, const double* exact) {
@@ -1549,64 +1341,37 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
-           toy_off_by(text, grad, exact));
-    print_token_views(logp, reward, exact);
-    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
-           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
-           "   the whole return.\n\n");
+           toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12));
+    print_estimate("tokens, whole return at each", logp, reward, NULL, CREDIT_WHOLE, exact);
+    print_estimate("tokens, reward-to-go", logp, reward, NULL, CREDIT_TO_GO, exact);
+    printf("\n   off by: |g - first line| / |first line|. variance: of one rollout's gradient,\n"
+           "   summed over the 39. With one reward at the end both returns are the same.\n\n");
 }
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
                             const double* exact) {
-    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
-    const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
-    double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
-    char text[16], constant[16];
+    const char* const names[] = {"none", "mean reward J", "1, far too high"};
+    const double constants[] = {0.0, value[0], 1.0};
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
-           "   baseline            value  gradient off by   variance   of no baseline\n");
-    for (int i = 0; i < 5; i++) {
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
-        double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
-        if (i == 0) none = variance;
-        snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
-        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
-               variance, 100.0 * variance / none);
-    }
-    printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
-           "   close to the best constant. V(prefix) adds a little, but here we know V\n"
-           "   exactly; a learned V costs a second model and is never exact.\n\n");
-}
-
-static void print_discount_bias(const double* logp, const double* reward, const double* exact) {
-    const double gammas[] = {1.0, 0.99, 0.9};
-    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
-    double grad[TOY_PARAMS];
-    char text[16];
-    printf("6. What discounting does to the expected gradient\n\n"
-           "            gamma^(steps to the end)       gamma^(last step) for every\n"
-           "            at each token                  token of the answer\n"
-           "   gamma    relative error     angle       relative error     angle\n");
+           "   baseline                                              off by   variance\n");
     for (int i = 0; i < 3; i++) {
-        printf("   %-5g ", gammas[i]);
-        for (int c = 0; c < 2; c++) {
-            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
-            toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-            printf("   %14s  %6.3f deg", text, toy_angle(grad, exact, TOY_PARAMS));
-        }
-        printf("\n");
+        double baseline[TOY_STATES];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
+        print_estimate(names[i], logp, reward, baseline, CREDIT_TO_GO, exact);
     }
-    printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
-           "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
+    print_estimate("V(prefix)", logp, reward, value, CREDIT_TO_GO, exact);
+    printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), takes\n"
+           "   nearly as much noise away as V(prefix), known exactly here; a learned V costs\n"
+           "   a second model and is never exact.\n\n", value[0]);
 }
 
 static void lesson_4(int more) {
-    const int steps[] = {1, 100, 499};
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], exact[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
     toy_solve(value, exact, logp, reward);
+    (void)more;
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
            "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
@@ -1614,24 +1379,13 @@ static void lesson_4(int more) {
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
-           "1. What gamma = 0.99 would do to the tokens of an answer\n\n"
-           "   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
-    for (int i = 0; i < 3; i++)
-        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
-           "   both belong to one answer with one reward. So gamma = 1.\n\n", 100.0 * pow(0.99, 499));
+           "1. With gamma = 0.99:  0.99^499 = exp(499 ln 0.99) = exp(%.4f) = %.4f\n\n"
+           "   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
+           499 * log(0.99), pow(0.99, 499), 100.0 * pow(0.99, 499));
     print_toy(logp, value);
     print_views(logp, reward, exact);
     print_baselines(logp, reward, value, exact);
-    if (more) {
-        double paid[TOY_PARAMS], exact_paid[TOY_PARAMS];
-        for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
-        toy_solve(value, exact_paid, logp, paid);
-        printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
-        print_token_views(logp, paid, exact_paid);
-        printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
-        print_discount_bias(logp, reward, exact);
-    }
     printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
            "a bandit, for which a mean over answers is a good baseline.\n");
 }
@@ -1643,26 +1397,21 @@ static void lesson_4(int more) {
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
  *                        climbs r. Works for anything that people can compare. But the reward model is
- *                        a second network, often as big as the first, and only a proxy: a policy
- *                        that is pushed hard finds its holes.
- *   RLVR (D2 section 3)  A program compares the final answer with the known one:
- *                            r(x, y) = 1 if they are the same mathematics, else 0.
- *                        No second network, no annotators, the same verdict every time. The price:
- *                        it only works where an answer can be checked.
+ *                        a second network and only a proxy: a policy that is pushed hard finds its holes.
+ *   RLVR (D2 section 3)  A program compares the final answer with the known one: r(x, y) = 1 if they are
+ *                        the same mathematics, else 0. No second network, no annotators, the same verdict
+ *                        every time. The price: it only works where an answer can be checked.
  *
  * This chapter is that program. It takes two steps.
- *
  *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
- *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
- *      for two things at once, be right and write it where I look, and no second rule is needed for
- *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
+ *      last #### (GSM8K). STRICT: nothing outside of the format counts. One number asks for two things,
+ *      be right and write it where I look (D2 section 4; r3 of the lesson is right, and gets 0).
  *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
  *
- * Extracting and the rewards are short and follow here. Comparing is one function, answers_equal. Its inside
- * is the appendix behind chapter 12, to be read when the loop is understood. It has two ideas, in this order:
+ * Comparing is one function, answers_equal. Its inside is the appendix behind chapter 12. It has two ideas:
  *
  *   NORMALIZE  Rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
  *   EVALUATE   Two expressions are equal when they have equal VALUES at a few fixed pseudo-random
@@ -1674,22 +1423,18 @@ static void lesson_4(int more) {
  * exp, log, sin and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions:
  * 1/3 is not 0.333333. Where it is NOT sound:
  *   - The points are always the same: who knows them can build a wrong expression that fits.
- *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1. (Each value carries a
- *     bound on its rounding error, so we know how close that is.)
- *   - Variables stand for real numbers of both signs. sqrt(x^2) is |x|, not x, and what holds for whole
- *     numbers only, such as (-1)^(2n) = 1, is not seen.
+ *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1.
+ *   - Variables are real numbers of both signs: sqrt(x^2) is |x|, not x, and (-1)^(2n) = 1 is not seen.
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
- * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
- * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
- * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
- * every time", and a lucky guess (D1) is paid like an insight.
+ * Traps. A false "equal" is worse than a false "different": RL searches for whatever is rewarded, so a hole
+ * in the verifier will be found and widened, while a right answer that is missed costs one sample. D3 section
+ * 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as hard to cheat as its verifier is
+ * correct, and a lucky guess (D1) is paid like an insight.
  */
 
-// Written out in the appendix behind chapter 12: the inside of the comparison, and what the lesson shows of
-// it.
-int answers_equal(const char* a, const char* b);                       // the same mathematics? 1 or 0
+// In the appendix behind chapter 12: the inside of answers_equal (declared in chapter 3), and what the lesson
+// shows of it.
 static double solve_linear(const char* left, const char* right);
 static void print_comparisons(void);
 
@@ -1876,9 +1621,8 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
-// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
-// else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0; without a box always 0. truth is the bare
+// answer, such as "83", or ends in one (extract_truth). D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
@@ -1886,9 +1630,8 @@ float reward_boxed(const char* response, const char* truth) {
     return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
-// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
-// 42.00 and $42.
+// 1 when the number behind the last #### of response equals the truth, else 0: as numbers, 42.00 is 42. truth
+// is the bare number, or a whole reference solution that ends in "#### 42" (D1).
 float reward_gsm8k(const char* response, const char* truth) {
     char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
@@ -1913,8 +1656,6 @@ static float reward_format(const char* response, const char* truth) {
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
 
-/* ---- Lesson 5 ---- */
-
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
@@ -1933,23 +1674,20 @@ static void print_four_rollouts(const char* truth) {
         printf("\n");
     }
     printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
-           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
-           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
-           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
-           "   what is paid more likely: it would train empty boxes.\n\n");
+           "   boxed is one rule. Partial credit pays the empty box for nothing, format only\n"
+           "   pays it in full. RL makes what is paid more likely: it would train this.\n\n");
 }
 
 static void print_hash_answers(void) {
-    static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
-        "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
-    const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
+    static const char* const responses[] = {"#### **$42.00** apples", "#### 42, no, #### 41",
+                                            "The answer is 42", "#### forty-two"};
     printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
-           "  response               read       reward\n");
-    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
+           "  response               read       reward (truth: 6*7=<<6*7=42>>42 #### 42)\n");
+    for (int i = 0; i < 4; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
         printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
-               reward_gsm8k(responses[i], truth));
+               reward_gsm8k(responses[i], "6*7=<<6*7=42>>42 #### 42"));
     }
     printf("\n");
 }
@@ -1963,10 +1701,7 @@ static void lesson_5(int more) {
            "   Question  An answer has been written. Who says how good it is?\n"
            "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
-           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
-           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
-           "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
+           "   Symbols   x the question, y the response; a program, the verifier, compares\n\n"
            "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
            "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
@@ -1996,23 +1731,16 @@ static void lesson_5(int more) {
  *
  * The model goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
  * sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and
- * what to ask. The result is a fact about the world, like a transition p(s'|s,a) of chapter 1, and a fact has
- * no gradient.
+ * what to ask (to close the call is an action too: mask 1). The result is a fact about the world, like a
+ * transition p(s'|s,a) of chapter 1, and a fact has no gradient.
  *
- *                       sampled   mask   in the loss   chosen by
- *     12*3                yes       1        yes       the policy
- *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
- *     36                  no        0        no        the calculator
- *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
- * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
- * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory the K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it.
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
- * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
- * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
- * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
+ * write <|output_start|> by itself, with a number of its own. (2) The tool answers only what it understands.
+ * For 2**3, 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat.
+ * (3) The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
 
@@ -2066,8 +1794,6 @@ static int used_tool(const Rollout* r) {
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
     return 0;
 }
-
-// ---- a rollout, token by token
 
 // A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
@@ -2141,10 +1867,9 @@ static void print_change(double x, int sampled) { // the same with its sign
 }
 
 // A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
-// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
-//   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
-//   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
+// the state of the tool behind the token. The arrays (T1) are shifted: logp of each sampled token, nats;
+// other, the same under a second model or after an update, or NULL; names (3) of the two and their
+// difference; dlogp, or NULL, printed in thousandths.
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
     int width = other && dlogp ? 17 : 19;
@@ -2174,60 +1899,34 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
-// The tokens above their mask. A line ends where the mask changes, or where it is full.
-static void print_mask_rows(const Rollout* r) {
-    char text[24];
-    int end = r->prompt + r->length;
-    for (int first = r->prompt, last = first; first < end; first = last) {
-        size_t width = 0;
-        while (last < end && r->mask[last] == r->mask[first]) {
-            width += strlen(token_text(text, r->ids[last])) + 1;
-            if (width > 62) break;
-            last++;
-        }
-        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
-        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
-        printf("\n   mask    ");
-        for (int t = first; t < last; t++)
-            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
-        printf("\n");
-    }
-}
-
 static void lesson_6(int more) {
-    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* const expressions[] = {"12*3", "(3+4)*1,000", "1/3", "2**3", "1/0"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
                           '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
     Tokens prompt = {0};
     Config small = train_defaults().config;
+    (void)more;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
     Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
-    double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
-    for (int t = 0; t + 1 < r->T; t++) sum += r->logp[t];
-
     printf("LESSON 6. Rollouts and the tool (D1)\n\n"
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
            "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
            "1. %s\n\n", question);
-    print_mask_rows(r);
+    print_tokens(r, r->logp, NULL, NULL, NULL);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
            "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
-           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
-           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
-           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
-           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
-           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
-    if (more) {
-        print_tokens(r, r->logp, NULL, NULL, NULL);
-        printf("\n");
-    }
+           "2. log pi(y|x) under this model, which finds all %d tokens equally likely\n\n"
+           "   %d sampled tokens, by hand -%d ln %d        %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too        %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, -sampled * log(VOCAB_SIZE), r->length,
+           -r->length * log(VOCAB_SIZE));
     printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
@@ -2245,8 +1944,7 @@ static void lesson_6(int more) {
  * Question: sixteen answers to one question have been rewarded with 0 or 1. By how much should each be made
  * more or less likely?
  *
- * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing;
- * and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing.
  * Subtract what was to be expected, and every answer counts. The mean of the group, the K answers to the same
  * question, is the cheapest expectation there is: no second model has to learn it.
  *
@@ -2260,12 +1958,10 @@ static void lesson_6(int more) {
  *
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
- * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
- * answer's own reward away. Its expected gradient is (K - 1) / K times the true one: right direction,
- * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
- * so its expected gradient is the true one times a factor that differs from question to question: the factor
- * is larger where answers are nearly always or nearly never right. The lesson computes these expectations
- * exactly.
+ * The group's mean contains r_i itself, so centered takes a share 1/K of each answer's own reward away: its
+ * expected gradient is (K - 1) / K times the true one. RLOO has exactly the true one. GRPO divides by a
+ * number that depends on the rewards: the true one times a factor that is larger where answers are nearly
+ * always or nearly never right. The lesson computes these expectations exactly.
  *
  * Which standard deviation? torch.std divides the squares by K - 1 ("sample": D3, TRL, verl), numpy.std by K
  * ("population"). For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
@@ -2278,16 +1974,14 @@ static void lesson_6(int more) {
  * p^K + (1 - p)^K.
  *
  * Traps. (1) 0/0 in a zero-variance group: the result here is exactly 0. (2) "Most rewards equal" is no such
- * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
- * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
- * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
- * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
+ * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; only
+ * 8 of 8 give 0. (3) The baseline should come from the same question. The mean of the whole batch would not
+ * bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
  * ======================================================================================================== */
 
 // A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
-// writes nothing, K = 1 gives 0. A group of equal rewards gives exactly 0: in double the sum of K equal
-// floats, and so their mean, is exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al.
-// 2025).
+// writes nothing, K = 1 gives 0, and so do equal rewards, exactly: in double the sum of K equal floats is
+// exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al. 2025).
 void advantages_centered(float* adv, const float* reward, int K) {
     double mean = 0.0;
     for (int k = 0; k < K; k++) mean += reward[k];
@@ -2296,9 +1990,8 @@ void advantages_centered(float* adv, const float* reward, int K) {
 }
 
 // A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
-// reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
-// and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
-// section 4.
+// reward (K), may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN) and equal
+// rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3 section 4.
 void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     double square = 0.0;
     advantages_centered(adv, reward, K);
@@ -2308,17 +2001,15 @@ void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
 }
 
-// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
-// be the same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 has no others and gives 0. RLOO:
-// Kool et al. 2019, Ahmadian et al. 2024; D3 section 4.
+// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K), may be the
+// same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 gives 0. Kool et al. 2019; D3 section 4.
 void advantages_rloo(float* adv, const float* reward, int K) {
     advantages_centered(adv, reward, K);
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae
-// is not among them: it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has
-// 1e-4): large enough that rewards which differ by float rounding alone, 6e-8, are not blown up to +-1.
+// The rules by name. GAE is not among them: it gives each token an advantage of its own. eps is verl's 1e-6
+// (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -2328,8 +2019,7 @@ static void compute_advantages(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
 }
 
-// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0.
-// D3 section 4.
+// out (K,T1): the answer's advantage, adv (K), at each of its sampled tokens, 0 where the mask is 0 (D3, 4).
 void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
     for (int k = 0; k < K; k++)
         for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
@@ -2359,9 +2049,8 @@ static void group_gae(float* adv, const float* reward, const float* value, const
 static double zero_variance_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
-// its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
-// over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
-// d theta = dp / d theta = p (1 - p).
+// its score is d log pi / d theta = r - p. One update uses g = (1/K) * sum over i of A_i (r_i - p); its mean
+// is a sum over all 2^K groups. The truth is dJ / d theta = dp / d theta = p (1 - p).
 static double expected_gradient(double p, int K, int kind) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
@@ -2378,9 +2067,6 @@ static double expected_gradient(double p, int K, int kind) {
     return expected;
 }
 
-// ---- lesson 7 ------------------------------------------------------------------------------------------
-
-// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
 static void print_advantages(void) {
     static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
     const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
@@ -2397,37 +2083,30 @@ static void print_advantages(void) {
     }
     printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
            "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
-           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
-           "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
-           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. K = 8: D3\n"
+           "   expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
            "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
 static void print_zero_variance(void) {
-    const double chances[] = {0.01, 0.1875, 0.5, 0.9};
     printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
            "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
-           "   p          K = 1     K = 4     K = 8    K = 16\n");
-    for (int i = 0; i < 4; i++) {
-        printf("   %-6g", chances[i]);
-        for (int K = 1; K <= 16; K *= K == 1 ? 4 : 2) printf("%10.4f", zero_variance_odds(chances[i], K));
-        printf("\n");
-    }
-    printf("\n   (1/2)^4 + (1/2)^4 = 1/8. One answer alone has nothing to be compared with.\n\n");
+           "   p 1/2,  K = 4   %8.4f   by hand 1/16 + 1/16\n"
+           "   p 3/16, K = 16  %8.4f   by hand 0 + (13/16)^16\n"
+           "   p 0.01, K = 16  %8.4f   by hand (99/100)^16: too hard, nothing to compare\n\n",
+           zero_variance_odds(0.5, 4), zero_variance_odds(0.1875, 16), zero_variance_odds(0.01, 16));
 }
 
-// Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
-    const double chances[] = {0.5, 0.5, 0.1, 0.01};
+    const double chances[] = {0.5, 0.5, 0.01};
     printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
-           "   K  p         no baseline  centered      RLOO      GRPO\n");
-    for (int i = 0; i < 4; i++) {
-        double p = chances[i], truth = p * (1.0 - p);
+           "   K  p            centered      RLOO      GRPO\n");
+    for (int i = 0; i < 3; i++) {
+        double p = chances[i];
         int K = i ? 8 : 2;
         printf("   %d  %-10g", K, p);
-        for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++)
-            printf("%10.4f", expected_gradient(p, K, kind) / truth);
+        for (int kind = ADVANTAGE_CENTERED; kind <= ADVANTAGE_GRPO; kind++)
+            printf("%10.4f", expected_gradient(p, K, kind) / (p * (1.0 - p)));
         printf("\n");
     }
     printf("\n   By hand, K = 2: only 1,0 and 0,1 count, chance 2 p (1-p). Centered A = +-1/2,\n"
@@ -2436,16 +2115,13 @@ static void print_expected_gradients(void) {
            "   successes (p = 0.01) and rare failures are enlarged most.\n\n");
 }
 
-// One answer of four tokens, once with each lambda.
 static void print_gae(void) {
     const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
-    float adv[4];
-    printf("4. PPO's GAE, per token, from a value model V (0 behind the end), gamma = 1:\n"
-           "   delta_t = r_t + gamma V_t+1 - V_t,  A_t = delta_t + gamma lambda A_t+1\n\n"
-           "   r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n");
+    float a[4];
+    printf("4. GAE (chapter 2), gamma = 1, r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n\n");
     for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
-        advantages_gae(adv, reward, value, 4, 1.0f, lambda);
-        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
+        advantages_gae(a, reward, value, 4, 1.0f, lambda);
+        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
     printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
@@ -2543,25 +2219,20 @@ static void lesson_7(int more) {
  * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
  * (D1) leaves the second part out, that is beta = 0.
  *
- * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
- * and the rollouts are such answers:
- *
- *     KL(pi || pi_ref) = E over y ~ pi of [ L(y) ],     about (1/N) sum_i L(y_i)
- *     L(y)             = log pi(y|x) - log pi_ref(y|x), the log-ratio, in the code logp - logp_ref
- *
- * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
+ * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy, and
+ * the rollouts are such answers: KL(pi || pi_ref) = E over y ~ pi of [ L(y) ], with the log-ratio
+ * L(y) = log pi(y|x) - log pi_ref(y|x), in the code logp - logp_ref. Three estimators are in use (Schulman
+ * 2020), all for samples FROM THE POLICY:
  *
  *     k1 = L                    right on average, noisy, negative for many samples
  *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
  *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus exp(-L) - 1. That extra is pi_ref/pi - 1, and its average under pi is sum pi * pi_ref/pi - 1
- * = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so
- * k3 >= 0.
+ * k3 is k1 plus pi_ref/pi - 1, whose average under pi is sum pi * pi_ref/pi - 1 = 0: near the reference it
+ * cancels noise. And e^u >= 1 + u for every u, so k3 >= 0.
  *
- * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
- * number, and the policy gradient multiplies it with the score, grad log pi. In the LOSS it is
- * differentiated. The gradient that we want is
+ * Using it. In the REWARD an estimate is a number, and the policy gradient multiplies it with the score, grad
+ * log pi. In the LOSS it is differentiated. The gradient that we want is
  *
  *     grad KL = E[ L * score ]                             (the term E[score] is 0, chapter 4)
  *
@@ -2572,39 +2243,32 @@ static void lesson_7(int more) {
  *     k3 in the reward   E[ k3 * score ]                 grad of one KL minus the other: D3's code
  *     k3 * pi/pi_old in the loss                         exact again; pi_old is the sampler, a constant
  *
- * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
- * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
- *
- * An unbiased estimate is not an unbiased gradient. One more condition is easy to miss: "k2 exact" needs the
- * log-ratio of the whole ANSWER. Applied token by token, as is usual, a loss term only sees its own token and
- * not what that token leads to later. The reward form with the return does see it.
+ * Close to the reference the two KLs differ only by the cube of the drift, so their difference has almost no
+ * gradient: k3 in the reward hardly holds the policy at all. And "k2 exact" needs the log-ratio of the whole
+ * ANSWER: applied token by token, as is usual, a loss term does not see what its token leads to later. The
+ * reward form with the return does see it.
  *
  * Where it leads. Write pi*(y) = pi_ref(y) exp(r(y)/beta) / Z, where Z makes the sum 1. Then
  *
  *     J(pi) = E[ r - beta log(pi/pi_ref) ] = beta E[ log( pi_ref exp(r/beta) / pi ) ]
  *           = beta log Z  -  beta KL(pi || pi*)
  *
- * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives, only
- * reweighted. Large beta: stay. Small beta: the best answers take all.
+ * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives.
  *
  * Where D3 needs care.
- *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Then k1 estimates minus the KL, and
- *     k3 estimates nothing useful, since its exponential has the policy on top and is averaged over the
- *     policy. Both are right for samples from pi_ref, as estimates of KL(pi_ref || pi). Here the sign follows
- *     the samples, which come from the policy; so it does in TRL and verl.
- *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
- *     use k1. Its single values may be negative, and that is no flaw there.
+ *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Both are right for samples from
+ *     pi_ref, as estimates of KL(pi_ref || pi). Here, as in TRL and verl, the samples come from the policy,
+ *     and with D3's signs k1 estimates minus the KL and k3 nothing useful.
+ *   - D3 recommends k3 and puts the KL into the reward. The two do not go together: in the reward use k1.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
  *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
- *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
- *     is n times smaller for n tokens, so long answers may drift almost for free.
+ *     of the formula. The formula has the SUM: n times more for n tokens.
  * ======================================================================================================== */
 
 // e^x and its derivative for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80
-// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that both stay finite,
-// keep their sign and still belong together. A cut at 80 would have derivative 0 and would tell the optimizer
-// that all is well exactly where the drift is worst.
+// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent: both stay finite. A cut
+// would have derivative 0 and tell the optimizer that all is well exactly where the drift is worst.
 enum { EXP_LIMIT = 80 };
 
 static double bounded_exp(double* derivative, double x) {
@@ -2626,36 +2290,26 @@ static double kl_estimate(double* derivative, double log_ratio, int estimator) {
     return ratio_minus_1 - x;
 }
 
-static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
+static void kl_each(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
     double derivative;
     for (int i = 0; i < n; i++)
         kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
 }
 
-// The three estimators of KL(policy || reference), one value per sample or token, in nats.
-//   kl (n)         out
-//   logp (n)       log-probability under the policy, which also drew the sample
-//   logp_ref (n)   log-probability of the same sample under the reference
+// The three estimators of KL(policy || reference), kl (n) in nats, one value per sample or token: logp (n) is
+// its log-probability under the policy, which also drew it, logp_ref (n) that under the reference.
 // Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
-// finite for every log-ratio between -6000 and 6000 (see bounded_exp); infinite or NaN input gives infinite
-// or NaN output. Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r and
-// k3 = (r - 1) - log r.
-void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 1);
-}
-void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 2);
-}
-void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 3);
-}
+// finite for log-ratios within +-6000 (see bounded_exp); infinite or NaN input gives infinite or NaN output.
+// Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r, k3 = (r - 1) - log r.
+void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 1); }
+void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 2); }
+void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 3); }
 
-// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward.
-//   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
-//   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
-//   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
-//   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
-// Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
+// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward. out
+// (K,T1), in units of the reward: its sum over an answer is the reward minus beta times its KL; reward (K);
+// kl (K,T1), or NULL: no penalty, not read where mask (K,T1) is 0; an answer without sampled tokens keeps
+// nothing. mean: 1 = the mean over the answer's tokens, as D3's code has it. Ziegler et al. (2019); D3
+// section 5.
 void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1,
                    float beta, int mean) {
     for (int k = 0; k < K; k++) {
@@ -2668,12 +2322,10 @@ void token_rewards(float* out, const float* reward, const float* kl, const int* 
     }
 }
 
-// The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
-//   dlogp (n)              out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi
-//   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
-//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0
-//                          and nothing is read
-// Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
+// The KL penalty in the loss, in nats, to be multiplied by beta and added to the loss of chapter 9. dlogp (n)
+// out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi. logp, logp_ref (n) in nats;
+// estimator 1, 2 or 3, else NaN; w (n) what each token counts (token_weights() in train_gpt.c): where it is
+// 0, dlogp is 0 and nothing is read. Shao et al. (2024), equation 4 (k3).
 double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
     double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
@@ -2685,16 +2337,13 @@ double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const flo
     return loss;
 }
 
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
-
 static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
     double kl = 0.0;
     for (int i = 0; i < n; i++) kl += exp(logp[i]) * (logp[i] - logp_ref[i]);
     return kl;
 }
 
-// Mean of the estimator over n outcomes, drawn with log-probabilities logp, and its variance. sign -1 gives
-// the formulas as D3 prints them.
+// Mean and variance of an estimator over n outcomes, drawn with logp. sign -1: as D3 prints it.
 static double kl_moments(double* variance, const double* logp, const double* logp_ref, int n, double sign,
                          int estimator) {
     double mean = 0.0, square = 0.0, derivative;
@@ -2707,9 +2356,8 @@ static double kl_moments(double* variance, const double* logp, const double* log
     return mean;
 }
 
-// The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
-// estimator's derivative; in the reward, its value; and for k3 times the ratio pi/pi_old both, by the product
-// rule at ratio 1. sign -1: the formula as D3 prints it.
+// The ways to use an estimator, as data. In the loss its derivative multiplies the score, in the reward its
+// value, and for k3 times the ratio pi/pi_old both (product rule at ratio 1). sign -1: as D3 prints it.
 enum { KL_USES = 9 };
 static const struct { const char* name; int estimator, in_loss, in_reward, sign; } kl_uses[KL_USES] = {
     {"k1 in the loss", 1, 1, 0, 1},   {"k2 in the loss", 2, 1, 0, 1},   {"k3 in the loss", 3, 1, 0, 1},
@@ -2720,53 +2368,6 @@ static double kl_score_weight(double log_ratio, int use) {
     double derivative;
     double value = kl_estimate(&derivative, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
     return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
-}
-
-// Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
-static void softmax_score_sum(double* grad, const double* logp, const double* weight, int n) {
-    for (int j = 0; j < n; j++) {
-        grad[j] = 0.0;
-        for (int i = 0; i < n; i++)
-            grad[j] += exp(logp[i]) * weight[i] * ((i == j ? 1.0 : 0.0) - exp(logp[j]));
-    }
-}
-
-// The gradient of KL itself, from its definition and the quotient rule (no scores): for the logits of a
-// softmax, d/dlogit_j sum_i p_i log(p_i/q_i) = p_j (log(p_j/q_j) - KL), and for KL(q||p) it is p_j - q_j.
-static void exact_kl_gradient(double* grad, double* grad_other, const double* logp, const double* logp_ref,
-                              int n) {
-    double kl = exact_kl(logp, logp_ref, n);
-    for (int j = 0; j < n; j++) {
-        grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
-        grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
-    }
-}
-
-// How far the expected gradient of a use is from that of the KL, |g - exact| / |exact|, on the 27 answers of
-// chapter 4: with the log-ratio of the whole answer, and token by token, as trainers do it.
-static void toy_kl_use(double* whole, double* tokens, int use) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], exact[TOY_PARAMS];
-    double grad[TOY_PARAMS], weight[TOY_ANSWERS], value[TOY_STATES];
-    toy_fill(theta, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(ratio, theta);
-    toy_fill(theta, TOY_PARAMS, 1, 1.0);
-    toy_log_policy(logp, theta);
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ratio[e];
-    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
-    for (int y = 0; y < TOY_ANSWERS; y++)
-        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
-    toy_answer_gradient(grad, logp, weight);
-    *whole = toy_relative_error(grad, exact, TOY_PARAMS);
-    for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
-    toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
-    *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
-}
-
-// The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
-// toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
-static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
-                          double beta) {
-    for (int e = 0; e < TOY_PARAMS; e++) out[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
 }
 
 // pi*(y) = pi_ref(y) exp(r(y)/beta) / Z over the 27 answers. Returns log Z.
@@ -2783,35 +2384,33 @@ static void toy_probabilities(double* p, const double* logp) {   // (39) log-pro
     for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(toy_sum_along(logp, y));
 }
 
-// Plain gradient ascent on the exact J from theta, until no component of the gradient exceeds `small`, which
-// is looked at every hundred steps. Returns the number of steps.
-static int toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
-                      double small, int most) {
-    for (int step = 0; step < most; step++) {
-        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS], largest = 0.0;
-        toy_log_policy(logp, theta);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        toy_solve(value, grad, logp, penalized);
-        for (int e = 0; e < TOY_PARAMS; e++) {
-            theta[e] += rate * grad[e];
-            largest = fmax(largest, fabs(grad[e]));
-        }
-        if (largest < small && step % 100 == 0) return step;
-    }
-    return most;
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
 }
 
-// ---- lesson 8 ------------------------------------------------------------------------------------------
+// Plain gradient ascent from theta on the exact J, the expected sum of r(s,a) - beta * log-ratio(s,a).
+// Returns the J before the last step.
+static double toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta,
+                         double rate, int steps) {
+    double J = 0.0;
+    for (int step = 0; step < steps; step++) {
+        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
+        toy_log_policy(logp, theta);
+        for (int e = 0; e < TOY_PARAMS; e++) penalized[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
+        J = toy_solve(value, grad, logp, penalized);
+        for (int e = 0; e < TOY_PARAMS; e++) theta[e] += rate * grad[e];
+    }
+    return J;
+}
 
-// Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
-// multiple of ln 2.
+// Four possible answers; every logarithm is a multiple of ln 2.
 enum { KL_ANSWERS = 4 };
 static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
 static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-static double no_minus_zero(double x) { return fabs(x) < 5e-5 ? 0.0 : x; }       // -1e-17 prints as -0.0000
-
-// What every rollout would give, so that the means are sums.
 static void lesson_8_estimators(const double* logp, const double* logp_ref) {
     double derivative, mean[4], variance[4];
     printf("1. Four possible answers\n\n   answer     pi  pi_ref        L       k1       k2       k3\n");
@@ -2832,42 +2431,45 @@ static void lesson_8_estimators(const double* logp, const double* logp_ref) {
            exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
-static void print_four(const char* name, const double* grad) {
-    printf("   %-18s", name);
-    for (int j = 0; j < KL_ANSWERS; j++) printf(" %7.4f", no_minus_zero(grad[j]));
+// How far the expected gradient of a use is from that of each KL on the 27 answers of chapter 4, with the
+// log-ratio of the whole answer; and from the first KL's when the estimator is applied token by token.
+static void print_kl_use(int use) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    double exact[TOY_PARAMS], other[TOY_PARAMS], whole[TOY_PARAMS], tokens[TOY_PARAMS], value[TOY_STATES];
+    double weight[TOY_ANSWERS], weight_other[TOY_ANSWERS];
+    char text[3][16];
+    toy_fill(theta, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta);
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    for (int e = 0; e < TOY_PARAMS; e++) {
+        ratio[e] = logp[e] - logp_ref[e];
+        table[e] = kl_score_weight(ratio[e], use);
+    }
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+        weight_other[y] = -exp(toy_sum_along(logp_ref, y));    // KL(pi_ref||pi) is -sum pi_ref log pi + ...
+    }
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    toy_answer_gradient(other, logp, weight_other);
+    toy_answer_gradient(whole, logp, weight);
+    toy_rollout_gradient(tokens, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
+    toy_difference_text(text[0], toy_relative_error(whole, exact, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[1], toy_relative_error(whole, other, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[2], toy_relative_error(tokens, exact, TOY_PARAMS), 1e-12);
+    printf("   %-18s %12s %16s %18s\n", kl_uses[use].name, text[0], text[1], text[2]);
 }
 
-// The expected gradient of a use by the logits of the four answers, and how far it is off on the 27.
-static void print_kl_use(int use, const double* logp, const double* logp_ref) {
-    double weight[KL_ANSWERS], grad[KL_ANSWERS], whole, tokens;
-    char a[16], b[16];
-    for (int i = 0; i < KL_ANSWERS; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
-    softmax_score_sum(grad, logp, weight, KL_ANSWERS);
-    toy_kl_use(&whole, &tokens, use);
-    print_four(kl_uses[use].name, grad);
-    printf("  %9s  %9s\n", toy_difference_text(a, whole, 1e-12), toy_difference_text(b, tokens, 1e-12));
+static void lesson_8_gradients(void) {
+    printf("2. In the reward or in the loss: the expected gradient on chapter 4's 27 answers\n\n"
+           "   off by             KL(pi||pi_ref)   KL(pi_ref||pi)   the first, per token\n");
+    for (int use = 0; use < 7; use++) print_kl_use(use);
+    printf("\n   off by: |g - exact| / |exact|; 1 = no gradient at all. k1 belongs in the\n"
+           "   reward, in the loss it does nothing. k2 is exact in the loss, but per token\n"
+           "   does not see where a token leads. k3 in the loss (GRPO) is exact for the\n"
+           "   other KL; in the reward it is neither.\n\n");
 }
 
-static void lesson_8_gradients(const double* logp, const double* logp_ref, int more) {
-    const int order[] = {4, 6, 0, 1, 2, 3, 5};
-    double exact[KL_ANSWERS], other[KL_ANSWERS];
-    exact_kl_gradient(exact, other, logp, logp_ref, KL_ANSWERS);
-    printf("2. In the reward or in the loss: the expected gradient\n\n"
-           "                             by the four logits             off, 27 answers\n"
-           "                          1       2       3       4      whole  per token\n");
-    print_four("KL(pi||pi_ref)", exact);
-    printf("\n");
-    print_four("KL(pi_ref||pi)", other);
-    printf("\n");
-    for (int i = 0; i < (more ? 7 : 5); i++) print_kl_use(order[i], logp, logp_ref);
-    printf("\n   By hand: pi_j (L_j - KL) = 1/2 (ln 2 - 1/2 ln 2) = 0.1733; the other KL has\n"
-           "   pi_j - pi_ref_j. \"off\": |g - exact| / |exact| on chapter 4's 27 answers; 1 =\n"
-           "   no gradient at all. k1 belongs in the reward, in the loss it does nothing. k2\n"
-           "   is exact in the loss, but per token it does not see where a token leads. k3\n"
-           "   in the loss (GRPO) is exact for the other KL; in the reward it is neither.\n\n");
-}
-
-// The objective's optimum is known in closed form; plain ascent has to find it.
 static void lesson_8_optimum(void) {
     const double betas[] = {4.0, 1.0, 0.25};
     double reward[TOY_PARAMS], theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS];
@@ -2875,29 +2477,25 @@ static void lesson_8_optimum(void) {
     toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
     printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
-           "   beta     E[r]       KL        J   beta log Z   max |pi - pi*|\n");
+           "   beta     E[r]       KL        J   beta log Z  |pi-pi*| / |pi*|\n");
     for (int i = 0; i < 3; i++) {
-        double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
-        double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+        double J = toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 20000);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
-        double log_Z = toy_optimum(best, logp_ref, reward, beta);
-        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9);
-        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
+        double log_Z = toy_optimum(best, logp_ref, reward, beta), passed = toy_pass_rate(p);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), 1e-9);
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, passed, (passed - J) / beta, J,
                beta * log_Z, text);
     }
     printf("\n   pi* = pi_ref exp(r/beta) / Z, Z so that it adds up to 1. J(pi) = beta log Z\n"
            "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-// kl_moments(.., -1.0, ..) under pi, and under pi_ref, where exchanging the two models changes the sign of L.
 static void lesson_8_signs(const double* logp, const double* logp_ref) {
-    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
+    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};       // exchanged, L changes its sign
     double variance;
     printf("4. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Their means:\n\n"
            "                       k1       k3   the KL they estimate\n");
@@ -2907,12 +2505,12 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
                kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
                exact_kl(side[i], side[1 - i], KL_ANSWERS));
     printf("\n");
-    print_kl_use(7, logp, logp_ref);
-    print_kl_use(8, logp, logp_ref);
+    print_kl_use(7);
+    print_kl_use(8);
     printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
            "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
-           "   And the code takes the mean over the n tokens of an answer, where the formula\n"
-           "   has their sum: n times cheaper, so that long answers drift almost for free.\n\n");
+           "   And the code takes the mean over the n tokens of an answer, the formula their\n"
+           "   sum: n times cheaper, so that long answers drift almost for free.\n\n");
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
@@ -2994,6 +2592,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
 
 static void lesson_8(int more) {
     double logp[KL_ANSWERS], logp_ref[KL_ANSWERS];
+    (void)more;
     for (int i = 0; i < KL_ANSWERS; i++) {
         logp[i] = log(example_pi[i]);
         logp_ref[i] = log(example_ref[i]);
@@ -3006,10 +2605,9 @@ static void lesson_8(int more) {
            "             with L = log pi(y|x) - log pi_ref(y|x):\n"
            "             k1 = L      k2 = L^2 / 2      k3 = exp(-L) - 1 + L\n"
            "   Symbols   x prompt, y answer, r reward, pi the policy, E the mean over its\n"
-           "             answers; pi_ref the reference model, frozen; beta the price of\n"
-           "             one nat (the unit of natural logarithms) of drift\n\n");
+           "             answers; pi_ref the reference model; beta the price of drift\n\n");
     lesson_8_estimators(logp, logp_ref);
-    lesson_8_gradients(logp, logp_ref, more);
+    lesson_8_gradients();
     lesson_8_optimum();
     lesson_8_signs(logp, logp_ref);
     printf("Take away: an estimator belongs to the distribution that drew the samples, and\n"
@@ -3023,15 +2621,13 @@ static void lesson_8(int more) {
  * minimize, and what does its gradient do to each token?
  *
  * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
- * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
- * network does the rest. Read that number and you have understood the loss.
+ * more likely", positive "less likely", 0 "leave it alone". The chain rule does the rest.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
  *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
  *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
  *
- * What one token counts is computed once, by token_weights() in train_gpt.c, section 12. The four ways are
- * four trainings: with the second a token of a long answer counts less than one of a short answer.
+ * What one token counts is computed once, by token_weights() in train_gpt.c, section 12:
  *
  *     w_t                            here                TRL loss_type  verl loss_agg_mode       used by
  *     1 / scored tokens              NORM_TOKEN_MEAN     bnpo, dapo     token-mean               D1, DAPO
@@ -3039,9 +2635,7 @@ static void lesson_8(int more) {
  *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
  *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
  *
- *   The first line: D1's loss = -(advantage * sum of logp) / (number of valid tokens). nanochat divides by
- *   the tokens of a pass of 8 rollouts and averages a question's two passes; here the group is all 16. TRL
- *   and verl divide by the tokens of the whole minibatch.
+ *   With the second a token of a long answer counts less than one of a short answer.
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -3051,11 +2645,10 @@ static void lesson_8(int more) {
  *   that moved the wrong way. On-policy (rho = 1) its gradient is the policy gradient: D1 needs no clip.
  *
  * Two relatives of clipping, for the same purpose
- *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
- *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
+ *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), clipped like rho: an answer as a
+ *            whole, as its reward is
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. Clipping switches off exactly the tokens that change most, often the rare
- *            words at which an answer turns. CISPO bounds their weight and keeps their gradient.
+ *            stop: held constant. It bounds the weight of a token that changes much, and keeps its gradient
  *
  * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
@@ -3064,8 +2657,7 @@ static void lesson_8(int more) {
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
- *   somebody else's answer, and never a reproach. We average over tokens, as everyone does (loss_sft stands
- *   beside token_weights).
+ *   somebody else's answer, and never a reproach (loss_sft stands beside token_weights).
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
  *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
@@ -3081,36 +2673,19 @@ static void lesson_8(int more) {
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
  *         L_DPO(theta) = - E[ log sigma( beta log(pi(y_w|x) / pi_ref(y_w|x))
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
- *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
- *
- * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
- *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
- *
- * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
- *
- *     loss               d/dlogp, times w               it is (nearly) 0 when
- *     policy gradient    - A                            the answer was as good as expected
- *     PPO's clip         - rho A                        so, or the token has moved far enough
- *     CISPO              - clip(rho) A                  the answer was as good as expected
- *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
- *     SFT                - 1                            never
- *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
- *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *     beta log(pi/pi_ref) is called the implicit reward. d/dlogp = -+beta (1 - P) for each token of y_w, y_l.
  *
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
  *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
- *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
- *     and on how often pi_ref passes: another one for every question. With more values it is another family
- *     of policies.
- *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
- *     log-probs may fall, as long as the rejected one falls more.
+ *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with another beta for every
+ *     question. With more values it is another family of policies.
+ *   - DPO does not fix the level: both log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
-// each token counts, and where it is 0 the derivative is 0 and nothing else is read: padding may hold
-// anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of
-// each token, a constant through which no gradient flows; w (n). All return the loss.
+// Every loss below goes through n tokens, flat, and returns the loss. dlogp (n) out, d(loss)/d(logp); logp,
+// log_ratio (n) in nats; adv (n) the advantage of each token, a constant; w (n) what each token counts: where
+// it is 0 the derivative is 0 and nothing else is read, padding may hold anything.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -3125,14 +2700,12 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return loss;
 }
 
-// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where
-// the mask is 0.
+// log(pi / pi_old) of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
 void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
     for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025),
-// equation 7.
+// GSPO: the mean of these over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
 void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K,
                         int T1) {
     token_log_ratio(out, logp, logp_old, mask, K, T1);
@@ -3145,18 +2718,16 @@ void sequence_log_ratio(float* out, const float* logp, const float* logp_old, co
 // x held between low and high; a NaN stays a NaN.
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks
-// for.
+// Does the clip hold this token? Only where it has gone far enough where its advantage asks it to go.
 static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
     return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
 // PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio).
 // With sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so
-// that the flat derivative -w s A is exact. (With GAE's advantages, which differ within an answer, that would
-// be GSPO-token.) clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the
-// gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp). Schulman et al. (2017),
-// equation 7; Yu et al. (2025) for two bounds.
+// that the flat derivative -w s A is exact. clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO).
+// Exactly on a bound the gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp).
+// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
 double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n,
                  float clip_low, float clip_high) {
     double loss = 0.0, derivative;
@@ -3188,8 +2759,7 @@ double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const
 
 // PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within
 // `clip` of its older self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value,
-// value_old, target (n) in units of the reward, target: the return that the value is to predict. Schulman's
-// PPO code (OpenAI baselines); Ouyang et al. (2022).
+// value_old, target (n) in units of the reward. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
 double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
                   const float* w, int n, float clip) {
     double loss = 0.0;
@@ -3212,11 +2782,9 @@ static double bradley_terry(double* derivative, double margin) {
     return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
 }
 
-// Reward model on one pair: -log P(chosen beats rejected) under Bradley-Terry.
-//   dchosen, drejected   out: d(loss)/d(score), one float each, opposite and equal
-//   chosen, rejected     the two scores r(x,y_w), r(x,y_l)
-// Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
-// (2022).
+// Reward model on one pair of scores r(x,y_w), r(x,y_l): -log P(chosen beats rejected). dchosen, drejected
+// out: d(loss)/d(score), one float each, opposite and equal. Equal scores give log 2 = 0.6931. Finite for all
+// finite scores. Bradley and Terry (1952); Ouyang et al. (2022).
 double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
     double derivative, loss = bradley_terry(&derivative, (double)chosen - rejected);
     *dchosen = (float)derivative;
@@ -3224,11 +2792,9 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
     return loss;
 }
 
-// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref).
-//   dchosen, drejected   out: d(loss)/d(log-prob of the answer under the policy), one float each
-//   chosen, rejected     log pi(y|x) of the two answers, summed over tokens, nats;  ref_...: under pi_ref
-//   beta                 as in chapter 8; 0 gives loss log 2 and gradient 0
-// Rafailov et al. (2023), equation 7.
+// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref). chosen, rejected: log
+// pi(y|x) of the two answers, summed over tokens, nats; ref_...: under pi_ref. dchosen, drejected out:
+// d(loss)/d(log pi(y|x)), one float each. beta 0: loss log 2, gradient 0. Rafailov et al. (2023), equation 7.
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
@@ -3238,8 +2804,7 @@ double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, 
     return loss;
 }
 
-// Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
-// -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
+// Rejection sampling's choice: the first of the largest rewards. A NaN never wins. -1: nothing to choose.
 int best_of_n(const float* reward, int n) {
     int best = -1;
     for (int i = 0; i < n; i++)
@@ -3247,11 +2812,8 @@ int best_of_n(const float* reward, int n) {
     return best;
 }
 
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
-
-// The distribution of the best of N answers drawn from p_ref, exactly. All N are at or below a reward level
-// with probability (at or below)^N, strictly below it with (below)^N. The difference belongs to the answers
-// of the level, in proportion to p_ref.
+// The distribution of the best of N answers drawn from p_ref: all N are at or below a reward level with
+// probability (at or below)^N, strictly below it with (below)^N. The difference is the level's share.
 static void toy_best_of_n(double* p, const double* p_ref, const double* reward, int N) {
     for (int y = 0; y < TOY_ANSWERS; y++) {
         double below = 0.0, level = 0.0;
@@ -3263,8 +2825,8 @@ static void toy_best_of_n(double* p, const double* p_ref, const double* reward, 
     }
 }
 
-// Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
-// from pi_ref, and an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
+// Expected loss_dpo and its gradient by the 39 logits: a pair of different answers is drawn from pi_ref, and
+// an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
 static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
                                double beta) {
     double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
@@ -3289,33 +2851,26 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
-// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
-static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
-                            int steps) {
-    double velocity[TOY_PARAMS] = {0}, loss = 0.0;
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+static void toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
+                          int steps) {
+    double velocity[TOY_PARAMS] = {0};
     for (int step = 0; step < steps; step++) {
         double logp[TOY_PARAMS], grad[TOY_PARAMS];
         toy_log_policy(logp, theta);
-        loss = toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
+        toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
         for (int e = 0; e < TOY_PARAMS; e++) {
             velocity[e] = 0.9 * velocity[e] - 3.0 / (beta * beta) * grad[e];
             theta[e] += velocity[e];
         }
     }
-    return loss;
 }
 
 // ---- D2's four answers on one blackboard -----------------------------------------------------------------
 //
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
-// stands for the end or padding, and is not scored. Each array comes out of the function that trains.
-//
-// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
-// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
-// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
-
+// stands for the end or padding, and is not scored.
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
 
@@ -3331,26 +2886,23 @@ typedef struct {
     double loss;
 } Board;
 
-// All that one update of nanochat's computes, in its order; the chapters explain the functions.
+// All that one update of nanochat's computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
+// the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The last
+// layer of the model (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
 static Board board_compute(void) {
     const float row[BOARD_V] = {3, 2, 1, 1};
     float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
     int target[BOARD_ROWS] = {0}, scored[BOARD_ROWS];
     Board b;
     for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) b.logits[i] = row[i % BOARD_V] * logf(2.0f);
-    // Chapter 3. ln 1/2 for token 0, ln 1/4 for token 1; the mask moves with the tokens; an answer is a sum.
     token_logprobs(b.logp, b.logits, board_ids, BOARD_K, BOARD_T, BOARD_V);
     shift_mask(b.mask, board_mask, BOARD_K, BOARD_T);
     sequence_logprobs(b.total, b.logp, b.mask, BOARD_K, BOARD_T1);
-    // Chapter 5. The verifier reads D2's texts: r3 is right, but not in the box.
     for (int k = 0; k < BOARD_K; k++) b.reward[k] = reward_boxed(board_text[k], "83");
-    // Chapter 7. Minus the mean 1/2; every sampled token of an answer gets the answer's advantage.
     advantages_centered(b.adv, b.reward, BOARD_K);
     broadcast_advantages(b.token_adv, b.adv, b.mask, BOARD_K, BOARD_T1);
-    // This chapter. Eight tokens are scored, each counts 1/8.
     token_weights(b.w, b.mask, BOARD_K, BOARD_T1, NORM_TOKEN_MEAN, 0);
     b.loss = loss_policy_gradient(b.dlogp, b.logp, b.token_adv, b.w, BOARD_N);
-    // The model's own last layer (train_gpt.c, section 4): d logp/d logit_i = [i = token] - p_i in each row.
     for (int i = 0; i < BOARD_ROWS; i++) {
         int predicts = i % BOARD_T < BOARD_T1;             // the row of the last token has no target
         scored[i] = i;
@@ -3362,33 +2914,27 @@ static Board board_compute(void) {
     return b;
 }
 
-// ---- lesson 9 ------------------------------------------------------------------------------------------
-
-// One policy gradient under the four weights; SFT beside it.
 static void lesson_9_weights(void) {
-    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
+    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant", "SFT"};
     float w[BOARD_N], dlogp[BOARD_N];
     Board b = board_compute();
     printf("1. Policy gradient and SFT on D2's four answers (./rl lesson chain): 2, 3, 2, 1\n"
            "   tokens, log pi(y) = -2, -4, -3, -1 times ln 2, A = 1/2, 1/2, -1/2, -1/2\n\n"
            "                     d/dlogp of a token of\n"
            "   weights              r1       r2       r3       r4      loss\n");
-    for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
-        token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
-        double loss = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
-        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[norm], dlogp[0], dlogp[BOARD_T1],
+    for (int row = 0; row < 5; row++) {
+        int sft = row > NORM_CONSTANT;
+        token_weights(w, b.mask, BOARD_K, BOARD_T1, sft ? NORM_TOKEN_MEAN : row, BOARD_T1);
+        double loss = sft ? loss_sft(dlogp, b.logp, w, BOARD_N)
+                          : loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[row], dlogp[0], dlogp[BOARD_T1],
                dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
     }
-    double loss = loss_sft(dlogp, b.logp, b.w, BOARD_N);
-    printf("   SFT             %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n\n"
-           "   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
+    printf("\n   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
            "   -ln 2, so the first loss is ln 2 / 8. SFT has A = 1 and the loss 10 ln 2 / 8;\n"
-           "   its d/dlogp is never positive: it cannot say what not to do.\n\n",
-           dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
+           "   its d/dlogp is never positive: it cannot say what not to do.\n\n");
 }
 
-// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
-// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
     const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
     printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
@@ -3404,13 +2950,12 @@ static void lesson_9_clip(void) {
     printf("\n");
 }
 
-// Both losses are -log sigma(difference of two rewards).
 static void lesson_9_pairs(void) {
-    const float pair[][2] = {{2, 0}, {1, 1}, {0, 2}, {102, 100}};
+    const float pair[][2] = {{2, 0}, {102, 100}, {0, 2}};
     float dchosen, drejected;
     printf("3. Reward model and DPO on one pair, P = sigma(r_w - r_l)\n\n"
            "   r_w   r_l        P     loss   d/dr_w   d/dr_l\n");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         double loss = loss_reward_model(&dchosen, &drejected, pair[i][0], pair[i][1]);
         printf("   %3.0f   %3.0f   %6.4f   %6.4f  %7.4f  %7.4f\n", pair[i][0], pair[i][1],
                sigmoid((double)pair[i][0] - pair[i][1]), loss, dchosen, drejected);
@@ -3422,58 +2967,37 @@ static void lesson_9_pairs(void) {
            loss, dchosen, drejected);
 }
 
-// How often the answers of p (27) pass chapter 4's verifier: E[r].
-static double toy_pass_rate(const double* p) {
-    double passed = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
-    return passed;
-}
-
-// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
-static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
-    char text[16];
-    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
-    printf("   %-12s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
-}
-
-// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
 static void lesson_9_three_ways(void) {
-    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
-    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    const double *verdict = reward + TOY_LAST;
-    char way[24];
+    static const char* const ways[] = {"best of 4", "best of 16", "RL, lesson 8", "DPO"};
+    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS], p_ref[TOY_ANSWERS];
+    double p[TOY_ANSWERS], best[TOY_ANSWERS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
     toy_rewards(reward);
     double passed_ref = toy_pass_rate(p_ref);
-    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
-           "                     beta     E[r]   max |pi - pi*|\n");
-    for (int N = 2; N <= 16; N *= 2) {
-        toy_best_of_n(p, p_ref, verdict, N);
-        double passed = toy_pass_rate(p);
-        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
-        toy_optimum(best, logp_ref, reward, beta);
-        snprintf(way, sizeof way, "best of %d", N);
-        print_way(way, beta, p, best, 1e-12);
-    }
-    for (int i = 0; i < 3; i++) {
-        double beta = i == 2 ? 0.1 : 1.0;
+    printf("4. RL, rejection sampling and DPO on chapter 4's 27 answers: one policy? (D3)\n\n"
+           "                     beta     E[r]  |pi-pi*| / |pi*|\n");
+    for (int way = 0; way < 4; way++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], beta = 1.0;
+        char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        if (i == 0) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
-        else toy_train_dpo(theta, logp_ref, verdict, beta, 400);
+        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 20000);
+        if (way == 3) toy_train_dpo(theta, logp_ref, reward + TOY_LAST, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
+        if (way < 2) toy_best_of_n(p, p_ref, reward + TOY_LAST, way ? 16 : 4);
+        double passed = toy_pass_rate(p);
+        if (way < 2) beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
         toy_optimum(best, logp_ref, reward, beta);
-        print_way(i ? "DPO" : "RL, lesson 8", beta, p, best, 1e-6);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), way < 2 ? 1e-12 : 1e-6);
+        printf("   %-12s  %7.4f  %7.4f  %15s\n", ways[way], beta, passed, text);
     }
-    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
            "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
-           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
-           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
-           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
-           passed_ref, passed_ref, right, wrong);
+           "   beta for every question. DPO has seen nothing but pairs. Its implicit reward,\n"
+           "   log(pi/pi_ref), of 021 and 020: %.4f and %.4f, 1 and 0 up to a constant.\n\n",
+           passed_ref, passed_ref, log(p[7] / p_ref[7]), log(p[6] / p_ref[6]));
 }
 
 // What no document asks for: the two relatives of the clip, and the clip of the value.
@@ -3486,14 +3010,15 @@ static void lesson_9_relatives(void) {
     loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
     loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
     loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
-    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
-    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
-           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
-           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
-           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
     double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
-    printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
-           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);
+    printf("5. d/dlogp of three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n"
+           "   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n\n"
+           "   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
+           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2], loss,
+           value[0]);
 }
 
 static void lesson_9(int more) {
@@ -3506,8 +3031,7 @@ static void lesson_9(int more) {
            "             DPO              the same with r = beta log(pi(y|x)/pi_ref(y|x))\n"
            "   Symbols   logp = log pi of a token, A its advantage, w what it counts; rho =\n"
            "             pi/pi_old, clip(rho): held within bounds; r_w the reward of the\n"
-           "             preferred answer, r_l the other's; sigma(z) = 1/(1 + exp(-z));\n"
-           "             pi_ref, beta, E and pi* as in lesson 8\n\n");
+           "             preferred answer, r_l the other's; the rest as in lessons 2 and 8\n\n");
     lesson_9_weights();
     lesson_9_clip();
     lesson_9_pairs();
@@ -3516,14 +3040,12 @@ static void lesson_9(int more) {
     printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
 }
 
-// " 2 0 0 3  "
-static void print_ints(const int* x, int n) {
+static void print_ints(const int* x, int n) {                      // " 2 0 0 3  "
     for (int i = 0; i < n; i++) printf(" %d", x[i]);
     printf("  ");
 }
 
-// `./rl lesson chain`: everything from chapter 3 to here on one screen. The lessons' own examples go the same
-// way one step at a time: 3 log-probs and the mask, 5 the verifier, 7 advantages, 8 k3, 9 the loss.
+// `./rl lesson chain`: everything from chapter 3 to here on one screen.
 static void lesson_chain(int more) {
     const float half = logf(0.5f), quarter = logf(0.25f);
     float k3;
@@ -3536,8 +3058,8 @@ static void lesson_chain(int more) {
            "             d loss/d logit_i = - w A ([i = token] - p_i)\n"
            "   Symbols   p = softmax(logits), logp = log p[token], r reward, A advantage;\n"
            "             [i = token]: 1 for the token that was sampled, else 0\n\n"
-           "   Four tokens, and at every place the logits (3, 2, 1, 1) ln 2: log-sum-exp =\n"
-           "   ln(8 + 4 + 2 + 2) = ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
+           "   At every place the logits are (3, 2, 1, 1) ln 2: log-sum-exp = ln(8+4+2+2) =\n"
+           "   ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
            "       ids       mask      shifted      logp where it is 1        sum   r    A\n");
     for (int k = 0; k < BOARD_K; k++) {
         printf("   r%d ", k + 1);
@@ -7645,7 +7167,7 @@ static int command_thermostat(int argc, char** argv) {
 
 static int command_cartpole(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    o.lr = (float)cartpole_defaults.learning_rate;
+    o.lr = (float)cartpole_learning_rate;
     begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
                   "cartpole - group mean against value function on CartPole", "");
     run_cartpole(o.seed, o.lr);
