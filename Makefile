@@ -98,7 +98,7 @@ librl.so: rl.c train_gpt.c build/flags
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
-build/report: docs/report.c docs/report_style.h rl.c train_gpt.c build/flags
+build/report: docs/report.c docs/report_page.h rl.c train_gpt.c build/flags
 	$(COMPILE) -Wno-unused-function -o $@ docs/report.c $(LIBS)
 
 build/bench: tests/bench/bench.c tests/experience.h rl.c train_gpt.c build/flags

@@ -1,79 +1,24 @@
 /*
 report.c - one page about a run: `make report` reads what it left behind and writes out/report.html.
 
-    1  the page          text that is safe in HTML
-    2  the stages        which directories hold runs, their settings, their logs
-    3  the loop          one update as a drawing, with this run's numbers
-    4  curves            the columns of metrics.csv, found by their names
-    5  before and after  pass@k with its intervals
-    6  rollouts          four before, four after, token by token
+    1  the stages        which directories hold runs, their settings, their logs
+    2  the loop          one update as a drawing, with this run's numbers
+    3  curves            the columns of metrics.csv, found by their names
+    4  before and after  pass@k with its intervals
+    5  rollouts          four before, four after, token by token
 
-The page is one file: no network, no script; drawings are SVG in the page itself, and colour is never the only
-sign. What is not in a run is said on the page. The rollouts are sampled here, by the functions of rl.c that
-also train: the same run gives the same page.
+The page is one file, without network or script; its style and its drawings (SVG in the page) are in
+report_page.h. What is not in a run is said on the page. The rollouts are sampled here, by the functions of
+rl.c that also train: the same run gives the same page.
 */
 #define RL_NO_MAIN
 #include "../rl.c"
-#include "report_style.h"
+#include "report_page.h"
 #include <dirent.h>
 
-enum { MAX_STAGES = 32, ROLLOUTS = 4, LOOKED_AT = 64, ENDS = 5, SAMPLES = 16, LINES = 6 };
+enum { MAX_STAGES = 32, ROLLOUTS = 4, LOOKED_AT = 64, ENDS = 5, LINES = 6 };
 
-// ---- 1. the page
-
-// Text as it stands in HTML, in ASCII: other characters by their number; bytes that are no UTF-8, and control
-// characters, as \xNN. Without the bytes themselves a page cannot be broken, nor turned around.
-static void put_bytes(Text* page, const char* s, size_t length) {
-    for (const char* end = s + length; s < end;) {
-        unsigned char c = (unsigned char)*s;
-        int n = utf8_length(s, end);
-        unsigned code = n > 1 ? c & (0xFFu >> (n + 1)) : c;
-        for (int i = 1; i < n; i++) code = code << 6 | ((unsigned char)s[i] & 0x3F);
-        if (n == 0 || code == 0x7F || (code < 0xA0 && n > 1) || (c < 0x20 && c != '\n'))
-            text_printf(page, "\\x%02X", n == 0 ? c : code);
-        else if (n > 1 || strchr("<>&\"'", c)) text_printf(page, "&#%u;", code);
-        else text_append(page, s, 1);
-        s += max_int(n, 1);
-    }
-}
-
-// printf into the page: %d is an int, %f a coordinate (a double), %g a double of four significant digits, a dash
-// when it is no number; %s is text that is made safe, %h is HTML.
-static void put(Text* page, const char* format, ...) {
-    va_list args;
-    va_start(args, format);
-    for (const char* s = format; *s; s++) {
-        size_t plain = strcspn(s, "%");
-        text_append(page, s, plain);
-        s += plain;
-        if (!*s++) break;
-        const char* text = *s == 's' || *s == 'h' ? va_arg(args, const char*) : NULL;
-        double x = *s == 'f' || *s == 'g' ? va_arg(args, double) : 0.0;
-        if (*s == 's') put_bytes(page, text, strlen(text));
-        else if (*s == 'h') text_append(page, text, strlen(text));
-        else if (*s == 'd') text_printf(page, "%d", va_arg(args, int));
-        else if (*s == 'f') text_printf(page, "%.1f", x);
-        else if (*s == 'g' && isfinite(x)) text_printf(page, x < 0.0 ? "&minus;%.4g" : "%.4g", fabs(x));
-        else text_append(page, *s == 'g' ? "-" : s, 1);
-    }
-    va_end(args);
-}
-
-static void page_begin(Text* page, const char* title) {
-    put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-              "content=\"width=device-width,initial-scale=1\"/>\n<title>%s</title>\n<style>\n", title);
-    for (size_t i = 0; i < sizeof style / sizeof *style; i++) put(page, "%h\n", style[i]);
-    put(page, "</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n<nav aria-label=\"Sections\"><a href=\"#loop\">The loop"
-              "</a> <a href=\"#curves\">Curves</a> <a href=\"#passk\">Before and after</a> <a href=\"#rollouts\">Rollouts"
-              "</a> <a href=\"#settings\">Settings</a></nav>\n</header>\n<main>\n", title);
-}
-
-// What this run does not have: a name, and HTML behind it.
-static void missing(Text* page, const char* name, const char* sentence) {
-    put(page, "<p class=\"missing\">%s%h</p>\n", name, sentence);
-}
-
-// ---- 2. the stages
+// ---- 1. the stages
 
 // A directory with a checkpoint or a log. kind: sft, reward-model, dpo, rl, or "" without trainer_state.json.
 typedef struct { char folder[PATH_SIZE], kind[16]; Json* state; } RunStage;
@@ -102,7 +47,7 @@ static double number(const Json* object, const char* name) {
     return value && value->type == JSON_NUMBER ? value->number : NAN;
 }
 
-// Adds the folder if it holds a run. Returns whether it does.
+// Adds the folder if it holds a run, and says whether it does.
 static int add_stage(Stages* stages, const char* folder) {
     char path[PATH_SIZE];
     if (!has_saved(folder, "trainer_state.json") && !has_saved(folder, "metrics.csv")) return 0;
@@ -133,18 +78,25 @@ static void add_run(Stages* stages, const char* folder) {
     }
     closedir(directory);
     if (stages->count == before)
-        fail(2, "there is no run in %s: neither it nor a directory in it has trainer_state.json or metrics.csv; "
-                "`make run` makes out/run", folder);
+        fail(2, "there is no run in %s: neither it nor a directory in it has trainer_state.json or "
+                "metrics.csv; `make run` makes out/run", folder);
+}
+
+// path = what is called so in the folder that the stage's folder is in.
+static void join_beside(char path[PATH_SIZE], const RunStage* s, const char* name) {
+    char parent[PATH_SIZE];
+    snprintf(parent, PATH_SIZE, "%s", s->folder);
+    char* slash = strrchr(parent, '/');
+    if (slash) *slash = 0;
+    join_path(path, slash ? parent : ".", name);
 }
 
 // The model that a stage began from: as it was named, or of that name beside the stage. 0: it is not there.
 static int find_before(char path[PATH_SIZE], const RunStage* s) {
-    char parent[PATH_SIZE];
     const char* tag = setting(s, "model-tag");
     if (!*tag) return 0;
     if (find_tagged(path, tag) && has_saved(path, "model.safetensors")) return 1;
-    join_path(parent, s->folder, "..");
-    join_path(path, parent, last_part(tag));
+    join_beside(path, s, last_part(tag));
     return has_saved(path, "config.json") && has_saved(path, "model.safetensors");
 }
 
@@ -159,30 +111,30 @@ static double* stage_column(int* rows, const RunStage* s, const char* name) {
 }
 
 static void put_stages(Text* page, const Stages* stages) {
-    put(page, "<table>\n<thead><tr><th scope=\"col\">stage</th><th scope=\"col\">kind</th><th scope=\"col\">updates</th>"
-              "<th scope=\"col\">seconds</th></tr></thead>\n<tbody>\n");
+    put(page, "<table>\n<thead><tr><th scope='col'>stage</th><th scope='col'>kind</th><th scope='col'>updates"
+              "</th><th scope='col'>seconds</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < stages->count; i++) {
         const RunStage* s = &stages->list[i];
         int rows = 0;
         double *seconds = stage_column(&rows, s, "seconds"), sum = seconds ? 0.0 : NAN;
         for (int j = 0; seconds && j < rows; j++) sum += isfinite(seconds[j]) ? seconds[j] : 0.0;
-        put(page, "<tr><th scope=\"row\">%s<small>%h%s</small></th><td>%s</td><td>%g</td><td>%g</td></tr>\n", s->folder,
-            *setting(s, "model-tag") ? "from " : "", setting(s, "model-tag"), *s->kind ? s->kind : "?",
-            number(s->state, "step"), sum);
+        const char* from = setting(s, "model-tag");
+        put(page, "<tr><th scope='row'>%s<small>%h%s</small></th><td>%s</td><td>%g</td><td>%g</td></tr>\n",
+            s->folder, *from ? "from " : "", from, *s->kind ? s->kind : "?", number(s->state, "step"), sum);
         free(seconds);
     }
     put(page, "</tbody>\n</table>\n");
 }
 
 static void put_settings(Text* page, const Stages* stages) {
-    put(page, "<section id=\"settings\">\n<h2>Settings</h2>\n<p>Every option of each stage, from its "
-              "<code>trainer_state.json</code>. The <code>--help</code> of the command says what each means.</p>\n");
+    put(page, "<section id='settings'>\n<h2>Settings</h2>\n<p>Every option of each stage, from its <code>"
+              "trainer_state.json</code>. The command's <code>--help</code> says what each means.</p>\n");
     for (int i = 0; i < stages->count; i++) {
         const RunStage* s = &stages->list[i];
         const Json* options = json_get(s->state, "options");
         put(page, "<h3>%s</h3>\n", s->folder);
         if (!options || !options->child) {
-            missing(page, "", "It has no settings: <code>trainer_state.json</code> is written when a run is saved.");
+            missing(page, "", "It has no <code>trainer_state.json</code>: a saved run has one.");
             continue;
         }
         put(page, "<dl>\n");
@@ -194,10 +146,7 @@ static void put_settings(Text* page, const Stages* stages) {
     put(page, "</section>\n");
 }
 
-// ---- 3. the loop
-
-enum { BOXES = 6, BOX_LINES = 4, BOX_WIDTH = 290, BOX_HEIGHT = 132, BOX_LETTERS = 38 };
-typedef struct { char line[BOX_LINES][PATH_SIZE]; } Box;
+// ---- 2. the loop
 
 // "name 0.324 to 0.977": the means of the first and of the last ENDS numbers of a column.
 static void say_ends(char line[PATH_SIZE], const RunStage* s, const char* column, const char* name) {
@@ -214,14 +163,15 @@ static void say_ends(char line[PATH_SIZE], const RunStage* s, const char* column
 }
 
 static void fill_boxes(Box b[BOXES], const RunStage* s, const RlOptions* o) {
-    static const char* const advantages[] = {"A = r", "A = r - mean of the group", "A = r - mean of the others",
+    static const char* const advantages[] = {"A = r", "A = r - mean of the group", "A = r - mean of others",
                                              "A = (r - mean) / std", "A per token, by a value model"};
-    static const char* const losses[] = {"- A log pi of each sampled token", "- min(ratio A, clipped ratio A)",
+    static const char* const losses[] = {"- A log pi of a sampled token", "- min(ratio A, clipped ratio A)",
                                          "the same, one ratio per answer", "- clipped ratio (held) A log pi"};
     snprintf(b[0].line[0], PATH_SIZE, "%d of them in each update", o->examples_per_step);
     snprintf(b[0].line[1], PATH_SIZE, "from %s", last_part(o->data));
     snprintf(b[1].line[0], PATH_SIZE, "K = %d answers to each question", o->num_samples);
-    snprintf(b[1].line[1], PATH_SIZE, "temperature %g, top-k %d", (double)o->sample.temperature, o->sample.top_k);
+    snprintf(b[1].line[1], PATH_SIZE, "temperature %g, top-k %d", (double)o->sample.temperature,
+             o->sample.top_k);
     say_ends(b[1].line[2], s, "length", "tokens");
     say_ends(b[1].line[3], s, "tool_rate", "used the tool");
     snprintf(b[2].line[0], PATH_SIZE, "r by %s", o->reward);
@@ -232,7 +182,7 @@ static void fill_boxes(Box b[BOXES], const RunStage* s, const RlOptions* o) {
     snprintf(b[4].line[0], PATH_SIZE, "%s", losses[choose(o->ratio, ratio_names, "ratio")]);
     snprintf(b[4].line[1], PATH_SIZE, "norm: %s; where the mask is 1", o->norm);
     if (o->beta > 0.0f)
-        snprintf(b[4].line[2], PATH_SIZE, "KL: %g x %s in the %s", (double)o->beta, o->kl_estimator, o->kl_in);
+        snprintf(b[4].line[2], PATH_SIZE, "%g KL (%s) in the %s", (double)o->beta, o->kl_estimator, o->kl_in);
     else snprintf(b[4].line[2], PATH_SIZE, "no KL penalty (beta 0)");
     if (strcmp(o->ratio, "none")) say_ends(b[4].line[3], s, "clip_fraction", "clipped");
     snprintf(b[5].line[0], PATH_SIZE, "backward, |grad| at most %g, AdamW", (double)o->grad_clip);
@@ -241,66 +191,24 @@ static void fill_boxes(Box b[BOXES], const RunStage* s, const RlOptions* o) {
     say_ends(b[5].line[3], s, "seconds", "seconds");
 }
 
-// An arrow from (x,y) by (dx,dy), one of which is 0.
-static void draw_arrow(Text* page, int x, int y, int dx, int dy) {
-    int ux = (dx > 0) - (dx < 0), uy = (dy > 0) - (dy < 0), ex = x + dx, ey = y + dy;
-    int bx = ex - 12 * ux, by = ey - 12 * uy;
-    put(page, "<path class=\"arrow\" d=\"M%d %dL%d %d\"/><path class=\"head\" d=\"M%d %dL%d %dL%d %dZ\"/>\n", x, y, bx, by,
-        ex, ey, bx - 7 * uy, by - 7 * ux, bx + 7 * uy, by + 7 * ux);
-}
-
-// Three boxes to the right and three back to the left; or, tall, one below the other. Then up, to the next update.
-static void draw_loop(Text* page, const Box* b, int tall) {
-    static const char* const titles[] = {"questions", "rollouts", "reward", "advantage", "loss", "update"};
-    int gap = tall ? 34 : 55, W = BOX_WIDTH, H = BOX_HEIGHT, down = H + (tall ? gap : 60), middle = 2 + W / 2;
-    put(page, "<svg class=\"%h\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"The loop of one update: questions, "
-              "rollouts, reward, advantage, loss, update, and back to questions\">\n",
-        tall ? "tall" : "wide", tall ? W + 60 : 3 * W + 2 * gap + 4, (tall ? 5 : 1) * down + H + 4);
-    for (int i = 0; i < BOXES; i++) {
-        int x = 2 + (tall ? 0 : i < 3 ? i : 5 - i) * (W + gap), y = 2 + (tall ? i : i / 3) * down;
-        put(page, "<rect class=\"box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\"/><text class=\"t\" x=\"%d\" "
-                  "y=\"%d\">%d %h</text>\n", x, y, W, H, x + 14, y + 27, i + 1, titles[i]);
-        for (int j = 0; j < BOX_LINES; j++) {
-            put(page, "<text class=\"l\" x=\"%d\" y=\"%d\">", x + 14, y + 51 + 22 * j);
-            put_bytes(page, b[i].line[j], (size_t)min_int((int)strlen(b[i].line[j]), BOX_LETTERS));
-            put(page, "</text>\n");
-        }
-        if (i == BOXES - 1) continue;
-        if (tall || i == 2) draw_arrow(page, x + W / 2, y + H, 0, down - H);
-        else draw_arrow(page, i < 2 ? x + W : x, y + H / 2, i < 2 ? gap : -gap, 0);
-    }
-    const char* words = "the new policy samples the next rollouts";
-    int top = 2 + H / 2, bottom = top + 5 * down;
-    if (tall) {
-        put(page, "<path class=\"arrow\" d=\"M%d %dH%dV%dH%d\"/>\n", W + 2, bottom, W + 32, top, W + 12);
-        draw_arrow(page, W + 14, top, -12, 0);
-        put(page, "<text class=\"d\" transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">%h</text>\n", W + 49,
-            (top + bottom) / 2, words);
-    } else {
-        draw_arrow(page, middle, 2 + down, 0, H - down);
-        put(page, "<text class=\"d l\" x=\"%d\" y=\"%d\">%h</text>\n", middle + 18, H + 37, words);
-    }
-    put(page, "</svg>\n");
-}
-
 static void put_loop(Text* page, const RunStage* s, const RlOptions* o) {
-    put(page, "<section id=\"loop\">\n<h2>The loop</h2>\n");
+    put(page, "<section id='loop'>\n<h2>The loop</h2>\n");
     if (!strcmp(s->kind, "rl")) {
         Box* boxes = allocate(BOXES, sizeof(Box));
         fill_boxes(boxes, s, o);
-        put(page, "<p>One update of <code>%s</code>, method <code>%s</code>. \"a to b\": the means of the first and of "
-                  "the last %d updates.</p>\n<figure>\n", s->folder, o->algo, ENDS);
+        put(page, "<p>One update of <code>%s</code>, method <code>%s</code>. 'a to b': the means of the "
+                  "first and of the last %d updates.</p>\n<figure>\n", s->folder, o->algo, ENDS);
         draw_loop(page, boxes, 0);
         draw_loop(page, boxes, 1);
         put(page, "</figure>\n");
         free(boxes);
     } else
-        missing(page, "", "No stage here is reinforcement learning, so there is no loop to draw; <code>./rl train</code> "
-                          "adds one.");
+        missing(page, "", "No stage here is reinforcement learning, so there is no loop to draw; <code>./rl "
+                          "train</code> adds one.");
     put(page, "</section>\n");
 }
 
-// ---- 4. curves
+// ---- 3. curves
 
 enum { OF_RL = 1, OF_SFT = 2, OF_PAIRS = 4 };
 typedef struct { const char *column, *title, *what; int kinds, share; } Curve;      // share: from 0 to 1
@@ -325,31 +233,6 @@ static const Curve curves[] = {
     {0},
 };
 
-// One line; `marks`: its numbers are few and get a ring each.
-static void draw_curve(Text* page, const double* y, int rows, int longest, Range r, const char* class, int marks) {
-    Text path = {0}, rings = {0};
-    for (int i = 0; i < rows; i++) {
-        if (!isfinite(y[i])) continue;
-        double px = 46.0 + 300.0 * i / max_int(longest - 1, 1);
-        double py = 176.0 - 160.0 * (y[i] - r.low) / (r.high - r.low);
-        put(&path, "%h%f %f", path.length ? "L" : "M", px, py);
-        if (marks) put(&rings, "<circle class=\"c %h\" cx=\"%f\" cy=\"%f\" r=\"3\"/>\n", class, px, py);
-    }
-    put(page, "<path class=\"c %h\" d=\"%h\"/>\n%h", class, path.data, marks ? rings.data : "");
-    text_free(&path), text_free(&rings);
-}
-
-static void draw_axes(Text* page, Range r, int longest) {
-    for (int i = 0; i <= PLOT_PARTS; i++) {
-        double v = r.low + (r.high - r.low) * i / PLOT_PARTS;
-        put(page, "<path class=\"g\" d=\"M46 %dH346\"/><text class=\"d\" x=\"40\" y=\"%d\" text-anchor=\"end\">%g</text>\n",
-            176 - 40 * i, 180 - 40 * i, fabs(v) < 1e-9 * (r.high - r.low) ? 0.0 : v);     // no rounding error of 0
-    }
-    put(page, "<path class=\"a\" d=\"M46 176H346\"/><text class=\"d\" x=\"46\" y=\"194\">1</text><text class=\"d\" x=\"196\" "
-              "y=\"194\" text-anchor=\"middle\">update</text><text class=\"d\" x=\"346\" y=\"194\" text-anchor=\"end\">%d"
-              "</text>\n", longest);
-}
-
 // One chart: a column of up to LINES stages. Returns 0, and draws nothing, when none of them has it.
 static int put_chart(Text* page, const Curve* c, const RunStage* stages, int count) {
     double* y[LINES];
@@ -368,13 +251,14 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
     Range axis = c->share ? (Range){fmin(0.0, r.low), fmax(1.0, r.high)} : r;
     if (axis.low > 0.0 && axis.low < 0.6 * axis.high) axis.low = 0.0;
     axis = round_range(axis);
-    put(page, "<figure><h4>%h</h4>\n<svg viewBox=\"0 0 356 198\" role=\"img\" aria-label=\"%h over %d updates, from %g to "
-              "%g\">\n", c->title, c->title, longest, r.low, r.high);
+    put(page, "<figure><h4>%h</h4>\n<svg viewBox='0 0 356 198' role='img' aria-label='%h over %d updates, "
+              "from %g to %g'>\n", c->title, c->title, longest, r.low, r.high);
     draw_axes(page, axis, longest);
     for (int s = 0; s < count; s++) {
         char class[8];
         if (!y[s]) continue;
-        int sparse = numbers[s] < rows[s] || rows[s] == 1, smoothed = !sparse && rows[s] > 20;
+        int sparse = numbers[s] < rows[s] || rows[s] == 1;
+        int smoothed = !sparse && rows[s] > 20 && strcmp(c->column, "lr");
         snprintf(class, sizeof class, "s%d", s);
         if (smoothed && count == 1) draw_curve(page, y[s], rows[s], longest, axis, "raw s0", 0);
         if (smoothed) smooth(y[s], rows[s], max_int(3, rows[s] / 20));
@@ -382,8 +266,8 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
         free(y[s]);
     }
     int no_reference = !strcmp(c->column, "kl_ref") && r.low == 0.0 && r.high == 0.0;
-    put(page, "</svg>\n<figcaption><code>%h</code>: %h; %g to %g%h</figcaption></figure>\n", c->column, c->what, r.low, r.high,
-        no_reference ? ". Always 0: the run had no reference; <code>--reference DIR</code> measures it" : "");
+    put(page, "</svg>\n<figcaption><code>%h</code>: %h; %g to %g%h</figcaption></figure>\n", c->column,
+        c->what, r.low, r.high, no_reference ? ": the run had no <code>--reference</code>" : "");
     return 1;
 }
 
@@ -393,11 +277,13 @@ static void put_charts(Text* page, const RunStage* stages, int count) {
     Text absent = {0};
     put(page, "<h3>");
     for (int s = 0; s < count; s++) {
-        put(page, "<span class=\"key\">");
-        if (count > 1) put(page, "<svg viewBox=\"0 0 44 8\" aria-hidden=\"true\"><path class=\"c s%d\" d=\"M0 4H44\"/></svg>", s);
+        put(page, "<span class='key'>");
+        if (count > 1)
+            put(page, "<svg viewBox='0 0 44 8' aria-hidden='true'><path class='c s%d' d='M0 4H44'/></svg>",
+                s);
         put(page, "%s</span> ", count > 1 ? last_part(stages[s].folder) : stages[s].folder);
     }
-    put(page, "</h3>\n<div class=\"charts\">\n");
+    put(page, "</h3>\n<div class='charts'>\n");
     for (const Curve* c = curves; c->column; c++) {
         if (!(c->kinds & kind) || put_chart(page, c, stages, count)) continue;
         put(&absent, "%h<code>%h</code>", absent.length ? ", " : "No number in this log: ", c->column);
@@ -408,8 +294,8 @@ static void put_charts(Text* page, const RunStage* stages, int count) {
 }
 
 static void put_curves(Text* page, const Stages* stages) {
-    put(page, "<section id=\"curves\">\n<h2>Curves</h2>\n<p>From <code>metrics.csv</code>, one number per update. Above 20 "
-              "updates the line is a running mean; thin, where there is one run, are the numbers themselves.</p>\n");
+    put(page, "<section id='curves'>\n<h2>Curves</h2>\n<p>From <code>metrics.csv</code>, one number per "
+              "update. Above 20 updates the line is a running mean, the thin one the numbers.</p>\n");
     for (int to = stages->count, from; to > 0; to = from) {
         const char* kind = stages->list[to - 1].kind;
         for (from = to; from > 0 && to - from < LINES && !strcmp(stages->list[from - 1].kind, kind);) from--;
@@ -418,7 +304,7 @@ static void put_curves(Text* page, const Stages* stages) {
     put(page, "</section>\n");
 }
 
-// ---- 5. before and after
+// ---- 4. before and after
 
 // The stage that the rest is about: its model and the one it began from, its options, and held-out questions.
 typedef struct {
@@ -434,7 +320,7 @@ typedef struct {
 static Subject subject_load(const Stages* stages, const char* data) {
     char path[PATH_SIZE];
     Subject s = {.stage = &stages->list[stages->count - 1], .o = rl_defaults()};
-    for (int i = stages->count; i-- > 0 && !strcmp(s.stage->kind, "reward-model");) s.stage = &stages->list[i];
+    while (s.stage > stages->list && !strcmp(s.stage->kind, "reward-model")) s.stage--;
     const char* kind = s.stage->kind;
     Option options[RL_OPTIONS] = {{0}};
     int command = !strcmp(kind, "rl") ? FOR_TRAIN : !strcmp(kind, "dpo") ? FOR_DPO : 0;
@@ -455,21 +341,13 @@ static Subject subject_load(const Stages* stages, const char* data) {
     return s;
 }
 
-// What was measured before [0] and after [1]; row i is pass@k[i]. NaN: not known.
-typedef struct {
-    int rows, k[SAMPLES];
-    double pass[SAMPLES][2], low[SAMPLES][2], high[SAMPLES][2], more[3][2];        // more: tool, format, length
-} Compared;
-
 // From the result.json that `./rl run` writes beside its stage rl. Returns whether there is one.
 static int read_result(Compared* c, char path[PATH_SIZE], const RunStage* s) {
     static const char* const sides[] = {"before", "after"};
     static const char* const fields[2][3] = {{"pass_at_1", "pass_at_1_low", "pass_at_1_high"},
                                              {"pass_at_k", "pass_at_k_low", "pass_at_k_high"}};
     static const char* const more[] = {"tool_rate", "format_rate", "mean_length"};
-    char parent[PATH_SIZE];
-    join_path(parent, s->folder, "..");
-    join_path(path, parent, "result.json");
+    join_beside(path, s, "result.json");
     if (strcmp(last_part(s->folder), "rl") || !file_exists(path)) return 0;
     Json* j = json_read_stream(fopen(path, "rb"), path);
     c->rows = 2;
@@ -489,77 +367,48 @@ static int read_result(Compared* c, char path[PATH_SIZE], const RunStage* s) {
     return 1;
 }
 
-// As `./rl run` does it: SAMPLES answers to each of the first `count` questions.
+// As `./rl run` does it: SAMPLES answers to each of the first `count` questions. Without a model before, its
+// numbers are NaN.
 static void measure_pass(Compared* c, Subject* s, int count) {
-    for (int side = 0; side < 2; side++) {
-        Evaluation e = {0};
-        if (s->has[side])
-            e = evaluate_model(&s->model[side], &s->questions, count, SAMPLES, s->o.sample, s->reward.kind, NULL,
-                               s->o.seed + 2);
+    for (int side = 1; side >= 0; side--) {
+        Evaluation e = evaluate_model(&s->model[s->has[side] ? side : 1], &s->questions, count, SAMPLES,
+                                      s->o.sample, s->reward.kind, NULL, s->o.seed + 2);
+        double here = s->has[side] ? 0.0 : NAN;
         c->rows = 0;
         for (int k = 1; k; k = next_k(k, 2, SAMPLES)) {
             c->k[c->rows] = k;
-            c->pass[c->rows][side] = s->has[side] ? e.pass[k - 1] : NAN;
-            c->low[c->rows][side] = s->has[side] ? e.low[k - 1] : NAN;
-            c->high[c->rows++][side] = s->has[side] ? e.high[k - 1] : NAN;
+            c->pass[c->rows][side] = e.pass[k - 1] + here;
+            c->low[c->rows][side] = e.low[k - 1] + here;
+            c->high[c->rows++][side] = e.high[k - 1] + here;
         }
-        c->more[0][side] = s->has[side] ? e.tool_rate : NAN;
-        c->more[1][side] = s->has[side] ? e.format_rate : NAN;
-        c->more[2][side] = s->has[side] ? e.length : NAN;
-        if (s->has[side]) evaluation_free(&e);
+        c->more[0][side] = e.tool_rate + here;
+        c->more[1][side] = e.format_rate + here;
+        c->more[2][side] = e.length + here;
+        evaluation_free(&e);
     }
-}
-
-// One rate and its interval: before a ring, after a full square.
-static void draw_rate(Text* page, double x, double low, double high, int y, int after) {
-    const char* class = after ? "after" : "before";
-    if (!isfinite(x)) return;
-    put(page, "<path class=\"c %h\" d=\"M%f %dH%f\"/>", class, low, y, high);
-    if (after) put(page, "<rect class=\"after\" x=\"%f\" y=\"%d\" width=\"9\" height=\"9\"/>\n", x - 4.5, y - 4);
-    else put(page, "<circle class=\"c before\" cx=\"%f\" cy=\"%d\" r=\"5\"/>\n", x, y);
-}
-
-static void draw_pass(Text* page, const Compared* c) {
-    int height = 24 + 46 * c->rows;
-    put(page, "<figure><svg viewBox=\"0 0 420 %d\" role=\"img\" aria-label=\"pass@k before and after, with 95%% intervals: "
-              "the numbers of the table\">\n", height + 22);
-    for (int i = 0; i <= 4; i++)
-        put(page, "<path class=\"g\" d=\"M%d 8V%d\"/><text class=\"d\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-            76 + 82 * i, height, 76 + 82 * i, height + 16, 0.25 * i);
-    for (int i = 0; i < c->rows; i++) {
-        put(page, "<text x=\"0\" y=\"%d\">pass@%d</text>\n", 40 + 46 * i, c->k[i]);
-        for (int side = 0; side < 2; side++)
-            draw_rate(page, 76.0 + 328.0 * c->pass[i][side], 76.0 + 328.0 * c->low[i][side],
-                      76.0 + 328.0 * c->high[i][side], 26 + 46 * i + 18 * side, side);
-    }
-    put(page, "</svg>\n<figcaption>");
-    for (int side = 0; side < 2; side++) {
-        put(page, "<span class=\"key\"><svg viewBox=\"0 0 44 12\" aria-hidden=\"true\">");
-        draw_rate(page, 22.0, 2.0, 42.0, 6, side);
-        put(page, "</svg>%h</span> ", side ? "after" : "before");
-    }
-    put(page, "the line: 95%% interval</figcaption></figure>\n");
 }
 
 static void put_table(Text* page, const Compared* c) {
     static const char* const names[] = {"used the tool", "in the rewarded format", "tokens per answer"};
-    put(page, "<table>\n<thead><tr><th scope=\"col\">share of</th><th scope=\"col\">before</th><th scope=\"col\">after</th>"
-              "</tr></thead>\n<tbody>\n");
+    put(page, "<table>\n<thead><tr><th scope='col'>measured</th><th scope='col'>before</th><th scope='col'>"
+              "after</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < c->rows; i++) {
-        put(page, "<tr><th scope=\"row\">pass@%d</th>", c->k[i]);
+        put(page, "<tr><th scope='row'>pass@%d</th>", c->k[i]);
         for (int side = 0; side < 2; side++)
-            put(page, "<td>%g<small>%g to %g</small></td>", c->pass[i][side], c->low[i][side], c->high[i][side]);
+            put(page, "<td>%g<small>%g to %g</small></td>", c->pass[i][side], c->low[i][side],
+                c->high[i][side]);
         put(page, "</tr>\n");
     }
     for (int i = 0; i < 3; i++)
-        put(page, "<tr><th scope=\"row\">%h</th><td>%g</td><td>%g</td></tr>\n", names[i], c->more[i][0], c->more[i][1]);
+        put(page, "<tr><th scope='row'>%h</th><td>%g</td><td>%g</td></tr>\n", names[i], c->more[i][0],
+            c->more[i][1]);
     put(page, "</tbody>\n</table>\n");
 }
 
 static void put_before_after(Text* page, Subject* s, int count) {
     char path[PATH_SIZE];
     Compared c = {0};
-    put(page, "<section id=\"passk\">\n<h2>Before and after</h2>\n");
+    put(page, "<section id='passk'>\n<h2>Before and after</h2>\n");
     if (read_result(&c, path, s->stage))
         put(page, "<p>pass@k: the share of held-out questions that at least one of k answers solves. From "
                   "<code>%s</code>, as <code>./rl run</code> measured it.</p>\n", path);
@@ -567,14 +416,14 @@ static void put_before_after(Text* page, Subject* s, int count) {
         count = min_int(count, s->questions.count);
         measure_pass(&c, s, count);
         put(page, "<p>pass@k: the share of questions that at least one of k answers solves. There is no "
-                  "<code>result.json</code> of <code>./rl run</code>, so this page measured it: %d answers to each of the "
-                  "first %d questions of <code>%s</code>.</p>\n", SAMPLES, count, s->o.eval_data);
-        if (!s->has[0]) missing(page, "", "The model before is not here, or this stage began from random numbers.");
+                  "<code>result.json</code> of <code>./rl run</code>, so this page measured it: %d answers "
+                  "to each of the first %d questions of <code>%s</code>.</p>\n", SAMPLES, count,
+            s->o.eval_data);
     } else
-        missing(page, "", "There is no <code>result.json</code> of <code>./rl run</code>, and nothing to measure with: it "
-                          "takes a model, held-out questions and <code>--eval-examples</code> above 0.");
+        missing(page, "", "There is no <code>result.json</code> of <code>./rl run</code>, and no model and "
+                          "held-out questions (or <code>--eval-examples 0</code>) to measure with.");
     if (c.rows) {
-        put(page, "<div class=\"two\">\n");
+        put(page, "<div class='two'>\n");
         draw_pass(page, &c);
         put_table(page, &c);
         put(page, "</div>\n");
@@ -582,7 +431,7 @@ static void put_before_after(Text* page, Subject* s, int count) {
     put(page, "</section>\n");
 }
 
-// ---- 6. rollouts
+// ---- 5. rollouts
 
 // The answer of a rollout. What the model did not choose is hatched; else the less likely, the darker.
 static void put_tokens(Text* page, const Rollout* r) {
@@ -590,8 +439,8 @@ static void put_tokens(Text* page, const Rollout* r) {
         char byte = (char)r->ids[t], text[24];
         double logp = r->logp[t - 1], p = exp(logp);
         int level = (p < 0.99) + (p < 0.9) + (p < 0.5) + (p < 0.1);
-        if (r->mask[t]) put(page, "<span class=\"p%d\" title=\"log pi %g, p %g, mask 1\">", level, logp, p);
-        else put(page, "<span class=\"m0\" title=\"mask 0\">");
+        if (r->mask[t]) put(page, "<span class='p%d' title='log pi %g, p %g, mask 1'>", level, logp, p);
+        else put(page, "<span class='m0' title='mask 0'>");
         if (r->ids[t] >= 256) put(page, "<i>%s</i>", token_text(text, r->ids[t]));
         else if (byte == '\n') put(page, "<i>\\n</i>\n");
         else put_bytes(page, &byte, 1);
@@ -637,8 +486,8 @@ static void put_group(Text* page, Subject* s, int side, int question, int kind) 
     sequence_logprobs(sum[1], logp, mask, ROLLOUTS, T1);
     put(page, "<div>\n<h3>%h</h3>\n", side ? "After" : "Before");
     for (int k = 0; k < ROLLOUTS; k++) {
-        put(page, "<article class=\"rollout\">\n<h4>Rollout %d: reward %g, advantage %g</h4>\n<div class=\"tokens\">", k + 1,
-            (double)reward[k], (double)adv[k]);
+        put(page, "<article class='rollout'>\n<h4>Rollout %d: reward %g, advantage %g</h4>\n<div "
+                  "class='tokens'>", k + 1, (double)reward[k], (double)adv[k]);
         put_tokens(page, &r[k]);
         put(page, "</div>\n<p>%d tokens, %d of them sampled%h; log pi(y|x) %g", r[k].length,
             count_masked(r[k].mask, r[k].T), r[k].finished ? "" : ", cut off", (double)sum[0][k]);
@@ -646,7 +495,7 @@ static void put_group(Text* page, Subject* s, int side, int question, int kind) 
         put_least_likely(page, &r[k]);
         put(page, "</p>\n</article>\n");
     }
-    if (all_equal(reward, ROLLOUTS)) put(page, "<p>All rewards are equal: there is nothing to compare in this group.</p>\n");
+    if (all_equal(reward, ROLLOUTS)) put(page, "<p>All rewards are equal: there is nothing to learn.</p>\n");
     put(page, "</div>\n");
     rollouts_free(r);
     free(logp), free(mask);
@@ -664,33 +513,34 @@ static int choose_question(Subject* s) {
 
 static void put_question(Text* page, const Subject* s, int i, int asked, int kind) {
     const Question* q = &s->questions.list[i];
-    put(page, "<p>Question %d of <code>%s</code>, held out%h. Its answer: <b>%s</b>. The rollouts are sampled for this page; "
-              "reward <code>%s</code>, advantage <code>%h</code> over these %d.</p>\n<blockquote class=\"tokens\">%s"
-              "</blockquote>\n", i + 1, s->o.eval_data, asked ? "" : ": the first on which the four rewards differ", q->truth,
-        s->o.reward, advantage_names[kind], ROLLOUTS, q->question);
-    put(page, "<p>A token is a byte or a special one. Of the colours, and the lines below:</p>\n<p class=\"tokens\"><span "
-              "class=\"m0\">mask 0, from the tool</span>  mask 1: p &ge; 0.99  <span class=\"p1\">p &ge; 0.9</span>  <span "
-              "class=\"p2\">p &ge; 0.5</span>  <span class=\"p3\">p &ge; 0.1</span>  <span class=\"p4\">p &lt; 0.1</span></p>\n");
+    put(page, "<p>Question %d of <code>%s</code>, held out%h. Its answer: <b>%s</b>. The rollouts are "
+              "sampled for this page; reward <code>%s</code>, advantage <code>%h</code> over these %d. A "
+              "token is a byte or a special one.</p>\n<blockquote class='tokens'>%s</blockquote>\n", i + 1,
+        s->o.eval_data, asked ? "" : ": the first on which the four rewards differ", q->truth, s->o.reward,
+        advantage_names[kind], ROLLOUTS, q->question);
+    put(page, "<p class='tokens legend'><span class='m0'>mask 0, from the tool</span>  <span>mask 1: p &ge; "
+              "0.99</span>  <span class='p1'>p &ge; 0.9</span>  <span class='p2'>p &ge; 0.5</span>  <span "
+              "class='p3'>p &ge; 0.1</span>  <span class='p4'>p &lt; 0.1</span></p>\n");
 }
 
 // asked: the question to show, from 1; 0 = choose one.
 static void put_rollouts(Text* page, Subject* s, int asked) {
     int kind = choose(s->o.advantage, advantage_names, "advantage");
-    put(page, "<section id=\"rollouts\">\n<h2>Four rollouts, token by token</h2>\n");
+    put(page, "<section id='rollouts'>\n<h2>Four rollouts, token by token</h2>\n");
     if (!s->has[1]) missing(page, s->stage->folder, " has no model that writes, so nothing is sampled.");
     else if (!s->questions.count)
-        missing(page, s->o.eval_data, ": these questions are not here; <code>--data FILE</code> names others.");
+        missing(page, s->o.eval_data, ": not found; <code>--data FILE</code> names other questions.");
     else {
         int i = asked ? min_int(asked, s->questions.count) - 1 : choose_question(s);
         if (kind == ADVANTAGE_GAE) {
             kind = ADVANTAGE_CENTERED;
-            missing(page, "", "The run's advantage, gae, is one per token; shown is the centered one of the group.");
+            missing(page, "", "The run's advantage, gae, is one per token; shown is the centered one.");
         }
         if (strstr(s->o.reward, "model:") && !s->reward.model)
             missing(page, "", "The run's reward model is not here; shown is what the verifier says.");
         put_question(page, s, i, asked, kind);
-        if (!s->has[0]) missing(page, "", "The model before is not here, or this stage began from random numbers.");
-        put(page, "<div class=\"two\">\n");
+        if (!s->has[0]) missing(page, "", "The model before is not here, or there was none.");
+        put(page, "<div class='two'>\n");
         for (int side = 0; side < 2; side++) if (s->has[side]) put_group(page, s, side, i, kind);
         put(page, "</div>\n");
     }
@@ -711,7 +561,7 @@ int main(int argc, char** argv) {
     char folder[PATH_SIZE];
     Text page = {0}, title = {0};
     open_standard_streams();
-    if (asked_for_help(argc - 1, argv + 1, "report - a page about runs: what they left behind, and four rollouts",
+    if (asked_for_help(argc - 1, argv + 1, "report - a page about what runs left behind, and four rollouts",
                        "./build/report [DIR...] [--option=value ...]", options))
         return end_of_output(0);
     int count = max_int(1, parse_options(options, argc - 1, argv + 1, dirs, DIRS));
@@ -733,6 +583,6 @@ int main(int argc, char** argv) {
     put_settings(&page, &stages);
     put(&page, "</main>\n</body>\n</html>\n");
     write_file(folder, name, &page);
-    printf("wrote %s, %zu KB: %d stage%s\n", out, page.length / 1000, stages.count, stages.count == 1 ? "" : "s");
+    printf("wrote %s, %zu KB; stages: %d\n", out, page.length / 1000, stages.count);
     return end_of_output(0);
 }
