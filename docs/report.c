@@ -119,8 +119,9 @@ static void put_stages(Text* page, const Stages* stages) {
         double *seconds = stage_column(&rows, s, "seconds"), sum = seconds ? 0.0 : NAN;
         for (int j = 0; seconds && j < rows; j++) sum += isfinite(seconds[j]) ? seconds[j] : 0.0;
         const char* from = setting(s, "model-tag");
-        put(page, "<tr><th scope='row'>%s<small>%h%s</small></th><td>%s</td><td>%g</td><td>%g</td></tr>\n",
-            s->folder, *from ? "from " : "", from, *s->kind ? s->kind : "?", number(s->state, "step"), sum);
+        put(page, "<tr><th scope='row'>%s<small>%s%h%s</small></th><td>%s</td><td>%g</td><td>%g</td></tr>\n",
+            last_part(s->folder), s->folder, *from ? ", from " : "", from, *s->kind ? s->kind : "?",
+            number(s->state, "step"), sum);
         free(seconds);
     }
     put(page, "</tbody>\n</table>\n");
@@ -249,7 +250,7 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
     }
     if (!longest) return 0;
     Range axis = c->share ? (Range){fmin(0.0, r.low), fmax(1.0, r.high)} : r;
-    if (axis.low > 0.0 && axis.low < 0.6 * axis.high) axis.low = 0.0;
+    if (axis.low > 0.0 && (axis.low < 0.6 * axis.high || axis.low == axis.high)) axis.low = 0.0;
     axis = round_range(axis);
     put(page, "<figure><h4>%h</h4>\n<svg viewBox='0 0 356 198' role='img' aria-label='%h over %d updates, "
               "from %g to %g'>\n", c->title, c->title, longest, r.low, r.high);
@@ -341,6 +342,12 @@ static Subject subject_load(const Stages* stages, const char* data) {
     return s;
 }
 
+static void subject_free(Subject* s) {
+    for (int side = 0; side < 2; side++) if (s->has[side]) model_free(&s->model[side]);
+    if (s->reward.model) model_free(&s->judge);
+    if (s->questions.count) questions_free(&s->questions);
+}
+
 // From the result.json that `./rl run` writes beside its stage rl. Returns whether there is one.
 static int read_result(Compared* c, char path[PATH_SIZE], const RunStage* s) {
     static const char* const sides[] = {"before", "after"};
@@ -414,6 +421,7 @@ static void put_before_after(Text* page, Subject* s, int count) {
                   "<code>%s</code>, as <code>./rl run</code> measured it.</p>\n", path);
     else if (s->questions.count && count) {
         count = min_int(count, s->questions.count);
+        fprintf(stderr, "no result.json: %d questions are answered, for pass@k\n", count);
         measure_pass(&c, s, count);
         put(page, "<p>pass@k: the share of questions that at least one of k answers solves. There is no "
                   "<code>result.json</code> of <code>./rl run</code>, so this page measured it: %d answers "
@@ -501,23 +509,23 @@ static void put_group(Text* page, Subject* s, int side, int question, int kind) 
     free(logp), free(mask);
 }
 
-// The first question whose rollouts do not all have the same reward, before (or after, without a before).
+// The first question whose rollouts do not all have the same reward, before (or after, without a before); -1
+// when there is none among the first LOOKED_AT.
 static int choose_question(Subject* s) {
     float reward[ROLLOUTS];
     for (int i = 0; i < min_int(LOOKED_AT, s->questions.count); i++) {
         rollouts_free(sample_group(reward, s, s->has[0] ? 0 : 1, i));
         if (!all_equal(reward, ROLLOUTS)) return i;
     }
-    return 0;
+    return -1;
 }
 
-static void put_question(Text* page, const Subject* s, int i, int asked, int kind) {
+static void put_question(Text* page, const Subject* s, int i, const char* why, int kind) {
     const Question* q = &s->questions.list[i];
     put(page, "<p>Question %d of <code>%s</code>, held out%h. Its answer: <b>%s</b>. The rollouts are "
               "sampled for this page; reward <code>%s</code>, advantage <code>%h</code> over these %d. A "
               "token is a byte or a special one.</p>\n<blockquote class='tokens'>%s</blockquote>\n", i + 1,
-        s->o.eval_data, asked ? "" : ": the first on which the four rewards differ", q->truth, s->o.reward,
-        advantage_names[kind], ROLLOUTS, q->question);
+        s->o.eval_data, why, q->truth, s->o.reward, advantage_names[kind], ROLLOUTS, q->question);
     put(page, "<p class='tokens legend'><span class='m0'>mask 0, from the tool</span>  <span>mask 1: p &ge; "
               "0.99</span>  <span class='p1'>p &ge; 0.9</span>  <span class='p2'>p &ge; 0.5</span>  <span "
               "class='p3'>p &ge; 0.1</span>  <span class='p4'>p &lt; 0.1</span></p>\n");
@@ -532,16 +540,17 @@ static void put_rollouts(Text* page, Subject* s, int asked) {
         missing(page, s->o.eval_data, ": not found; <code>--data FILE</code> names other questions.");
     else {
         int i = asked ? min_int(asked, s->questions.count) - 1 : choose_question(s);
+        const char* why = asked ? "" : i < 0 ? " (no rewards differ)" : ", the first whose rewards differ";
         if (kind == ADVANTAGE_GAE) {
             kind = ADVANTAGE_CENTERED;
             missing(page, "", "The run's advantage, gae, is one per token; shown is the centered one.");
         }
         if (strstr(s->o.reward, "model:") && !s->reward.model)
             missing(page, "", "The run's reward model is not here; shown is what the verifier says.");
-        put_question(page, s, i, asked, kind);
+        put_question(page, s, max_int(i, 0), why, kind);
         if (!s->has[0]) missing(page, "", "The model before is not here, or there was none.");
         put(page, "<div class='two'>\n");
-        for (int side = 0; side < 2; side++) if (s->has[side]) put_group(page, s, side, i, kind);
+        for (int side = 0; side < 2; side++) if (s->has[side]) put_group(page, s, side, max_int(i, 0), kind);
         put(page, "</div>\n");
     }
     put(page, "</section>\n");
@@ -550,13 +559,12 @@ static void put_rollouts(Text* page, Subject* s, int asked) {
 int main(int argc, char** argv) {
     enum { DIRS = 16 };
     const char *dirs[DIRS] = {"out/run"}, *out = "out/report.html", *data = NULL;
-    int examples = 256, question = 0, threads = 0;
+    int examples = 256, question = 0;
     Option options[] = {
         {"out", OPTION_TEXT, &out, 0, 0, "the page", 0, 0},
         {"data", OPTION_TEXT, &data, 0, 0, "held-out questions; none = the run's own", 0, 0},
         {"eval-examples", OPTION_INT, &examples, 0, 1e9, "questions for pass@k, without result.json", 0, 0},
         {"question", OPTION_INT, &question, 0, 1e9, "whose rollouts; 0 = the first that teaches", 0, 0},
-        {"threads", OPTION_INT, &threads, 0, MAX_THREADS, "threads; 0 = all cores", 0, 0},
         {0}};
     char folder[PATH_SIZE];
     Text page = {0}, title = {0};
@@ -564,9 +572,10 @@ int main(int argc, char** argv) {
     if (asked_for_help(argc - 1, argv + 1, "report - a page about what runs left behind, and four rollouts",
                        "./build/report [DIR...] [--option=value ...]", options))
         return end_of_output(0);
+    if (!file_exists(dirs[0]) && file_exists("out/rl")) dirs[0] = "out/rl";      // where ./rl train writes
     int count = max_int(1, parse_options(options, argc - 1, argv + 1, dirs, DIRS));
     const char* name = out_file(folder, out);
-    set_threads(threads);
+    set_threads(0);
     Stages stages = {allocate(MAX_STAGES, sizeof(RunStage)), 0};
     for (int i = 0; i < count; i++) {
         add_run(&stages, dirs[i]);
@@ -583,6 +592,9 @@ int main(int argc, char** argv) {
     put_settings(&page, &stages);
     put(&page, "</main>\n</body>\n</html>\n");
     write_file(folder, name, &page);
+    subject_free(&s);
+    for (int i = 0; i < stages.count; i++) json_free(stages.list[i].state);
     printf("wrote %s, %zu KB; stages: %d\n", out, page.length / 1000, stages.count);
+    free(stages.list), text_free(&page), text_free(&title);
     return end_of_output(0);
 }

@@ -92,6 +92,12 @@ cp "$page" "$dir/first.html"
 ./build/report "$run" --out "$page" > /dev/null 2>&1
 result 'report: the same run gives the same page' "$(cmp "$dir/first.html" "$page" 2>&1)"
 
+# An untrained model gets no reward, so no question can be chosen because its rewards differ.
+has 'report: which question, and why' 'Question 1 of <code>[^<]*</code>, held out (no rewards differ)' "$page"
+./build/report "$run" --question 3 --eval-examples 0 --out "$page" > /dev/null 2>&1
+has 'report: --question' 'Question 3 of <code>[^<]*</code>, held out. Its answer: <b>3</b>' "$page"
+has 'report: --eval-examples 0' '(or <code>--eval-examples 0</code>) to measure with' "$page"
+
 # ---- the numbers of result.json, where there is one
 side() { echo "\"$1\": {\"pass_at_1\": 0.$2, \"pass_at_1_low\": 0.1, \"pass_at_1_high\": 0.9, \"k\": 7}"; }
 echo "{$(side before 321), $(side after 654)}" > "$run/result.json"
