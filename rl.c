@@ -428,20 +428,14 @@ enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_H
 
 typedef struct {
     const char *title, *x_name;
-    const double* x;                      // (points); NULL: 1, 2, 3, ...
-    const double* y[PLOT_SERIES];         // (points) each; what is not a finite number is left out
+    const double* y[PLOT_SERIES];   // (points) each, at x = 1, 2, 3, ...; what is not finite is left out
     const char* names[PLOT_SERIES];
     int series, points;
-    int scaled;                           // 1 = each from its own min to its own max: for different units
+    int scaled;                     // 1 = each from its own min to its own max: for different units
     int log_x;
 } Plot;
 
 typedef struct { double low, high; } Range;
-
-static void widen(Range* r, double v) {
-    r->low = fmin(r->low, v);
-    r->high = fmax(r->high, v);
-}
 
 // The tightest range around r of PLOT_PARTS steps that are round numbers times a power of ten.
 static Range round_range(Range r) {
@@ -449,22 +443,14 @@ static Range round_range(Range r) {
     double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
     double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        double step = steps[i] * unit;
-        double first = floor(r.low / step + 1e-9);
+        double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
         if ((first + PLOT_PARTS) * step >= r.high - 1e-9 * step)
             return (Range){first * step, (first + PLOT_PARTS) * step};
     }
     return r;
 }
 
-static double plot_x(const Plot* p, int i) {
-    double x = p->x ? p->x[i] : i + 1;
-    return p->log_x ? log(x) : x;
-}
-
-static int plot_has(const Plot* p, int s, int i) {   // beyond 1e300 a difference might not be finite
-    return fabs(plot_x(p, i)) < 1e300 && fabs(p->y[s][i]) < 1e300;
-}
+static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }  // finite differences
 
 static char plot_letter(const Plot* p, int s) {
     int taken = !isalpha((unsigned char)p->names[s][0]);
@@ -472,25 +458,35 @@ static char plot_letter(const Plot* p, int s) {
     return taken ? (char)('A' + s) : p->names[s][0];
 }
 
+// The range of all numbers of the series from .. to - 1; low > high when there are none.
+static Range plot_range(const Plot* p, int from, int to) {
+    Range r = {INFINITY, -INFINITY};
+    for (int s = from; s < to; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            r.low = fmin(r.low, p->y[s][i]);
+            r.high = fmax(r.high, p->y[s][i]);
+        }
+    return r;
+}
+
 // Series s, between the heights of r.
-static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range r) {
     double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    double up = r.high > r.low ? r.high - r.low : 1.0;
     int last = -1;
     for (int i = 0; i < p->points; i++) {
         if (!plot_has(p, s, i)) continue;
-        double part = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) : 0.0;
-        double up = r.high > r.low ? (p->y[s][i] - r.low) / (r.high - r.low) : 0.5;
+        double part = p->log_x ? log(i + 1.0) / log(fmax(2, p->points)) : i / fmax(1, p->points - 1);
         int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
-        height[column] += up;
         count[column]++;
+        height[column] += ((p->y[s][i] - r.low) / up - height[column]) / count[column];    // a running mean
     }
     for (int c = 0; c < PLOT_WIDTH; c++) {
         if (!count[c]) continue;
-        double here = height[c] / count[c];
-        double before = last < 0 ? here : height[last] / count[last];
+        double rise = last < 0 ? 0.0 : (height[c] - height[last]) / (c - last);
         for (int i = last < 0 ? c : last + 1; i <= c; i++) {
-            double up = i == c ? here : before + (here - before) * (i - last) / (c - last);
-            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            char* cell = &grid[(int)((1.0 - height[c] + rise * (c - i)) * (PLOT_HEIGHT - 1) + 0.5)][i];
             *cell = *cell == ' ' ? plot_letter(p, s) : '*';
         }
         last = c;
@@ -499,22 +495,16 @@ static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s
 
 static void print_plot(const Plot* p) {
     char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES] = {x, x, x, x, x, x};
-    for (int s = 0; s < p->series; s++)
-        for (int i = 0; i < p->points; i++) {
-            if (!plot_has(p, s, i)) continue;
-            widen(&x, plot_x(p, i));
-            widen(&own[s], p->y[s][i]);
-            widen(&all, p->y[s][i]);
-        }
+    Range all = plot_range(p, 0, p->series);
     printf("%s\n\n", p->title);
-    if (x.low > x.high) {
+    if (all.low > all.high) {
         printf("  (there is nothing to draw)\n");
         return;
     }
     all = round_range(all);
     memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
+    for (int s = 0; s < p->series; s++)
+        draw_series(grid, p, s, p->scaled ? plot_range(p, s, s + 1) : all);
     for (int row = 0; row < PLOT_HEIGHT; row++) {
         double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
         int end = PLOT_WIDTH;
@@ -525,19 +515,17 @@ static void print_plot(const Plot* p) {
         else printf("%7.4g", v);
         printf(" |%.*s\n", end, grid[row]);
     }
-    printf("%9s+", "");
-    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
-    printf("\n%9s", "");
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
-        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    printf("%9s+--------------+--------------+--------------+--------------+\n%9s", "", "");
+    for (int i = 0; i <= (p->points > 1 ? PLOT_PARTS : 0); i++) {
+        double part = (double)i / PLOT_PARTS, v = 1.0 + (p->points - 1) * part;
+        if (p->points > 20) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? pow(p->points, part) : v);
     }
     printf("\n%9s%s\n", "", p->x_name);
     for (int s = 0; s < p->series; s++) {
+        Range own = plot_range(p, s, s + 1);
         printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
-        if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
-        else printf(": no numbers");
+        printf(own.low <= own.high ? ": %.4g to %.4g" : ": no numbers", own.low, own.high);
     }
     printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
@@ -1029,7 +1017,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
             const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
             int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
             float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
-            *out = next < 0 || next >= V ? (float)NAN : z[next] - log_sum_exp(z, V);
+            *out = next < 0 || next >= V ? (float)NAN : (float)(z[next] - log_sum_exp(z, V));
         }
     }
 }
@@ -1258,36 +1246,32 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question (its first `prompt` tokens) and an answer. log pi(y|x) in two ways: from the logits of
-// one pass over the whole text, and from a pass for each token, which sees nothing of what comes later.
+// text is a question (its first `prompt` tokens) and an answer. D3: "confirm log pi(y|x) = sum over t of
+// log pi(y_t | x, y_<t) with your own hands, and watch what a wrong mask does". The sum in two ways: from one
+// pass over the whole text, and from a pass for each token over what came before it.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
-    double at_once = 0.0, one_by_one = 0.0, difference = 0.0;
+    double at_once = 0.0, one_by_one = 0.0;
     token_logprobs(logp, logits, text->ids, 1, T, V);
     for (int t = prompt; t < T; t++) {
         if (!text->mask[t]) continue;
         float* before = all_logits(m, text->ids, t);
         const float* z = before + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
-        double term = z[text->ids[t]] - log_sum_exp(z, V);
         at_once += logp[t - 1];
-        one_by_one += term;
-        difference = fmax(difference, fabs(logp[t - 1] - term));
+        one_by_one += z[text->ids[t]] - log_sum_exp(z, V);
         free(before);
     }
     printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
            "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
-           "   a pass for each token, over what came before it           %12.4f nats\n"
-           "   largest difference of a term                              %12.1e nats\n\n"
+           "   a pass for each token, over what came before it           %12.4f nats\n\n"
            "   One pass is enough: attention is causal, no token sees what comes after it.\n\n"
            "2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n",
-           at_once, one_by_one, difference, prompt, T - prompt, count_masked(text->mask, T));
+           at_once, one_by_one, prompt, T - prompt, count_masked(text->mask, T));
     print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
-    printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
-           "   tokens. A sum grows with the length: answers of different lengths compare by\n"
-           "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
-           "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
-           "Neither the question nor what a tool wrote belongs to it.\n");
+    printf("\nTake away: the log-probability of an answer is a sum over its sampled tokens.\n"
+           "Neither the question nor what a tool wrote belongs to it. Answers of different\n"
+           "length compare by the mean per token, two models (DPO) by their ratio.\n");
     free(logits), free(logp);
 }
 
@@ -2468,12 +2452,25 @@ static void print_gae(void) {
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
 //
-// `./rl experiment 3` samples K answers to each of `groups` questions and calls this. reward[i] (groups,K):
-// the same answers under reward i; right (groups,K): 1 = the answer is right, in whatever format.
-static void experiment_3(const float* const* reward, const char* const* names, int rewards, const int* right,
-                         int groups, int K) {
+// D3: "often 6 of the 8 replies have exactly the same score, and the standardized advantages are near 0".
+// `./rl experiment 3` samples the replies and calls this.
+
+// D3's rule: 1 for a reply of 50 to 100 characters, as a reader sees it.
+static float reward_length(const char* response, const char* truth) {
+    Text text = {0};
+    int characters = 0;
+    (void)truth;
+    append_readable(&text, response);
+    for (const char* s = text.data; *s; s++) characters += (*s & 0xC0) != 0x80;
+    text_free(&text);
+    return characters >= 50 && characters <= 100 ? 1.0f : 0.0f;
+}
+
+// reward[i] (groups,K): the same answers under reward i.
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, int groups,
+                         int K) {
     float* adv = allocate((size_t)rewards * K, sizeof(float));
-    printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
+    printf("\n1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
     for (int i = 0; i < rewards; i++) {
         printf("%10s %7s", names[i], "A");
         advantages_grpo(adv + i * K, reward[i], K, 1e-6f);
@@ -2482,40 +2479,31 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         printf("\n%5d", k + 1);
         for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
     }
-    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n", groups, K);
-    printf("                mean  answers with           p^%-2d +  groups of 16  A > 0 for a\n", K);
-    printf("   reward     reward     |A| < 0.1       z (1-p)^%-2d    that teach wrong answer\n", K);
+    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n"
+           "   reward     mean reward   |A| < 0.1        z   p^%d + (1-p)^%d, p = the mean\n", groups,
+           K, K, K);
     for (int i = 0; i < rewards; i++) {
-        double mean = 0.0;
-        int zero_variance = 0, small = 0, wrong = 0;
-        int binary = 1;
-        for (int g = 0; g < groups; g++) {
-            const float* r = reward[i] + (size_t)g * K;
+        double mean = 0.0, n = (double)groups * K;
+        int zero_variance = 0, small = 0, binary = 1;
+        for (const float* r = reward[i]; r < reward[i] + groups * K; r += K) {
             int varies = 0;
             advantages_grpo(adv, r, K, 1e-6f);
             for (int k = 0; k < K; k++) {
-                mean += r[k] / ((double)groups * K);
+                mean += r[k] / n;
                 binary &= r[k] == 0.0f || r[k] == 1.0f;
                 varies |= r[k] != r[0];
                 small += fabsf(adv[k]) < 0.1f;
-                wrong += adv[k] > 0.0f && !right[(size_t)g * K + k];
             }
             zero_variance += !varies;
         }
-        double n = (double)groups * K;
-        double z = (double)zero_variance / groups;
-        printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
-        if (binary) printf("%8.3f", zero_variance_odds(mean, K));
-        else printf("%8s", "-");
-        printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
+        printf("   %-10s %11.3f %11.3f %8.3f", names[i], mean, small / n, (double)zero_variance / groups);
+        printf(binary ? "%10.3f\n" : "         -\n", zero_variance_odds(mean, K));
     }
-    printf("\n   (+-: standard deviation from update to update, were the questions drawn at\n"
-           "   random. One p for all questions, easy and hard, is not their z: the curve\n"
-           "   p^K + (1-p)^K bends.)\n\n"
+    printf("\n   Were all questions equally hard, z would be the last column on average; easy\n"
+           "   and hard ones lift it.\n\n"
            "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
            "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
-           "\"the finer the reward, the steadier\". The last column can be its price: what is\n"
-           "paid is learned, right or wrong.\n");
+           "\"the finer the reward, the steadier\".\n");
     free(adv);
 }
 
@@ -2928,100 +2916,72 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
-
-enum { NOISES = 6, KL_DRAWS = 500 };
-enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE };   // where the tokens come from
+//
+// D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample,
+// while k3 stays >= 0". The first table has D3's own lines, the second the case of training.
+enum { NOISES = 6 };
 static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
 
-static int draw_token(const double* logp, int V, Rng* rng) {
-    double left = random_uniform(rng);
-    for (int v = 0; v < V - 1; v++) {
-        left -= exp(logp[v]);
-        if (left < 0.0) return v;
-    }
-    return V - 1;
-}
-
 // One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
-// normal number added to each, the same normals for every noise. Returns the exact KL per token.
-static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int source,
+// normal number added to each. P draws the tokens, Q is the other one. from_policy = 0: P is the reference,
+// k1 and k3 are the means over the text's own tokens; 1: P is the policy, they are its exact means over all V
+// tokens of each place. dev is exact in both cases. Returns KL(P||Q) per token.
+static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int from_policy,
                            uint64_t seed) {
     double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
-    double exact = 0.0, sum[4] = {0}, square[4] = {0};
-    int draws = source == FROM_TEXT ? 1 : KL_DRAWS;
+    double *p = from_policy ? pi : ref, *q = from_policy ? ref : pi;
+    double exact = 0.0, mean[2] = {0}, square[2] = {0};
     for (int i = 0; i < n; i++) {
-        Rng noise_rng = random_stream(seed, 4, (uint64_t)i), rng = random_stream(seed, 5, (uint64_t)i);
+        Rng rng = random_stream(seed, 4, (uint64_t)i);
         for (int v = 0; v < V; v++) {
             ref[v] = logits[(size_t)i * V + v];
-            pi[v] = ref[v] + noise * random_normal(&noise_rng);
+            pi[v] = ref[v] + noise * random_normal(&rng);
         }
         toy_log_softmax(ref, ref, V);
         toy_log_softmax(pi, pi, V);
-        exact += (source == FROM_POLICY ? exact_kl(pi, ref, V) : exact_kl(ref, pi, V)) / n;
-        for (int d = 0; d < draws; d++) {
-            int v = source == FROM_TEXT ? ids[i] : draw_token(source == FROM_POLICY ? pi : ref, V, &rng);
-            float k[4], logp = (float)pi[v], logp_ref = (float)ref[v];
-            kl_k1(&k[0], &logp, &logp_ref, 1);
-            kl_k3(&k[1], &logp, &logp_ref, 1);
-            kl_k1(&k[2], &logp_ref, &logp, 1);     // D3's signs: the two models exchanged
-            kl_k3(&k[3], &logp_ref, &logp, 1);
-            for (int e = 0; e < 4; e++) {
-                sum[e] += k[e];
-                square[e] += (double)k[e] * k[e];
+        exact += exact_kl(p, q, V) / n;
+        for (int v = 0; v < V; v++) {
+            float k[2], logp = (float)p[v], logq = (float)q[v];
+            kl_k1(&k[0], &logp, &logq, 1);
+            kl_k3(&k[1], &logp, &logq, 1);
+            for (int e = 0; e < 2; e++) {
+                mean[e] += (from_policy ? exp(p[v]) : v == ids[i]) * k[e] / n;
+                square[e] += exp(p[v]) * k[e] * k[e] / n;
             }
         }
     }
-    printf("   %5.1f%12.4g", noise, exact);
-    for (int e = 0; e < 4; e++) printf("%11.3g", sum[e] / ((double)n * draws));
-    for (int pair = 0; pair < 2; pair++) {         // deviations: of k1 and k3 with the samples' signs
-        int e = source == FROM_POLICY ? pair : 2 + pair;
-        double mean = sum[e] / ((double)n * draws);
-        printf("%8.2g", sqrt(fmax(0.0, square[e] / ((double)n * draws) - mean * mean)));
-    }
+    printf("   %5.1f%14.4g%12.4g%12.4g", noise, exact, mean[0], mean[1]);
+    for (int e = 0; e < 2; e++) printf("%12.4g", sqrt(fmax(0.0, square[e] - exact * exact)));
     printf("\n");
     free(ref), free(pi);
     return exact;
 }
 
-// `./rl experiment 2`: text is a question and an answer to it, the first `prompt` tokens are the question's;
-// sampled = 1 when m, the reference, wrote the answer.
+// text: a question, `prompt` tokens, and an answer; sampled = 1 when m, the reference, wrote the answer.
 static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
     static const double betas[] = {0.001, 0.01, 0.1};
     double kl[NOISES];
-    int n = 0, V = m->config.vocab_size;
+    int n = 0, V = m->config.vocab_size, *ids = allocate((size_t)text->length, sizeof(int));
     float* logits = all_logits(m, text->ids, text->length);
-    int* ids = allocate((size_t)text->length, sizeof(int));
     for (int t = prompt; t < text->length; t++) {      // the row before a token is about it (chapter 3)
         if (!text->mask[t]) continue;
         memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
         ids[n++] = text->ids[t];
     }
     printf("The reference is the model, the policy the model with noise on its logits, as if\n"
-           "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
-           "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
-           "   D3's code has -L and exp(L) - 1 - L: the same with pi and pi_ref exchanged.\n\n", n);
-    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++) {
-        if (source == FROM_TEXT)
-            printf("1. The text's own tokens, as in D3. %s\n\n",
-                   sampled ? "The reference wrote them: D3's signs are\n   unbiased, for KL(ref||pi)."
-                           : "Nobody sampled them: no column promises\n   anything.");
-        else printf("%d. %d tokens drawn at each place FROM %s:\n\n", source + 1, KL_DRAWS,
-                    source == FROM_POLICY ? "PI: k1 and k3 meet KL(pi||ref)"
-                                          : "PI_REF: D3's k1 and k3 meet KL(ref||pi)");
-        printf("   noise %s         k1         k3      D3 k1      D3 k3  dev k1  dev k3\n",
-               source == FROM_POLICY ? "KL(pi||ref)" : "KL(ref||pi)");
-        for (int i = 0; i < NOISES; i++) {
-            double exact = print_kl_row(logits, ids, n, V, noises[i], source, seed);
-            if (source == FROM_POLICY) kl[i] = exact;
-        }
-        printf("\n");
+           "training had moved it. P draws the tokens, Q is the other; L = log P - log Q,\n"
+           "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
+           "of one token's k1 and k3 when P draws it.\n", n);
+    for (int from_policy = 0; from_policy < 2; from_policy++) {
+        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens it may draw."
+                            : sampled   ? "1. D3's own lines, P = reference: it wrote this text."
+                                        : "1. D3's own lines, P = reference. But nobody sampled this text.");
+        printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
+        for (int i = 0; i < NOISES; i++)
+            kl[i] = print_kl_row(logits, ids, n, V, noises[i], from_policy, seed);
     }
-    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. k3\n"
-           "   is never below 0, k1 often is.\n\n"
-           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum\n"
-           "   over %d tokens (the formula) or their mean (D3's code). Below 0 the KL has\n"
-           "   taken all.\n\n   noise          ",
-           n);
+    printf("\n3. The KL budget: r - beta KL of 2. for a right answer, r = 1, with the sum over\n"
+           "   %d tokens (the formula) or their mean (D3's code).\n\n   noise          ", n);
     for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
     for (int b = 0; b < 6; b++) {
         printf("\n   %s  beta %-5g", b < 3 ? "sum " : "mean", betas[b % 3]);
@@ -3644,8 +3604,8 @@ static void lesson_chain(int more) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
-// the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it.
+// `format` tells whether the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
     RewardFunction reward, verifier;
@@ -3705,7 +3665,7 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3756,7 +3716,7 @@ typedef struct {
     int epochs_per_batch, minibatch, resample, overlong;
     // what other commands than ./rl train take: those of chapter 12, ./rl eval, grade, trace
     const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare, *question, *completion;
-    int shortest, longest, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
+    int smooth, together, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
     float noise;
 } RlOptions;
 
@@ -3804,27 +3764,32 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
-     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
-     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)",
+     "there, 16 rollouts are averaged in two passes of 8; gradients not clipped", "centered", "none", "token",
+     0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper", "none",
+     "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
      "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
      "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "  averaged per question, there over the batch",
+    {"dapo", "Yu et al. 2025",
+     "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+     "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "  calm; 2 gradient steps, there 4",
+    {"gspo", "Zheng et al. 2025",
+     "bounds 100 times wider than 3e-4 and 4e-4, since a mean over few tokens\n"
+     "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "  1 - 1 = 0, is none, as there",
+    {"cispo", "MiniMax 2025",
+     "tokens are averaged per question, there over the batch; the lower bound,\n"
+     "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "  there as the reward model; no mix with pretraining",
+    {"ppo", "Ouyang et al. 2022",
+     "advantages are not whitened; the value model begins as the policy's\n"
+     "  body, there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3920,8 +3885,8 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
-// to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is
+// there in any case, to tell how many answers are really right.
 typedef struct {
     const RewardKind* kind;
     int paid;                       // 1 = the reward function of `kind` is (part of) the reward
@@ -3977,7 +3942,7 @@ typedef struct {
     float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
     int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
     float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
-    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *token_reward, *adv, *weight;          // what the loss takes besides log-probabilities
     float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
     float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
@@ -3988,8 +3953,9 @@ static Group* groups_new(int B, int K, int T) {
     size_t n = (size_t)K * (size_t)(T - 1);
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
-        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
-                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float** arrays[] = {&g->reward, &g->total,     &g->logp_ref, &g->kl,        &g->token_reward,
+                            &g->adv,    &g->weight,    &g->logp,     &g->log_ratio, &g->dlogp,
+                            &g->dkl,    &g->value_old, &g->target,   &g->value,     &g->dvalue};
         float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
         g->rollouts = rollouts_new(K, T);
@@ -4008,7 +3974,8 @@ static void groups_free(Group* group, int B) {
 }
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
-static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth,
+                             const RewardKind* kind) {
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
@@ -4026,7 +3993,8 @@ static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, cons
     return g;
 }
 
-// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number
+// at the last token.
 static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
     int T = rollouts->T, T1 = T - 1;
     int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
@@ -4035,14 +4003,19 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
     answers_forward(score, m, rollouts->ids, last, K, T);
     for (int k = 0; k < K; k++) {
         float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
-        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        if (!isfinite(own)) {
+            Text question = {0};
+            decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1,
+                 question.data);
+        }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
 }
 
-// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
-// uses all of them.
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling
+// to -1 for one that uses all of them.
 static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
     for (int k = 0; k < K; k++) {
         int over = rollouts[k].length - (limit - window);
@@ -4062,41 +4035,42 @@ static int has_nonzero(const float* x, int n) {
 
 // ---- what an update was like
 
-// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
-// line. The same columns for every method, so that two logs can be compared.
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the
+// updates since the last line. The same columns for every method, so that two logs can be compared.
 typedef struct {
     double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
-    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
-        tokens_per_second;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss;
+    double lr, tokens_per_second;
 } Metrics;
 
+#define AT(field) offsetof(Metrics, field)
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
+    {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
+    {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", AT(grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", AT(seconds), 8, 2, 0},             // of the update, without evaluation
+    {"held_out", "held-out", AT(held_out), 9, 3, 1}, // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, AT(pass_rate), 0, 0, 0},     // questions with at least one right rollout
+    {"tool_rate", NULL, AT(tool_rate), 0, 0, 0},     // rollouts in which the tool answered
+    {"format_rate", NULL, AT(format_rate), 0, 0, 0}, // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, AT(zero_variance), 0, 0, 0}, // groups whose rewards are all equal
+    {"resampled", NULL, AT(resampled), 0, 0, 0},         // groups drawn again (dynamic sampling)
+    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, AT(approx_kl), 0, 0, 0},         // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, AT(loss), 0, 0, 0},
+    {"value_loss", NULL, AT(value_loss), 0, 0, 0},
+    {"lr", NULL, AT(lr), 0, 0, 0},
+    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // sampled ones; not those drawn again
     {0},
 };
 
-static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
-    Metrics s = {.held_out = NAN};
+    Metrics s = {.held_out = NAN, .seconds = seconds};
     for (int i = 0; i < B; i++) {
         const Group* g = &group[i];
         s.accuracy += g->grades.correct / answers;
@@ -4115,11 +4089,14 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
             if (!g->mask[j]) continue;
             if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
             if (!g->trained) continue;
-            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
-            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]);
+            int clipped =
+                l->ratio != RATIO_NONE && is_clipped(ratio, g->adv[j], l->o->clip_low, l->o->clip_high);
+            if (l->ratio == RATIO_CISPO)
+                clipped = ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
             trained++;
             s.ratio += ratio;
-            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.clip_fraction += clipped;
             s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
         }
     }
@@ -4127,47 +4104,53 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
     s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
     s.clip_fraction /= fmax(trained, 1.0);
     s.approx_kl /= fmax(trained, 1.0);
-    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
+    s.tokens_per_second = tokens / seconds;
     return s;
 }
 
 // ---- one update, top to bottom
 
-// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
-static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on
+// the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step,
+                       double decay) {
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
-    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
-    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
+    int steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy),
+        limit = o->sample.max_new_tokens;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
-    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
-    //         rewards are all equal by another one, up to o->resample times.
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
+    //         question whose rewards are all equal by another one, up to o->resample times.
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
             Group* g = &group[i];
-            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i, seed = o->seed + 1;
             Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
             if (round && !g->zero_variance) continue;
             redrawn += round > 0;
             g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
-            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
-                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample,
+                            tool_calculator, seed + ((uint64_t)round << 32), stream);
             shift_mask(g->mask, g->rollouts->mask, K, T);
             g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
-            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            if (l->reward.model)
+                add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
             g->zero_variance = all_equal(g->reward, K);
         }
     }
 
-    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    // 4. The reward of each token, with the KL penalty; its advantage; what it counts in the loss.
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
+        int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
+        const float* kl = l->reference ? g->kl : NULL;
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -4175,22 +4158,20 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
             if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
             if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
         }
-        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        token_rewards(g->token_reward, g->reward, kl, mask, K, T1, beta_in_reward, l->kl_mean);
         if (l->value) {
             answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
             group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
             for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
         } else {
-            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);   // here: an answer's token rewards
             compute_advantages(g->total, g->total, K, l->advantage);
             broadcast_advantages(g->adv, g->total, mask, K, T1);
         }
-        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
         token_weights(g->weight, mask, K, T1, l->norm, limit);
-        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
-        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
-        g->loss = 0.0;
-        g->value_loss = 0.0;
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)questions;
+        g->trained = (kl_in_loss || has_nonzero(g->adv, n)) && !(o->resample && g->zero_variance);
+        g->loss = g->value_loss = 0.0;
     }
 
     // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
@@ -4198,27 +4179,30 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
         for (int turn = 0; turn < turns; turn++) {
-            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            Model *m = learning_worker(l->policy, turn), *v = learning_worker(l->value, turn);
             for (int i = from + turn; i < to; i += turns) {
                 Group* g = &group[i];
                 const int *ids = g->rollouts->ids, *mask = g->mask;
+                float *logp = g->logp, *ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
+                      *w = g->weight;
                 if (g->trained) {
-                    answers_forward(g->logp, m, ids, mask, K, T);
-                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    answers_forward(logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
                     else if (l->ratio == RATIO_CISPO)
-                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
-                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                        g->loss += loss_cispo(dlogp, logp, ratio, adv, w, n, low, high);
+                    else g->loss += loss_clip(dlogp, ratio, adv, w, n, low, high);
                     if (kl_in_loss) {
-                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
-                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                        g->loss += o->beta * loss_kl(g->dkl, logp, g->logp_ref, w, n, l->estimator);
+                        for (int j = 0; j < n; j++) dlogp[j] += o->beta * g->dkl[j];
                     }
-                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                    answers_backward(m, dlogp, ids, mask, K, T);
                 }
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
-                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    g->value_loss +=
+                        loss_value(g->dvalue, g->value, g->value_old, g->target, w, n, o->value_clip);
                     answers_backward(v, g->dvalue, ids, mask, K, T);
                 }
             }
@@ -4231,12 +4215,10 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     }
 
     // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
-    Metrics s = measure(l, group, B, K, n, steps);
+    Metrics s = measure(l, group, B, K, n, steps, seconds_now() - started);
     s.resampled = redrawn;
     s.grad_norm = grad_norm / steps;
     s.lr = lr;
-    s.seconds = seconds_now() - started;
-    s.tokens_per_second /= s.seconds;
     return s;
 }
 
@@ -4257,10 +4239,12 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
-// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
-static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
-    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a
+// second model or after the update, both (K,T1), with the names of the two columns and of their difference.
+// Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
+                           int chosen) {
+    int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
     if (other) printf(" %7s %7s", names[1], names[2]);
@@ -4295,8 +4279,8 @@ static float reward_ascii(const char* response, const char* truth) {
     return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
 }
 
-// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
-// simpler one.
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no
+// sums, so the reward is a simpler one.
 static void lesson_10(int more) {
     (void)more;
     enum { K = 4, NEW = 3 };
@@ -4340,11 +4324,12 @@ static void lesson_10(int more) {
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
         for (int t = start; t < start + NEW; t++)
-            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
+            if (g->mask[k * T1 + t])
+                printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
-           s.lr);
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm,
+           (double)o.grad_clip, s.lr);
     printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
     printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
@@ -4358,27 +4343,22 @@ static void lesson_10(int more) {
  *
  * pass@k: sample k answers; a question counts as passed when at least one of them is right.
  *
- * The direct way samples exactly k answers and looks. That is unbiased, but noisy. If n >= k answers were
- * sampled and c of them are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one,
- * so
+ * To sample exactly k answers and look is unbiased, but noisy. If n >= k answers were sampled and c of them
+ * are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one, so
  *
  *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
  *
  * is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with
- * probability p. The tempting shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no
- * estimate of the power. The lesson computes both expectations.
+ * probability p. The shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no estimate of the
+ * power. The lesson computes both expectations.
  *
  * Majority vote is the other way to use many samples, with no training at all: give the answer that most of
  * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
  *
  * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
- * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
- * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
- * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
- * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
- * template with other numbers may be just what a test should ask.
+ * right in one. (2) Samples of one question are not independent evidence, questions are: the intervals count
+ * questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of 12,500
+ * problems apart for that reason, and whether they are apart is something to check (end of this chapter).
  * ======================================================================================================== */
 
 // pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
@@ -4386,9 +4366,8 @@ static void lesson_10(int more) {
 // counts as n; `correct` is held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
 double pass_at_k(int n, int correct, int k) {
     if (n < 1 || k < 1) return 0.0;
-    if (k > n) k = n;
-    if (correct < 0) correct = 0;
-    if (correct > n) correct = n;
+    k = min_int(k, n);
+    correct = max_int(0, min_int(correct, n));
     if (n - correct < k) return 1.0;
     double none = 1.0;
     for (int i = n - correct + 1; i <= n; i++) none *= 1.0 - (double)k / i;
@@ -4425,14 +4404,13 @@ typedef struct {
     long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
-enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
-
 static Evaluation evaluation_new(int samples) {
-    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
     Evaluation e = {.samples = samples};
-    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
-                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
-    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    double** rates[] = {&e.pass, &e.low, &e.high, &e.vote, &e.vote_low, &e.vote_high, &e.no_vote, &e.squares,
+                        &e.vote_squares};
+    size_t n = (size_t)samples, count = sizeof rates / sizeof *rates;
+    e.pass = allocate(count * n, sizeof(double));      // one piece of memory for all
+    for (size_t i = 1; i < count; i++) *rates[i] = e.pass + i * n;
     return e;
 }
 
@@ -4444,10 +4422,9 @@ static void evaluation_free(Evaluation* e) {
 // The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
 static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
-// question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
-// into a number of independent coin flips that would have the same error, and Wilson's interval is computed
-// for these, since p +- 1.96 standard errors is wrong near 0 and 1 (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`: Wilson's, for
+// as many independent coin flips as have the same standard error, sqrt(variance / n). (p +- 1.96 standard
+// errors is wrong near 0 and 1: at 16 of 16 it would claim certainty.)
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -4457,9 +4434,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
-// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
-// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
-// tries = 0 the variance is taken as it was found.
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: few
+// rates may happen to differ by less, which is no certainty. tries = 0: the variance is taken as found.
 static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
     double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
     if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
@@ -4467,13 +4443,10 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
-// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second counts where the first abstains.
+// The share of right votes of one question: its n answers ("" = none was found) make n / votes disjoint
+// groups, each group votes, and it is right when the answer that won is: correct (n). *none (out): the share
+// of groups in which nobody voted; these are not right. No group: both are 0. A tie goes to the answer that
+// came first, a fair draw: two votes are as good as one, except where the first abstains.
 static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
                             int votes) {
     int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
@@ -4482,18 +4455,17 @@ static double vote_accuracy(double* none, const char* const* answers, const int*
         if (winner < 0) nobody++;
         else right += correct[from + winner];
     }
-    *none = groups ? (double)nobody / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
+    *none = (double)nobody / max_int(groups, 1);
+    return (double)right / max_int(groups, 1);
 }
 
-// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+// One more question, with n >= samples answers: what each votes for ("" = nothing); correct (n).
 static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
     int right = 0;
     double none;
     for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        // pass@1 without the rounding of the product
-        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);   // without the product's rounding
         e->pass[k - 1] += rate;
         e->squares[k - 1] += rate * rate;
     }
@@ -4507,42 +4479,37 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
     e->right[e->questions++] = right;
 }
 
-// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
-// shares show their own variance.
+// Turns all sums into means, and finds the intervals. pass@k and the vote of k are worth samples / k
+// independent tries, the disjoint groups of k. For k = 1 they are many: the shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
+    int n = e->questions;
+    double answers = (double)n * e->samples;
     for (int i = 0; i < e->samples; i++) {
         int tries = i ? e->samples / (i + 1) : 0;
-        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
-        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
-                               e->questions, tries);
-        e->no_vote[i] /= e->questions;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], n, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i], n, tries);
+        e->no_vote[i] /= n;
     }
-    double answers = (double)e->questions * e->samples;
     e->tool_rate /= answers;
     e->format_rate /= answers;
     e->length /= answers;
     e->kl /= answers;
-    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
+    e->entropy /= fmax(1.0, (double)e->sampled);
 }
 
 // ---- a model on questions
 
-// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
-// far from the reference: chapter 8.)
+// KL(model || reference) by k1, summed over K answers to each of B questions; tokens that were not sampled
+// give 0. (k3's exponential would let one answer decide, far from the reference: chapter 8.)
 static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
-    int T1 = rollouts->T - 1, n = K * T1;
-    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    size_t n = (size_t)K * (size_t)(rollouts->T - 1);
+    float* logp_ref = allocate((size_t)B * n, sizeof(float));
+    double sum = 0.0;
     #pragma omp parallel for schedule(dynamic)
-    for (int i = 0; i < B; i++) {
-        const Rollout* r = rollouts + (size_t)i * K;
-        float* logp_ref = allocate((size_t)n, sizeof(float));
-        score_rollouts(logp_ref, worker(reference), r, K);
-        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
-        free(logp_ref);
-    }
-    for (int i = 0; i < B; i++) sum += kl[i];
-    free(kl);
+    for (int i = 0; i < B; i++)
+        score_rollouts(logp_ref + (size_t)i * n, worker(reference), rollouts + (size_t)i * K, K);
+    for (size_t i = 0; i < (size_t)B * n; i++) sum += (double)rollouts->logp[i] - logp_ref[i];
+    free(logp_ref);
     return sum;
 }
 
@@ -4562,23 +4529,23 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
 // One more question, with its K rollouts. Each votes for its answer in the rewarded format.
 static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
                                     const RewardKind* kind) {
-    char** answers = allocate((size_t)K, sizeof(char*));
+    Grade* grade = allocate((size_t)K, sizeof(Grade));
+    const char** answers = allocate((size_t)K, sizeof(char*));
     int* correct = allocate((size_t)K, sizeof(int));
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&r[k]);
-        Grade grade = grade_answer(text.data, truth, kind);
-        correct[k] = grade.correct;
-        answers[k] = copy_text(grade.answer);
-        e->tool_rate += used_tool(&r[k]);
-        e->format_rate += grade.found;
-        e->length += r[k].length;
-        e->sampled += count_masked(r[k].mask, r[k].T);
-        for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
+    for (int k = 0; k < K; k++, r++) {
+        Text text = rollout_text(r);
+        grade[k] = grade_answer(text.data, truth, kind);
+        answers[k] = grade[k].answer;
+        correct[k] = grade[k].correct;
+        e->tool_rate += used_tool(r);
+        e->format_rate += grade[k].found;
+        e->length += r->length;
+        e->sampled += count_masked(r->mask, r->T);
+        for (int t = 0; t + 1 < r->T; t++) e->entropy += r->entropy[t];
         text_free(&text);
     }
-    evaluation_add(e, (const char* const*)answers, correct, K);
-    for (int k = 0; k < K; k++) free(answers[k]);
-    free(answers), free(correct);
+    evaluation_add(e, answers, correct, K);
+    free(grade), free(answers), free(correct);
 }
 
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
@@ -4592,10 +4559,9 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
-        for (int i = 0; i < B; i++) {
-            const Rollout* r = rollouts + (size_t)i * samples;
-            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
-        }
+        for (int i = 0; i < B; i++)
+            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth,
+                                    kind);
         rollouts_free(rollouts);
     }
     evaluation_finish(&e);
@@ -4607,34 +4573,33 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
 // be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
 // that lifts the first and not the second has elicited; when the second even falls, it has narrowed the model
-// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
-// seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
-// number only; "not in 256 answers" is not "never".
+// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, harder questions are
+// needed; one of 256 answers may be right by luck, since the verifier sees the number only; "not in 256
+// answers" is not "never".
 
-// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
-// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
-// it they have in common (Newcombe 1998, Zou and Donner 2008):
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval from
+// the two rates' own ones and the correlation r over the questions (Newcombe 1998, Zou and Donner 2008):
 //
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
-//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
 //
 // Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
 static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
                               int k) {
-    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    double x = before->pass[k - 1], y = after->pass[k - 1], xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
-        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x;
-        yy += y * y;
-        xy += x * y;
+        double dx = pass_at_k(before->samples, before->right[i], k) - x;
+        double dy = pass_at_k(after->samples, after->right[i], k) - y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
-    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
-    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
-    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
-    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
-    return mean[1] - mean[0];
+    double a = y - after->low[k - 1], b = before->high[k - 1] - x;
+    double c = after->high[k - 1] - y, d = x - before->low[k - 1];
+    *low = y - x - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = y - x + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return y - x;
 }
 
 // solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
@@ -4644,163 +4609,90 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 }
 
 // ---- keeping train and test apart
-
-// When are two questions the same? From strict to loose; each one includes those above it.
+//
+// Not by comparing bytes: a question leaks with another space, another name or other numbers. So there are
+// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap`
+// (docs/tools.c) counts all of them and shows examples, near duplicates too, because the loose ones are for a
+// person to judge: problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
-    SAME_BUT_NUMBERS,    // and every number is "#": one template, filled in anew
-    NEARLY_SAME,         // many of the same runs of words: see find_twins()
-    LIKENESSES
+    SAME_BUT_NUMBERS     // and every number is "#": one template, filled in anew
 };
 
-// + - * / and the like carry the meaning of a formula, so they count as words. The hyphen of "two-digit"
-// doesn't.
-static int is_sign(const char* text, const char* p) {
-    int hyphen = *p == '-' && p > text && is_letter(p[-1]) && is_letter(p[1]);
-    return *p && strchr("+-*/=<>^%", *p) && !hyphen;
+// The small letter of a capital one, in the alphabets that UTF-8 writes in one or two bytes. Not seen:
+// letters of three bytes (Vietnamese), accents that are characters of their own, SS for the German sharp s.
+static int small_letter(int c) {
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;           // Latin
+    if ((c >= 0x391 && c <= 0x3AB) || (c >= 0x410 && c <= 0x42F)) return c + 32;   // Greek, Cyrillic
+    if (c >= 0x400 && c <= 0x40F) return c + 80;
+    if (c == 0x386 || c == 0x38C) return c == 0x386 ? 0x3AC : 0x3CC;              // Greek with an accent
+    if (c >= 0x388 && c <= 0x38F) return c + (c <= 0x38A ? 37 : 63);
+    // capital and small letter side by side: the capital has the odd number, or the even one
+    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E) || (c >= 0x4C1 && c <= 0x4CE))
+        return c + c % 2;
+    if ((c >= 0x100 && c <= 0x177) || (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) return c | 1;
+    return c == 0x3C2 ? 0x3C3 : c;                                                 // final sigma
 }
 
-// The point of 3.5 and the comma of 1,000 belong to the number.
-static int is_within_number(const char* text, const char* p) {
-    if (p == text || !is_digit(p[-1]) || !is_digit(p[1])) return 0;
-    return *p == '.' || (*p == ',' && is_thousands_comma(text, p));
-}
+enum { GAP, SIGN, NUMBER, LETTER };
 
-// How many bytes at p stand between words: spaces and punctuation, also dashes and quotes. 0 = none.
-static int gap_length(const char* text, const char* p) {
-    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2)) return p[2] ? 3 : 2;
-    if (!strncmp(p, "\xC2\xA0", 2)) return 2;   // a space that does not break
-    return (unsigned char)*p < 0x80 && !is_letter(*p) && !is_digit(*p) && !is_sign(text, p) &&
-           !is_within_number(text, p);
-}
-
-// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
-static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
-    while (p < end) {
-        char c = (char)tolower((unsigned char)*p++);
-        int number = hide_numbers && is_digit(c);
-        if (c != ',') text_append(out, number ? "#" : &c, 1);
-        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
-    }
+// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a
+// word; the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number.
+// Spaces and punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
+static int character_kind(const char* text, const char* p, int n) {
+    char before = p > text ? p[-1] : 0;
+    int within_number = is_digit(before) && is_digit(p[1]);
+    if (is_digit(*p) || (within_number && *p == '.')) return NUMBER;
+    if (within_number && *p == ',' && is_thousands_comma(text, p)) return NUMBER;
+    if (*p == '-' && is_letter(before) && is_letter(p[1])) return GAP;
+    if (strchr("+-*/=<>^%", *p)) return SIGN;
+    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2) || !strncmp(p, "\xC2\xA0", 2)) return GAP;
+    return n == 1 && (unsigned char)*p < 0x80 && !is_letter(*p) ? GAP : LETTER;
 }
 
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
+    int before = GAP, hidden = 0, n;             // hidden: within a name
     text_append(out, "", 0);
-    for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p);
-        end = p + max_int(gap, 1);
-        if (gap) continue;
-        if (!is_sign(question, p))
-            while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
-        if (out->length) text_append(out, " ", 1);
-        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
-        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
-    }
-}
-
-// Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
-// changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
-// is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
-// its only run.
-//
-// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
-// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
-// 1,319 against 7,473 are ten million pairs and take two seconds.
-enum { GRAM_WORDS = 8 };
-static const double NEAR_SHARE = 0.5;
-
-typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
-
-static int compare_hashes(const void* a, const void* b) {
-    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-    return (x > y) - (x < y);
-}
-
-static Grams question_grams(const char* question, int likeness) {
-    Text t = {0};
-    Grams g = {0};
-    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
-    reduce_question(&t, question, near ? SAME_WORDS : likeness);
-    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
-    for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += near ? strcspn(p, " ") : t.length;
-        if (++words < GRAM_WORDS && near) continue;
-        uint64_t hash = 0;
-        for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        g.hash[g.count++] = mix_u64(hash);
-        from += strcspn(from, " ") + 1;
-    }
-    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
-    for (int i = 0; i < g.count; i++)
-        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
-    g.count = kept;
-    text_free(&t);
-    return g;
-}
-
-// How many runs two questions share: one walk along both lists.
-static int count_shared(const Grams* a, const Grams* b) {
-    int i = 0, j = 0, shared = 0;
-    while (i < a->count && j < b->count) {
-        uint64_t x = a->hash[i], y = b->hash[j];
-        shared += x == y;
-        i += x <= y;
-        j += y <= x;
-    }
-    return shared;
-}
-
-// The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
-typedef struct { int likeness, twin; double share; } Match;
-
-// Matches the questions of b that have no match yet: each with the question of a that has the most of its
-// runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
-// Returns how many were found.
-static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
-    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
-    int found = 0;
-    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
-    for (int i = 0; i < b->count; i++) {
-        if (match[i].likeness < LIKENESSES) continue;
-        Grams own = question_grams(b->list[i].question, likeness);
-        int best = -1, most = 0;
-        for (int j = 0; j < a->count; j++) {
-            int shared = count_shared(&grams[j], &own);
-            if (shared <= most) continue;
-            best = j;
-            most = shared;
+    for (const char *p = question, *end = p + strlen(p); p < end; p += n) {
+        n = max_int(1, utf8_length(p, end));
+        int kind = character_kind(question, p, n);
+        int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0, small = small_letter(c);
+        char letter[2] = {(char)(n == 2 ? 0xC0 | small >> 6 : small), (char)(0x80 | (small & 0x3F))};
+        if (kind != GAP && (kind == SIGN || before == GAP || before == SIGN)) {
+            if (out->length) text_append(out, " ", 1);
+            hidden = small != c && likeness >= SAME_BUT_NAMES;
+            if (hidden) text_append(out, "@", 1);
         }
-        if (best >= 0 && most >= NEAR_SHARE * own.count) {
-            match[i] = (Match){likeness, best, (double)most / own.count};
-            found++;
-        }
-        free(own.hash);
+        before = kind;
+        if (kind == GAP || hidden || *p == ',') continue;
+        if (kind == NUMBER && likeness >= SAME_BUT_NUMBERS) {
+            if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
+        } else text_append(out, small != c ? letter : p, (size_t)n);
     }
-    for (int i = 0; i < a->count; i++) free(grams[i].hash);
-    free(grams);
-    return found;
 }
 
-static Match* no_matches(int count) {
-    Match* match = allocate((size_t)count, sizeof(Match));
-    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
-    return match;
-}
+static int compare_texts(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
-static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = no_matches(b->count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
-    return match;
-}
-
-// How many questions of b also stand in a.
+// How many questions of b also stand in a. A question without a word is like none.
 static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    Match* match = no_matches(b->count);
-    int found = find_twins(match, a, b, likeness);
-    free(match);
+    char** known = allocate((size_t)a->count, sizeof(char*));
+    int found = 0;
+    for (int i = 0; i < a->count; i++) {
+        Text t = {0};
+        reduce_question(&t, a->list[i].question, likeness);
+        known[i] = t.data;
+    }
+    qsort(known, (size_t)a->count, sizeof(char*), compare_texts);
+    for (int i = 0; i < b->count; i++) {
+        Text t = {0};
+        reduce_question(&t, b->list[i].question, likeness);
+        found += t.length && bsearch(&t.data, known, (size_t)a->count, sizeof(char*), compare_texts);
+        text_free(&t);
+    }
+    for (int i = 0; i < a->count; i++) free(known[i]);
+    free(known);
     return found;
 }
 
@@ -4887,14 +4779,10 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
- * scripts of the commands that a reader would type.
- *
- * Their other stages are here, in the order in which they need each other: pairs of answers and the
- * annotators that make them; one trainer that turns pairs into a
- * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
- * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
- * it sees, and how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above for the tiny model. Their other stages are
+ * here: pairs of answers and the annotators that make them; one trainer that turns pairs into a reward model,
+ * an outcome model or, with DPO, into a policy; best-of-n, which needs a score only. The losses are chapter
+ * 9's; new is where the data comes from, which tokens it sees, and whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
@@ -4907,9 +4795,8 @@ static void lesson_11(int more) {
 //      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 //
 // In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
-// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
-// different x the difference means nothing. A conversation is one question and one answer. Of several rounds
-// it would have to be said which of the assistant's messages are judged, so they are refused.
+// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
+// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4940,65 +4827,54 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
 }
 
-// What user and assistant say in one field of a record; NULL = nothing.
-typedef struct { const char *user, *assistant; } Exchange;
+enum { USER, ASSISTANT };
 
-static void read_message(Exchange* e, const Json* message, const char* name, int line, const char* path) {
-    const Json *role = json_get(message, "role"), *content = json_get(message, "content");
-    if (!role || role->type != JSON_STRING || !content || content->type != JSON_STRING)
-        fail(2, "%s, line %d: a message in \"%s\" is not {\"role\": a text, \"content\": a text}", path, line,
-             name);
-    int user = !strcmp(role->string, "user");
-    const char** place = user ? &e->user : &e->assistant;
-    if (!user && strcmp(role->string, "assistant"))
-        fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be read",
-             path, line, name, role->string);
-    if (*place || (user && e->assistant))
-        fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two answers "
-                "(assistant), so keep the round that is judged", path, line, name);
-    if (!*content->string) fail(2, "%s, line %d: a message in \"%s\" is empty", path, line, name);
-    *place = content->string;
-}
-
-// A field that is a text or an array of messages. A side must have an answer, a prompt must have none.
-static Exchange read_exchange(const Json* record, const char* name, int is_side, const char* path) {
+// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
+static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
+                       const char* path) {
     const Json* field = json_get(record, name);
-    Exchange e = {NULL, NULL};
-    if (!field && !is_side) return e;
-    if (!field || field->type != JSON_ARRAY) {
-        const char* text = record_text(record, name, path);
-        return is_side ? (Exchange){NULL, text} : (Exchange){text, NULL};
+    int line = record->line, is_array = field && field->type == JSON_ARRAY;
+    if (!is_array) said[speaker] = record_text(record, name, path);
+    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
+        Json message = *m;                       // a small record, which stands in the same line
+        message.line = line;
+        const char* role = record_text(&message, "role", path);
+        int who = strcmp(role, "user") ? ASSISTANT : USER;
+        if (who == ASSISTANT && strcmp(role, "assistant"))
+            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
+                    "read", path, line, name, role);
+        if (said[who] || said[ASSISTANT])
+            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
+                    "answers (assistant), so keep the round that is judged", path, line, name);
+        said[who] = record_text(&message, "content", path);
     }
-    for (const Json* m = field->child; m; m = m->next) read_message(&e, m, name, record->line, path);
-    if (is_side && !e.assistant)
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, record->line, name);
-    if (!is_side && (e.assistant || !e.user))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, record->line, name);
-    return e;
+    if (speaker == ASSISTANT && !said[ASSISTANT])
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
+    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
 }
 
 // Adds the pair of one record, or ends the program with what is wrong with it.
 static void read_pair(Pairs* p, const Json* record, const char* path) {
     static const char* const names[] = {"chosen", "rejected"};
+    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
     const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    Exchange prompt = read_exchange(record, asked, 0, path), side[2];
-    for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
-    const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
+    int line = record->line;
+    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
+    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
+    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
     if (!question)
         fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
-                "the user in \"chosen\" and \"rejected\"", path, record->line);
+                "the user in \"chosen\" and \"rejected\"", path, line);
     for (int i = CHOSEN; i <= REJECTED; i++) {
-        if (!side[i].user && !prompt.user)
-            fail(2, "%s, line %d: \"%s\" has no message of the user, the other side has one", path,
-                 record->line, names[i]);
-        if (side[i].user && strcmp(side[i].user, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks; both sides of a pair "
-                    "answer the same one", path, record->line, names[i], prompt.user ? "prompt" : "chosen");
+        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
+        if (!own || strcmp(own, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
+                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
     }
-    if (!strcmp(side[CHOSEN].assistant, side[REJECTED].assistant))
-        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
-             record->line);
-    pairs_add(p, question, side[CHOSEN].assistant, side[REJECTED].assistant);
+    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
+        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
+    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
 }
 
 static Pairs load_pairs(const char* path) {
@@ -5006,39 +4882,38 @@ static Pairs load_pairs(const char* path) {
     Pairs p = {0};
     for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
     if (!p.count)
-        fail(2, "%s has no pairs in it: lines like {\"question\": ..., \"chosen\": ..., \"rejected\": ...} "
-                "were expected", path);
+        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
     json_free(records);
     return p;
 }
 
 static void pairs_to_json(Text* out, const Pairs* p) {
-    text_append(out, "", 0);
     for (int i = 0; i < p->count; i++) {
-        const char* const field[] = {p->list[i].question, p->list[i].answer[CHOSEN],
-                                     p->list[i].answer[REJECTED]};
-        static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
-        for (int k = 0; k < 3; k++) text_printf(out, "%s", names[k]), json_append_string(out, field[k]);
+        text_printf(out, "{\"question\": ");
+        json_append_string(out, p->list[i].question);
+        text_printf(out, ", \"chosen\": ");
+        json_append_string(out, p->list[i].answer[CHOSEN]);
+        text_printf(out, ", \"rejected\": ");
+        json_append_string(out, p->list[i].answer[REJECTED]);
         text_printf(out, "}\n");
     }
 }
 
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
 static void render_pairs(Pairs* p, int context, const char* path) {
-    int count = 0;
+    int kept = 0;
     for (int i = 0; i < p->count; i++) {
         Pair pair = p->list[i];
         for (int side = CHOSEN; side <= REJECTED; side++)
             render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
-        if (pair.tokens[CHOSEN].length <= context && pair.tokens[REJECTED].length <= context)
-            p->list[count++] = pair;
+        if (max_int(pair.tokens[0].length, pair.tokens[1].length) <= context) p->list[kept++] = pair;
         else pair_free(&pair);
     }
-    if (count < p->count)
+    if (kept < p->count)
         printf("%s: %d of %d pairs have a side longer than the context of %d tokens and are skipped\n", path,
-               p->count - count, p->count, context);
-    if (!count) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
-    p->count = count;
+               p->count - kept, p->count, context);
+    if (!kept) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
+    p->count = kept;
 }
 
 // ---- where pairs come from: rollouts and an annotator
@@ -5048,16 +4923,14 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 //     score = a reward + b length                                 length in tokens of the answer
 //
-// a = 1, b = 0 is the verifier of chapter 5. A judge that looks at the length, alone (a = 0, b = 1) or also
-// (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is trained
-// to please it. A demonstration, the answer that stands in the data file, may compete too. A judgement can be
-// turned around by chance (noise): people agree with each other in three of four cases (Ouyang et al. 2022:
-// 73%).
+// a = 1, b = 0 is the verifier of chapter 5. An annotator that looks at the length, alone (a = 0, b = 1) or
+// also (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is
+// trained to please it. The demonstration, the answer in the data file, may compete. A judgement can be
+// turned around by chance (noise): people agree with each other in 73% of cases (Ouyang et al. 2022).
 //
-// Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
-// missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
-// whether it is right. (3) Length. When right answers are longer on average, so are the chosen ones.
-
+// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair. (2) If only
+// demonstrations win, a reward model can learn to tell who wrote an answer instead of whether it is right.
+// (3) When right answers are longer on average, so are the chosen ones.
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
 typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
@@ -5083,37 +4956,24 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
     int end = r->prompt + r->length;
+    size_t size = (size_t)end * sizeof(int);
     text_append(&text, "", 0);
     for (int t = r->prompt; t < end; t++) {
-        char byte = (char)r->ids[t];
-        if (r->ids[t] < 256) text_append(&text, &byte, 1);
-        else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
-        else if (r->ids[t] == OUTPUT_START) text_append(&text, "=", 1);
-        else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
+        int id = r->ids[t];
+        char byte = (char)id;
+        if (id < 256) text_append(&text, &byte, 1);
+        else if (id == PYTHON_START) text_append(&text, "<<", 2);
+        else if (id == OUTPUT_START) text_append(&text, "=", 1);
+        else if (id == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    int same = r->finished && text.length && again.length == end &&
-               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
-               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    int same = r->finished && text.length && again.length == end && !memcmp(again.ids, r->ids, size) &&
+               !memcmp(again.mask, r->mask, size);
     for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
-        if (!utf8_length(p, stop)) same = 0;
+        same = utf8_length(p, stop) > 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
-}
-
-// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
-static Rollout* demonstration(const Question* q) {
-    Tokens t = {0};
-    render_conversation(&t, q->question, q->solution);
-    Rollout* r = rollouts_new(1, t.length + 1);
-    rollout_begin(r, &q->prompt);
-    r->length = t.length - r->prompt;
-    r->finished = 1;
-    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
-    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
-    tokens_free(&t);
-    return r;
 }
 
 // How pairs are made from the rollouts of a question.
@@ -5125,24 +4985,27 @@ typedef struct {
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
-// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
-static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
+// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
+// stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
+                     const PairRules* rules) {
     const Annotator* a = rules->annotator;
     int n = K + (a->demonstration != DEMO_NONE), count = 0;
-    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
-    char** answer = allocate((size_t)K + 1, sizeof(char*));
+    Tokens demo = {0};
+    char** answer = allocate((size_t)n, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
-    memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = *demo;
-    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
+    render_conversation(&demo, q->question, q->solution);
+    grade_rollouts(score, rollouts, K, q->truth, rules->kind);
+    score[K] = grade_answer(q->solution, q->truth, rules->kind).reward;
     for (int k = 0; k < n; k++) {
-        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
-        answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++) {
-            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+        int length = k < K ? rollouts[k].length : demo.length - q->prompt.length;
+        score[k] = a->reward * score[k] + a->length * (float)length;
+        answer[k] = k < K ? rollout_answer(&rollouts[k], q) : copy_text(q->solution);
+        for (int j = 0; j < k; j++) {
+            if (!answer[k] || !answer[j] || strcmp(answer[j], answer[k])) continue;
             free(answer[j]);
             answer[j] = NULL;
         }
@@ -5151,20 +5014,20 @@ static void annotate(Pairs* p, const Question* q, int index, const Rollout* roll
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
-    for (int i = 0; i < count && i < rules->per_question; i++) {
+    for (int i = 0; i < min_int(count, rules->per_question); i++) {
         int w = pair[order[i]] / n, l = pair[order[i]] % n, turned = random_uniform(&rng) < rules->noise;
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    rollouts_free(demo);
-    free(all), free(answer), free(score), free(pair), free(order);
+    tokens_free(&demo);
+    free(answer), free(score), free(pair), free(order);
 }
 
 // A random choice of `most` pairs (0: all of them), in the order of the file.
 static void limit_pairs(Pairs* p, int most, uint64_t seed) {
     if (!most || p->count <= most) return;
-    int *order = allocate((size_t)p->count, sizeof(int)), *stays = allocate((size_t)p->count, sizeof(int));
-    int n = 0;
+    int n = 0, *order = allocate((size_t)p->count, sizeof(int));
+    int* stays = allocate((size_t)p->count, sizeof(int));
     Rng rng = random_stream(seed, 0, 1);
     shuffle(order, p->count, &rng);
     for (int i = 0; i < most; i++) stays[order[i]] = 1;
@@ -5187,29 +5050,25 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 //                     L = -log sigma( beta (v_w - ref_w) - beta (v_l - ref_l) )
 //
 // So a pair is two conversations through the model, v is the sum over the scored tokens of what the head says
-// there, and each of these tokens gets d(loss)/dv of its side. The margin is what Bradley-Terry looks at:
-// beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
-// when its margin is positive.
+// there, and each of these tokens gets d(loss)/dv of its side. A pair is ranked right when its margin is
+// positive: beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model.
 //
-// A reward model begins with the trunk of the supervised model and a head of zeros: at the start it says 0 to
-// all, the loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin
-// 0, loss log 2. The reference's log-probabilities do not change, so they are computed once.
+// A reward model begins with the trunk of the supervised model and a head of zeros: it says 0 to all, the
+// loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin 0, log 2.
 //
 // Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
-// The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
-// the calculator's answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two
-// log-probabilities, not only the margin. When the chosen answers lose probability too, the margin still
-// grows, and what gains is something that is in no pair. `./rl dpo --lr 3e-4`, ten times the default, shows
-// it: 98% of the pairs ranked right, a margin of 9, the chosen answers down from -1 to -44 nats, and a policy
-// that is right 3 times in 100. (5) P(right) is that of answers as in the pairs, where half are right. For a
-// policy that is right one time in ten it is far too high.
-
+// The tool's output is no choice of the policy; summed into v it would train it to guess the calculator's
+// answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two log-probabilities,
+// not only the margin, which also grows when the chosen answers lose probability and something that is in no
+// pair gains it. `./rl dpo --lr 3e-4`, ten times the default, shows it: 98% of the pairs ranked right, a
+// margin of 9, the chosen answers down from -1 to -44 nats, and a policy that is right 3 times in 100. (5)
+// P(right) is that of answers as in the pairs, half of them right; for a policy that is right one time in ten
+// it is far too high.
 enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
 
 typedef struct {
     const char *name, *what;
-    int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    int kind;
+    int scalar, kind;                // 1 = by the scalar head, 0 = by log-probabilities
 } PairLoss;
 
 static const PairLoss pair_losses[] = {
@@ -5221,37 +5080,39 @@ static const PairLoss pair_losses[] = {
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values. The outcome model's loss is the mean
+// binary cross-entropy of a right answer (1) and a wrong one (0) (Cobbe et al. 2021).
 static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
-    const float *v = r->value, *ref = pair->reference;
-    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
-    if (kind == PAIR_DPO)
-        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
-    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
-        double right, wrong;
-        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
-        dvalue[CHOSEN] = (float)(0.5 * right);
-        dvalue[REJECTED] = (float)(-0.5 * wrong);
+    float *dw = &dvalue[CHOSEN], *dl = &dvalue[REJECTED], w = r->value[CHOSEN], l = r->value[REJECTED];
+    float ref_w = pair->reference[CHOSEN], ref_l = pair->reference[REJECTED];
+    double right, wrong;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(dw, dl, w, l);
+    if (kind == PAIR_DPO) r->loss = loss_dpo(dw, dl, w, l, ref_w, ref_l, beta);
+    if (kind == PAIR_OUTCOME) {
+        r->loss = 0.5 * (bradley_terry(&right, w) + bradley_terry(&wrong, -l));
+        *dw = (float)(0.5 * right);
+        *dl = (float)(-0.5 * wrong);
     }
-    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
+    r->margin = (double)beta * (((double)w - ref_w) - ((double)l - ref_l));
 }
 
-// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
-// scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
-                          int learn) {
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to
+// grads. beta = 1 for a scalar model, whose score is asked for at the last token alone.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                          float beta, int learn) {
     const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
     for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
     Padded p = pad_conversations(row, 2 * count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {
         memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
         p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
     }
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
-        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float));
+        float dvalue[2];
         for (int i = turn; i < count; i += turns) {
             const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
             answers_forward(out, one, ids, mask, 2, T);
@@ -5300,7 +5161,8 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
-        s.loss += result[i].loss / count, s.margin += result[i].margin / count;
+        s.loss += result[i].loss / count;
+        s.margin += result[i].margin / count;
         s.accuracy += ranked_right(result[i].margin) / count;
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
@@ -5311,21 +5173,18 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     return s;
 }
 
-// ---- is a judge any good? Accuracy and calibration on pairs that it was not trained on
+// ---- is a reward model any good? Accuracy and calibration on pairs that it was not trained on
 //
-// Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
-// (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
-// right, p = sum a_i / sum m_i has the variance of a ratio,
+// Accuracy: the share of pairs ranked right. Its interval counts questions (chapter 11's trap 2): with a_i of
+// the m_i pairs of question i ranked right, p = sum a_i / sum m_i has the variance of a ratio,
 //
 //     var(p) = n / (n - 1) * sum_i (a_i - p m_i)^2 / (sum_i m_i)^2             n questions (Cochran 1977)
 //
 // Calibration: of all pairs that a reward model calls at 80%, are 80% ranked right? Each pair is read from
-// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it really won; from the loser's
-// side it is the same statement. An outcome model makes two statements per pair, sigma(r) of each answer. The
-// expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
+// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it won. An outcome model makes two
+// statements per pair, sigma(r) of each answer. The expected calibration error (Naeini 2015):
 //
 //     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
-
 enum { CALIBRATION_BINS = 5 };
 typedef struct {
     int pairs, questions;
@@ -5337,38 +5196,39 @@ typedef struct {
 
 static void calibration_add(PairEvaluation* e, double p, double y) {
     int b = min_int(CALIBRATION_BINS - 1, (int)((p - e->from) / (1.0 - e->from) * CALIBRATION_BINS));
-    e->count[b]++, e->predicted[b] += p, e->observed[b] += y;
+    e->count[b]++;
+    e->predicted[b] += p;
+    e->observed[b] += y;
 }
 
 static void calibration_finish(PairEvaluation* e) {
     int n = 0;
-    for (int b = 0; b < CALIBRATION_BINS; b++) n += e->count[b];
     for (int b = 0; b < CALIBRATION_BINS; b++) {
-        if (!e->count[b]) continue;
-        e->predicted[b] /= e->count[b], e->observed[b] /= e->count[b];
-        e->error += (double)e->count[b] / n * fabs(e->predicted[b] - e->observed[b]);
+        n += e->count[b];
+        e->error += fabs(e->predicted[b] - e->observed[b]);      // n_b times the distance of the means
+        e->predicted[b] /= max_int(e->count[b], 1);
+        e->observed[b] /= max_int(e->count[b], 1);
     }
+    e->error /= n;
 }
 
 typedef struct { const char* question; double right; } RankedPair;
 
 static int compare_ranked(const void* a, const void* b) {
-    const RankedPair *x = a, *y = b;
-    int order = strcmp(x->question, y->question);
-    return order ? order : (x->right > y->right) - (x->right < y->right);
+    return strcmp(((const RankedPair*)a)->question, ((const RankedPair*)b)->question);
 }
 
-// accuracy, low, high and questions of e. ranked (n) is put in order.
+// accuracy, low, high, pairs and questions of e. ranked (n) is put in order.
 static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
     double sum = 0.0, square = 0.0;
     for (int i = 0; i < n; i++) sum += ranked[i].right;
-    e->pairs = n, e->accuracy = sum / n;
+    e->pairs = n;
+    e->accuracy = sum / n;
     qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
     for (int i = 0, j = 0; i < n; i = j) {
-        double off = 0.0;
-        for (; j < n && !strcmp(ranked[j].question, ranked[i].question); j++)
-            off += ranked[j].right - e->accuracy;
-        square += off * off;
+        double right = 0.0;
+        for (; j < n && !compare_ranked(&ranked[i], &ranked[j]); j++) right += ranked[j].right;
+        square += pow(right - e->accuracy * (j - i), 2);
         e->questions++;
     }
     double q = e->questions, variance = q > 1 ? q / (q - 1) * square / ((double)n * n) : 0.0;
@@ -5381,9 +5241,8 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
     PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
     for (int i = 0; i < n; i++) {
-        double right = ranked_right(result[i].margin);
-        ranked[i] = (RankedPair){p->list[i].question, right};
-        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), right);
+        ranked[i] = (RankedPair){p->list[i].question, ranked_right(result[i].margin)};
+        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), ranked[i].right);
         for (int side = CHOSEN; by_answer && side <= REJECTED; side++)
             calibration_add(&e, sigmoid(result[i].value[side]), side == CHOSEN);
     }
@@ -5396,20 +5255,19 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // ---- best of n
 //
 // Rejection sampling (chapter 9): sample N answers, keep the best, and imitate them. Supervised training on a
-// data set that the model wrote and a judge filtered. DeepSeek R1's third stage is this, on 600k answers.
+// data set that the model wrote and a verifier or a reward model filtered: DeepSeek R1's third stage.
 //
 //     prompt     the best answer of each question; a question on which all fail gives none     M answers
 //     overall    the M best of all answers, whatever question they belong to
 //     random     M answers at random: the control
 //
 // What "overall" buys with a higher score it pays for with questions: easy ones give many answers, hard ones
-// none. Equal scores are settled by the seed. In the order of the file, a 0/1 reward would fill the M places
+// none. Equal scores are settled by the seed: in the order of the file, a 0/1 reward would fill the M places
 // from the first questions alone.
 //
 // Trap: without the control you do not know what the selection did. Training a model on its own unselected
-// answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
-// only what goes beyond that is due to the reward.
-
+// answers changes something too (another learning rate, other questions); only what goes beyond that is due
+// to the reward.
 enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
 static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
@@ -5421,30 +5279,29 @@ static int compare_answers(const void* a, const void* b) {
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : x->place - y->place;
 }
 
-// Which answers are kept: kept (count), their indices in rising order; returns how many, M.
-//   score (count,K)   NaN = not to be kept at all
-//   above             the best of a question must have a score above this: 0 for a verifier, -inf for a judge
-// All three rules keep the same number M, the one of KEEP_PROMPT.
+// Which answers are kept: kept (count), their indices in rising order; returns how many, M, which is the same
+// for all three rules. score (count,K): NaN = not to be kept at all. The best of a question must have a score
+// above `above`: 0 for a verifier, -inf for a reward model.
 static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
                         uint64_t seed) {
-    int n = count * K, usable = 0, M = 0, *order = allocate((size_t)n, sizeof(int));
+    int n = count * K, usable = 0, M = 0, *place = allocate((size_t)n, sizeof(int));
     RankedAnswer* ranked = allocate((size_t)n, sizeof(RankedAnswer));
     Rng rng = random_stream(seed, 0, 0);
+    shuffle(place, n, &rng);
+    for (int i = 0; i < n; i++)
+        if (!isnan(score[i]))
+            ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], place[i], i};
+    qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
+    memset(place, 0, (size_t)n * sizeof(int));               // from here on: 1 = kept
     for (int i = 0; i < count; i++) {
         int best = best_of_n(score + (size_t)i * K, K);
-        if (best >= 0 && score[i * K + best] > above) kept[M++] = i * K + best;
+        if (best < 0 || !(score[i * K + best] > above)) continue;
+        place[rule == KEEP_PROMPT ? i * K + best : ranked[M].index] = 1;
+        M++;
     }
-    if (rule != KEEP_PROMPT) {
-        shuffle(order, n, &rng);
-        for (int i = 0; i < n; i++)
-            if (!isnan(score[i]))
-                ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], order[i], i};
-        qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
-        memset(order, 0, (size_t)n * sizeof(int));           // from here on: 1 = kept
-        for (int i = 0; i < M; i++) order[ranked[i].index] = 1;
-        for (int i = 0, k = 0; i < n; i++) if (order[i]) kept[k++] = i;
-    }
-    free(order), free(ranked);
+    for (int i = 0, k = 0; i < n; i++)
+        if (place[i]) kept[k++] = i;
+    free(place), free(ranked);
     return M;
 }
 
@@ -6957,16 +6814,16 @@ int calculate(const char* expression, char* out, int cap) {
 // One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
 // With `fill` the rest of the width is filled with spaces.
 static void print_cell(const char** s, int width, int fill) {
-    int used = 0, space = -1, count = 0;
-    const char *p = *s, *at_space = NULL;
-    while (*p && *p != '\n' && used < width) {
-        if (*p == ' ') space = used, at_space = p;
+    const char *p = *s, *space = *s;
+    int used = 0, before_space = 0;
+    for (; *p && *p != '\n' && used < width; used++) {
+        if (*p == ' ') space = p;
+        if (*p == ' ') before_space = used;
         p += max_int(1, utf8_length(p, p + strlen(p)));
-        used++;
     }
-    if (*p && *p != '\n' && *p != ' ' && space > 0) used = space, p = at_space;
-    count = (int)(p - *s);
-    printf("%.*s%*s", count, *s, fill ? width - used : 0, "");
+    int cut = *p && *p != '\n' && *p != ' ' && before_space;       // in the middle of a word
+    if (cut) p = space;
+    printf("%.*s%*s", (int)(p - *s), *s, fill ? width - (cut ? before_space : used) : 0, "");
     *s = p + (*p == ' ' || *p == '\n');
 }
 
@@ -7017,43 +6874,38 @@ static void write_file(const char* folder, const char* name, const Text* text) {
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    enum { LONGEST = 240 };   // a file that is being written has a longer name, see write_file()
     struct stat info;
     int there = stat(path, &info) == 0;
-    if (!*name || (there && S_ISDIR(info.st_mode)))
-        fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
-    if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
-        fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
-    if (strlen(name) > LONGEST || strlen(path) + 8 > PATH_SIZE)
-        fail(2, "--out: the file name %s is too long; %d bytes fit", name, LONGEST);
-    int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
-    snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
+    if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
+        fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
+                "replace; --out out/table.csv would be a name", path);
+    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE) // while it is being written it has a longer name
+        fail(2, "--out: the file name %s is too long", name);
+    snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");
     make_folder(folder);
     return name;
-}
-
-static void write_out_file(const char* path, Text* text) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
-    write_file(folder, name, text);
-    printf("\nwrote %s\n", path);
-    text_free(text);
 }
 
 // ---- the options of all commands
 //
 // One table: what there is, where in RlOptions its value stands, and which commands take it. What means
 // something else to another command stands in a row of its own. The defaults are rl_defaults(), and what a
-// command changes in them. The names are nanochat's where it has them; else the help gives TRL's or verl's.
+// command changes in them. The names are nanochat's where it has them; else the help gives TRL's
+// (epsilon, beta) or verl's.
 
 enum {
     FOR_TRAIN = 1, FOR_RUN = 2, FOR_EVAL = 4, FOR_SAMPLE = 8, FOR_TRACE = 16, FOR_PAIRS = 32,
     FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_COMPARE = 512, FOR_EXPERIMENT = 1024,
-    FOR_GRADE = 2048,
+    FOR_GRADE = 2048, FOR_PLOT = 4096, FOR_THERMOSTAT = 8192, FOR_CARTPOLE = 16384,
     FOR_RL = FOR_TRAIN | FOR_RUN, FOR_METHOD = FOR_RL | FOR_TRACE,
     FOR_PREFS = FOR_REWARD_MODEL | FOR_DPO,             // trained on preferences: pairs of answers
     FOR_PAIRING = FOR_PAIRS | FOR_PREFS,                // make pairs
-    FOR_SAMPLING = FOR_GRADE - 1                        // all that use a model
+    FOR_UPDATES = FOR_RL | FOR_PREFS,                   // a run of updates, that is saved and can be resumed
+    FOR_SCORES = FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
+    FOR_SAMPLING = FOR_GRADE - 1,                       // all that use a model
+    FOR_REWARD = (FOR_SAMPLING | FOR_GRADE) & ~FOR_EXPERIMENT,
+    FOR_RATE = FOR_METHOD | FOR_PREFS | FOR_BEST_OF_N | FOR_CARTPOLE,
+    FOR_SEED = FOR_SAMPLING | FOR_THERMOSTAT | FOR_CARTPOLE
 };
 
 typedef struct {
@@ -7070,115 +6922,84 @@ typedef struct {
 #define FLOAT(field) OPTION_FLOAT, offsetof(RlOptions, field)
 #define TEXT(field)  OPTION_TEXT, offsetof(RlOptions, field)
 #define FLAG(field)  OPTION_FLAG, offsetof(RlOptions, field)
+#define SEED(field)  OPTION_SEED, offsetof(RlOptions, field)
 
 static const RlOption rl_options[] = {
-    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~(FOR_RUN | FOR_COMPARE),
-     "model to start from: a directory, or out/TAG"},
-    {"model-tag", TEXT(model), 0, 0, 1, FOR_RUN, "start from this model instead of training one"},
-    {"reward", TEXT(reward), 0, 0, 1, FOR_SAMPLING, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
-    {"reward", TEXT(reward), 0, 0, 0, FOR_GRADE, "boxed or gsm8k (the number after ####)"},
-    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat: 16)"},
-    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING,
-     "longest rollout (nanochat: 256)"},
-    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING,
-     "0 = always the likeliest token (nanochat: 1.0)"},
-    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING,
-     "sample from the k likeliest, 0 = all (nanochat: 50)"},
-    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "sample from the likeliest up to this probability"},
-    {"seed", OPTION_SEED, offsetof(RlOptions, seed), 0, 0, 1, FOR_SAMPLING, "of everything random"},
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~FOR_COMPARE, "the model: a directory, or out/TAG"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: +model:DIR"},
+    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat 16)"},
+    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING, "longest one (nanochat 256)"},
+    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING, "0 = likeliest token (nanochat 1)"},
+    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING, "from the k likeliest; 0 = all (nanochat 50)"},
+    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "from the likeliest up to this probability"},
+    {"seed", SEED(seed), 0, 0, 1, FOR_SEED, "of everything random"},
     {"threads", INT(threads), 0, 1024, 0, FOR_SAMPLING, "threads; 0 = all cores"},
-    // a run of reinforcement learning
-    {"data", TEXT(data), 0, 0, 1, FOR_RL, "questions to train on"},
+    // files
+    {"data", TEXT(data), 0, 0, 1, FOR_RL | FOR_SCORES | FOR_PAIRS | FOR_BEST_OF_N, "questions"},
     {"eval-data", TEXT(eval_data), 0, 0, 1, FOR_RL, "questions to evaluate on"},
-    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_RL, "evaluate also on questions trained on"},
-    {"out", TEXT(out), 0, 0, 0, FOR_RL, "directory for checkpoint and metrics.csv"},
+    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
+    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
+    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_UPDATES, "evaluate also on questions trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "directory for checkpoint and tables"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file for the pairs, or for the table as CSV"},
     {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
-    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_RL | FOR_PREFS | FOR_BEST_OF_N, "replace the run that is in --out"},
-    {"data-hash", OPTION_SEED, offsetof(RlOptions, data_hash), 0, 0, 1, FOR_RL | FOR_PREFS, NULL},
-    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat: 16)"},
-    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_RL, "passes over the questions (nanochat: 1)"},
-    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_RL, "updates; 0 = as num-epochs says"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_RL, "the learning rate of supervised training"},
-    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "fraction of it to begin with (nanochat: 0.05)"},
-    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_RL, "AdamW: decay of matrices (nanochat: 0)"},
-    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_RL, "longest gradient norm; 0 = any (nanochat: none)"},
-    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat: 60)"},
-    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL, "questions of an evaluation (nanochat: 400)"},
+    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "replace the run that is in --out"},
+    {"data-hash", SEED(data_hash), 0, 0, 1, FOR_UPDATES, NULL},
+    // a run of updates
+    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat 16)"},
+    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS | FOR_BEST_OF_N, "pairs or answers per update"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_UPDATES, "passes over the data (nanochat 1)"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_UPDATES, "updates; 0 = as num-epochs says"},
+    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
+    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate; RL: that of supervised training"},
+    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "RL begins at this part of it (nanochat 0.05)"},
+    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which the learning rate rises"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_UPDATES, "AdamW, of matrices (nanochat 0)"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_UPDATES, "longest gradient; 0 = any (nanochat: none)"},
+    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat 60)"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL | FOR_SCORES, "so many questions (nanochat 400)"},
     {"eval-samples", INT(eval_samples), 1, 4096, 1, FOR_RL, "rollouts of each of them"},
-    {"save-every", INT(save_every), 0, 1e9, 1, FOR_RL,
-     "updates between saves; 0 = at the end (nanochat: 60)"},
-    {"log-every", INT(log_every), 1, 1e9, 1, FOR_RL | FOR_PREFS, "updates per printed line"},
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_UPDATES, "updates between saves; 0 = at the end"},
+    {"log-every", INT(log_every), 1, 1e9, 1, FOR_UPDATES | FOR_BEST_OF_N, "updates per printed line"},
     // looking at models and answers
-    {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
-    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
-     "how many of them, from the top"},
-    {"reference", TEXT(reference), 0, 0, 0, FOR_COMPARE, "model that the KL is measured to"},
-    {"question", TEXT(question), 0, 0, 0, FOR_EXPERIMENT, "instead of the first of the data (1, 2)"},
-    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply to it; else one is sampled (1, 2)"},
-    {"shortest", INT(shortest), 0, 1e6, 0, FOR_EXPERIMENT, "length rule (3): rewarded from here, characters"},
-    {"longest", INT(longest), 0, 1e6, 0, FOR_EXPERIMENT, "to here (3)"},
-    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL, "the model before: what training changed since"},
-    {"out", TEXT(out), 0, 0, 0, FOR_EVAL, "CSV file for the table"},
-    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE, "the right answer: each rollout is then rewarded"},
-    {"answer", TEXT(answer), 0, 0, 0, FOR_TRACE, "the right answer: brings reward, loss and update"},
-    {"compare", TEXT(compare), 0, 0, 0, FOR_TRACE, "a second model that looks at the same rollouts"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards, an update"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL | FOR_TRACE, "another model; eval: the one before training"},
     {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
-    {"lr", FLOAT(lr), 0, 10, 0, FOR_TRACE, "of the update, times --init-lr-frac's default"},
     {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},
+    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply for 1 and 2; else one is sampled"},
+    {"smooth", INT(smooth), 1, 1e6, 0, FOR_PLOT, "each value is the mean of so many"},
+    {"together", FLAG(together), 0, 0, 0, FOR_PLOT, "several columns on one scale"},
     // the decisions of a method: --algo sets all of them, and each can be set by itself
     {"algo", TEXT(algo), 0, 0, 1, FOR_METHOD, "a row of `./rl algos`: sets all that follows"},
-    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (verl: adv_estimator)"},
+    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (adv_estimator)"},
     {"ratio", TEXT(ratio), 0, 0, 1, FOR_METHOD, "pi/pi_old: none, token, sequence or cispo"},
     {"norm", TEXT(norm), 0, 0, 1, FOR_METHOD, "token, sequence, sum, constant (verl: loss_agg_mode)"},
     {"clip-low", FLOAT(clip_low), 0, 1, 1, FOR_METHOD, "the ratio counts from 1 - this (TRL: epsilon)"},
     {"clip-high", FLOAT(clip_high), 0, 1e6, 1, FOR_METHOD, "to 1 + this (TRL: epsilon_high)"},
     {"beta", FLOAT(beta), 0, 1e6, 1, FOR_METHOD, "price of a nat of KL (verl: kl_loss_coef)"},
+    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
     {"kl-estimator", TEXT(kl_estimator), 0, 0, 1, FOR_METHOD, "k1, k2 or k3, chapter 8 (verl: kl_loss_type)"},
     {"kl-in", TEXT(kl_in), 0, 0, 1, FOR_METHOD, "the loss, or the reward (verl: use_kl_in_reward)"},
     {"kl-per", TEXT(kl_per), 0, 0, 1, FOR_METHOD, "in the reward: sum per sequence, or mean per token"},
-    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD, "model of the KL; with --beta 0 only measured"},
-    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD,
-     "passes over the same rollouts (verl: ppo_epochs)"},
-    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD,
-     "questions a step; 0 = all (verl: ppo_mini_batch_size)"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD | FOR_DPO | FOR_COMPARE, "model that KL measures to"},
+    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD, "passes over it (verl: ppo_epochs)"},
+    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD, "questions a step, 0 = all (ppo_mini_batch_size)"},
     {"resample", INT(resample), 0, 1000, 1, FOR_METHOD, "dynamic sampling (DAPO), at most so many rounds"},
     {"overlong", INT(overlong), 0, 65536, 1, FOR_METHOD, "soft limit in tokens (verl: overlong_buffer.len)"},
     {"gamma", FLOAT(gamma), 0, 1, 1, FOR_METHOD, "gae: discount per token"},
     {"lambda", FLOAT(lambda), 0, 1, 1, FOR_METHOD, "gae: 1 = no bias, 0 = no variance"},
     {"value-lr", FLOAT(value_lr), 0, 10, 1, FOR_METHOD, "gae: learning rate of the value model"},
-    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD,
-     "gae: largest change; 0 = any (verl: cliprange_value)"},
-    // pairs, and training on pairs or on chosen answers
-    {"data", TEXT(data), 0, 0, 0, FOR_PAIRS | FOR_BEST_OF_N, "questions to sample answers to"},
-    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD, "gae: 0 = any change (verl: cliprange_value)"},
+    // pairs, and training on chosen answers
     {"annotator", TEXT(annotator), 0, 0, 1, FOR_PAIRING, "verifier, demos, mixed, longer, shorter, wordy"},
     {"pairs-per-question", INT(per_question), 1, 1e6, 1, FOR_PAIRING, "at most so many pairs of each"},
     {"pairs", INT(most_pairs), 0, 1e9, 1, FOR_PAIRING, "so many of all pairs; 0 = all"},
     {"noise", FLOAT(noise), 0, 1, 1, FOR_PAIRING, "share of judgements that are turned around"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS, "file to write the pairs to"},
     {"loss", TEXT(loss), 0, 0, 1, FOR_REWARD_MODEL, "bradley-terry or outcome"},
-    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
-    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
-    {"reference", TEXT(reference), 0, 0, 1, FOR_DPO, "none = the one to start from (TRL: ref_model)"},
-    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
-    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
-    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_PREFS, "held-out questions may be trained on"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PREFS, "directory for checkpoint and metrics.csv"},
-    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS, "pairs per update"},
-    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_PREFS, "passes over the pairs"},
-    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_PREFS, "updates; 0 = as num-epochs says"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_PREFS, "learning rate at its highest; it falls to 0"},
-    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which it rises"},
-    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_PREFS, "AdamW: decay of matrices"},
-    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_PREFS, "longest gradient norm; 0 = any"},
-    {"save-every", INT(save_every), 0, 1e9, 1, FOR_PREFS, "updates between saves; 0 = at the end"},
     {"keep", TEXT(keep), 0, 0, 0, FOR_BEST_OF_N, "prompt, overall, or random (the control)"},
     {"from", TEXT(from), 0, 0, 0, FOR_BEST_OF_N, "model to train, if not the one that answers"},
-    {"out", TEXT(out), 0, 0, 0, FOR_BEST_OF_N, "for kept.jsonl and the checkpoint"},
-    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
-    {"batch-size", INT(batch_size), 1, 1e6, 0, FOR_BEST_OF_N, "answers per update"},
-    {"lr", FLOAT(lr), 0, 10, 0, FOR_BEST_OF_N, "learning rate at its highest"},
-    {"log-every", INT(log_every), 1, 1e9, 0, FOR_BEST_OF_N, "updates per printed line"},
 };
 
 enum { RL_OPTIONS = 64 };                // room for those of one command, and the end
@@ -7194,29 +7015,17 @@ static int take_options(Option* t, RlOptions* o, int command) {
     return n;
 }
 
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
-// is not loaded yet, so that a word that is no reward is refused before anything is read.
+// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to judge, or "": it is not
+// loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.kind = &reward_kinds[0]};
-    int models = 0;
-    *judge = 0;
-    for (const char* part = text;; part++) {
-        char name[PATH_SIZE];
-        size_t n = strcspn(part, "+");
-        snprintf(name, sizeof name, "%.*s", (int)n, part);
-        if (strncmp(name, "model:", 6)) {
-            const RewardKind* kind = find_reward(name);
-            if (r.paid) fail(2, "--reward %s has two reward functions; one is enough", text);
-            r.kind = kind;
-            r.paid = 1;
-        } else {
-            if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
-            snprintf(judge, PATH_SIZE, "%s", name + 6);
-            if (!*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
-        }
-        part += n;
-        if (!*part) return r;
-    }
+    const char* model = strstr(text, "model:");
+    char kind[PATH_SIZE];
+    snprintf(judge, PATH_SIZE, "%s", model ? model + 6 : "");
+    snprintf(kind, PATH_SIZE, "%s", text);
+    if (model && !*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+    if (model == text) return (Reward){.kind = &reward_kinds[0]};
+    if (model && model[-1] == '+') kind[model - text - 1] = 0;
+    return (Reward){.kind = find_reward(kind), .paid = 1};
 }
 
 static void check_sampling(const RlOptions* o) {
@@ -7225,19 +7034,35 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
+// Begins the command NAME, whose help is "NAME - what it does": its options with their values in o, --help
+// (which ends the program), the command line, the threads. What is no option goes to words, at most `room`;
+// returns how many. options (RL_OPTIONS zeros, or NULL): for those who ask later which of them were given.
+static int begin_command(RlOptions* o, Option* options, const char** words, int room, int command, int argc,
+                         char** argv, const char* help, const char* arguments) {
+    Option own[RL_OPTIONS] = {{0}};
+    char usage[80];
+    if (!options) options = own;
+    take_options(options, o, command);
+    int name = (int)strcspn(help, " ");
+    snprintf(usage, sizeof usage, "./rl %.*s%s [--option=value ...]", name, help, arguments);
+    if (asked_for_help(argc, argv, help, usage, options)) exit(end_of_output(0));
+    int count = parse_options(options, argc, argv, words, room);
+    check_sampling(o);
+    set_threads(o->threads);
+    return count;
+}
+
 // out/TAG, or the tag itself when it is a directory; returns whether it is there
 static int find_tagged(char path[PATH_SIZE], const char* tag) {
-    char config[PATH_SIZE];
-    join_path(config, tag, "config.json");
-    if (file_exists(config) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
+    join_path(path, tag, "config.json");
+    if (file_exists(path) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
     else join_path(path, "out", tag);
     return file_exists(path);
 }
 
 static void tagged_path(char path[PATH_SIZE], const char* tag) {
-    if (!find_tagged(path, tag))
-        fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl",
-             path);
+    if (find_tagged(path, tag)) return;
+    fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl", path);
 }
 
 static Model load_tagged_model(const char* tag) {
@@ -7255,15 +7080,11 @@ static void refuse_overwriting(const char* out, const char* const* tags, int cou
             fail(2, "the run would be written over the model in %s, which it reads; try another --out", path);
 }
 
-// Whether the directory of --out is there or can be made, as far as can be told without making it: a bad name
-// is to cost no minutes, and a command that fails later leaves no empty directory.
+// Whether --out is there or can be made, as far as can be told beforehand: a bad name costs no minutes.
 static void check_folder_name(const char* out) {
-    struct stat info;
     if (!*out) fail(2, "a directory was expected, but its name is empty");
-    if (stat(out, &info) == 0) {
-        if (!S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", out);
-        if (access(out, W_OK) != 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
-    } else if (errno != ENOENT) fail(1, "cannot make the directory %s: %s", out, strerror(errno));
+    if (access(out, W_OK | X_OK) != 0 && errno != ENOENT)
+        fail(1, "cannot make the directory %s or write into it: %s", out, strerror(errno));
 }
 
 // ---- ./rl train
@@ -7326,7 +7147,8 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value;
         l->value_optimizer = &s->value_optimizer;
-        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        s->value =
+            resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
         if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
@@ -7351,7 +7173,8 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with
+// spaces between them.
 static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
     for (const char* p = names; idle && *p; p += *p == ' ') {
         char name[32];
@@ -7364,32 +7187,44 @@ static void refuse_idle(int idle, const Option* options, const char* names, cons
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o); // the words as numbers; it complains of others
     int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
     int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
     if (by_group && o->num_samples < 2)
-        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
-                "to compare with; take 2 or more, or --advantage none", o->advantage);
+        fail(2,
+             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
+             "nothing "
+             "to compare with; take 2 or more, or --advantage none",
+             o->advantage);
     if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
+        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
+             o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !by_group)
-        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
-                "something to teach as well; take --resample 0", o->advantage);
+        fail(2,
+             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
+             "have "
+             "something to teach as well; take --resample 0",
+             o->advantage);
     if (l.ratio == RATIO_NONE && several)
-        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
-                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts "
+                "are those of "
+                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
+                "--clip-high 0.2, "
                 "or --epochs-per-batch 1 --minibatch 0");
     if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch "
                 "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
-        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each "
+                "token; take "
                 "--ratio token, or another advantage");
     if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); "
                 "take k2 or k3, or --kl-in reward");
     refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
                 "with --ratio none there is no ratio to clip; take --ratio token");
@@ -7397,7 +7232,8 @@ static void check_method(const RlOptions* o, const Option* options) {
     refuse_idle(!l.kl_in_reward, options, "kl-per",
                 "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
-                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
+                "a whole has "
                 "one advantage (chapter 4)");
     refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
                 "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
@@ -7450,18 +7286,13 @@ static const char* asked_algo(int argc, char** argv) {
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    take_options(options, &o, FOR_TRAIN);
     set_method(&o, asked_algo(argc, argv));
-    if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
-                       "./rl train [--algo NAME] [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    begin_command(&o, options, NULL, 0, FOR_TRAIN, argc, argv, "train - reinforcement learning from a reward",
+                  " [--algo NAME]");
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
     long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
-    check_sampling(&o);
     check_method(&o, options);
-    set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
     check_data(&o.data_hash, o.data);
@@ -7475,264 +7306,12 @@ static int command_train(int argc, char** argv) {
 // ---- ./rl algos
 
 static int command_algos(int argc, char** argv) {
-    Option options[] = {{0}};
-    if (asked_for_help(argc, argv, "algos - the methods of ./rl train, and what makes them different",
-                       "./rl algos", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, 0, argc, argv,
+                  "algos - the methods of ./rl train, and what makes them different", "");
     print_methods();
     return 0;
 }
-
-// ---- ./rl pairs, ./rl reward-model, ./rl dpo
-
-// The two commands that train on pairs. Their defaults are what differs.
-typedef struct {
-    const char *name, *what, *out, *loss, *annotator;
-    int scalar, options;             // a reward model; the command's bit in the table of options
-    float lr;
-} PairCommand;
-
-static const PairCommand pair_commands[] = {
-    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
-     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
-    {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
-     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
-};
-
-static RlOptions pair_defaults(const PairCommand* c) {
-    RlOptions o = rl_defaults();
-    o.annotator = c->annotator;
-    o.loss = c->loss;
-    o.out = c->out;
-    o.num_epochs = 1;
-    o.lr = c->lr;
-    o.log_every = 10;
-    o.beta = c->scalar ? 1.0f : 0.1f;
-    return o;
-}
-
-static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
-    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
-    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
-}
-
-// Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
-// numbers are its own.
-static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
-    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
-    Pairs p = {0};
-    int used = 0;
-    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
-           rules.annotator->what);
-    fflush(stdout);
-    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
-    for (int from = 0; from < q.count; from += together) {
-        int B = min_int(together, q.count - from);
-        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
-        for (int i = 0; i < B; i++) {
-            int before = p.count;
-            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
-            used += p.count > before;
-        }
-        rollouts_free(rollouts);
-    }
-    if (!p.count)
-        fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
-                "more --num-samples or another --annotator", path);
-    limit_pairs(&p, most, rules.seed);
-    printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
-    questions_free(&q);
-    return p;
-}
-
-static void write_pairs(const char* path, const Pairs* p) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
-    Text text = {0};
-    pairs_to_json(&text, p);
-    write_file(folder, name, &text);
-    text_free(&text);
-}
-
-static int command_pairs(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    char folder[PATH_SIZE];
-    o.out = NULL;
-    take_options(options, &o, FOR_PAIRS);
-    if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
-                       "./rl pairs --out FILE [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o);
-    find_annotator(o.annotator);
-    find_reward(o.reward);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    out_file(folder, o.out);
-    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.out, &p);
-    printf("wrote %s\n", o.out);
-    pairs_free(&p), model_free(&m);
-    return 0;
-}
-
-// The questions of pairs, as problems without an answer; only .list is to be freed.
-static Problems questions_of(const Pairs* p) {
-    Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
-    for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;
-    return q;
-}
-
-// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
-// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
-// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
-static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
-    static char path[2][PATH_SIZE];
-    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->pairs, &o->eval_pairs};
-    int given[2];
-    for (int i = 0; i < 2; i++) {
-        given[i] = *file[i] && **file[i];
-        if (given[i]) list[i] = load_pairs(*file[i]);
-    }
-    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
-    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
-    for (int i = 0; i < 2; i++) {
-        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
-        check_folder_name(o->out);
-        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->out, names[i]);
-        write_pairs(path[i], &list[i]);
-        printf("  wrote %s\n", path[i]);
-        *file[i] = path[i];
-    }
-    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
-    if (!list[1].count) return;
-    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
-    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
-    free(a.list), free(b.list);
-}
-
-static const Column pair_columns[] = {
-    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
-    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
-    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
-    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
-    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
-    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
-    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
-    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
-    {0},
-};
-
-// The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
-static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
-                          const PairCommand* c, const Option* options, long step) {
-    const PairLoss* loss = find_pair_loss(o, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, o->seed);
-    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    char how[64];
-    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
-    printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
-           loss->what);
-    while (run_goes_on(&run)) {
-        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
-        deck_deal(chosen, &deck, run.step, o->batch_size);
-        for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
-                                   o->grad_clip, o->adam);
-        run_record(&run, m, NULL, &s);
-        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
-    }
-    free(deck.order), free(chosen), free(batch);
-    snprintf(how, sizeof how, "./rl %s", c->name);
-    return run_end(&run, how, o->out);
-}
-
-static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
-    double width = (1.0 - e->from) / CALIBRATION_BINS;
-    printf("\n%s: %d pairs of %d questions\n\n", path, e->pairs, e->questions);
-    printf("  ranked right   %6.4f   95%% interval %.4f to %.4f\n\n", e->accuracy, e->low, e->high);
-    if (e->from > 0) printf("  Chance of the predicted winner, and how often it won:\n\n");
-    else printf("  Chance that an answer is right, and how often it was the chosen one:\n\n");
-    printf("  %11s %8s %10s %10s\n", "called", e->from > 0 ? "pairs" : "answers", "predicted", "observed");
-    for (int b = 0; b < CALIBRATION_BINS; b++) {
-        printf("  %.1f to %.1f  %8d", e->from + b * width, e->from + (b + 1) * width, e->count[b]);
-        if (e->count[b]) printf(" %10.4f %10.4f\n", e->predicted[b], e->observed[b]);
-        else printf(" %10s %10s\n", "-", "-");
-    }
-    printf("\n  expected calibration error  %6.4f\n\n", e->error);
-}
-
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
-// first time.
-static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
-    int reads = !o->resume && o->pairs && *o->pairs;
-    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
-    refuse_idle(reads && reads_held_out, options,
-                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
-                "no answers are sampled; the pairs are in files");
-    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
-    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
-}
-
-static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
-    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
-    check_sampling(o);
-    find_annotator(o->annotator);
-    refuse_idle_making(o, c, options);
-    const PairLoss* loss = find_pair_loss(o, c);
-    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
-    set_threads(o->threads);
-    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
-    Model m, start = {0}, other = {0};
-    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
-    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
-    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
-    if (!c->scalar && named) other = load_tagged_model(o->reference);
-    Model* reference = other.weights.memory ? &other : &start;
-    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
-             named ? o->reference : o->model);
-    Pairs list[2] = {{0}};
-    get_pairs(list, &start, o, c, m.config.context);
-    check_data(&o->data_hash, o->pairs);
-    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
-    model_free(&start), model_free(&other);
-    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
-    if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
-        print_pair_evaluation(&e, o->eval_pairs);
-    }
-    if (!status) printf("saved %s\n", o->out);
-    pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
-    return status;
-}
-
-static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    RlOptions o = pair_defaults(c);
-    Option options[RL_OPTIONS] = {{0}};
-    char usage[80];
-    take_options(options, &o, c->options);
-    snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
-    if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    return run_on_pairs(&o, c, options);
-}
-
-static int command_reward_model(int argc, char** argv) {
-    return command_on_pairs(argc, argv, &pair_commands[0]);
-}
-static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
 
 // ---- ./rl best-of-n
 
@@ -7794,21 +7373,16 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
 static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
-    Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
+    Option sft_options[TRAIN_OPTIONS] = {{0}};
     char model[PATH_SIZE], kept[PATH_SIZE];
     o.out = "out/best";
     o.num_steps = 150;
     o.batch_size = t.batch_size;
     o.lr = 5e-4f;
     o.log_every = t.log_every;
-    take_options(options, &o, FOR_BEST_OF_N);
-    if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
-                       "./rl best-of-n [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
+    begin_command(&o, NULL, NULL, 0, FOR_BEST_OF_N, argc, argv,
+                  "best-of-n - samples answers, keeps the best, trains on them", "");
     int rule = choose(o.keep, keep_names, "keep");
-    set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
@@ -7840,8 +7414,7 @@ static void print_evaluation(const Evaluation* e) {
         int i = k - 1;
         printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
                e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
-        if (e->length > 0.0) printf(" %8.1f\n", k * e->length);
-        else printf(" %8s\n", "-");
+        printf(e->length > 0.0 ? " %8.1f\n" : "        -\n", k * e->length);
     }
     printf("\n"
            "  pass@k   at least one of k answers is right\n"
@@ -7852,9 +7425,8 @@ static void print_evaluation(const Evaluation* e) {
 
 // pass@k of two models on the same questions, what changed, and which questions were solved at all.
 static void print_comparison(const Evaluation* before, const Evaluation* after) {
-    static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
     int K = before->samples, solved[4];
-    double low, high, *ks = allocate((size_t)K, sizeof(double));
+    double low, high;
     printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
            "change", "95% interval");
     for (int k = 1; k; k = next_k(k, 2, K)) {
@@ -7864,15 +7436,13 @@ static void print_comparison(const Evaluation* before, const Evaluation* after) 
                after->high[k - 1], change, low, high);
     }
     count_solved(solved, before, after);
-    printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
-    for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
-    for (int k = 1; k <= K; k++) ks[k - 1] = k;
-    printf("\n");
+    printf("\nQuestions of which at least one of %d answers is right:\n\n"
+           "  by both %d, only after %d, only before %d, by neither %d\n\n", K, solved[3], solved[2],
+           solved[1], solved[0]);
     if (K > 1)
-        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
+        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question",
                            .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
                            .points = K, .log_x = 1});
-    free(ks);
     printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
            "  pass@1  pass@%-5d training\n"
            "  up      within 0  elicited: it made frequent what was within reach before\n"
@@ -7887,330 +7457,84 @@ static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* 
     double low, high;
     text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
                 before ? ",before,before_low,before_high,change,change_low,change_high" : "");
-    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        int i = k - 1;
+    for (int k = 1, i = 0; k; k = next_k(k, 2, e->samples), i = k - 1) {
         text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
                     e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
-        if (before) {
-            double change = pass_difference(&low, &high, before, e, k);
+        double change = before ? pass_difference(&low, &high, before, e, k) : 0.0;
+        if (before)
             text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
                         before->high[i], change, low, high);
-        }
         text_printf(csv, "\n");
     }
 }
 
 static int command_eval(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
     char folder[PATH_SIZE];
+    Text csv = {0};
     o.model = "out/run/rl";
     o.data = "data/test.jsonl";
     o.out = NULL;
     o.eval_examples = 256;
-    take_options(options, &o, FOR_EVAL);
-    if (asked_for_help(argc, argv, "eval - pass@k and majority votes on held-out questions",
-                       "./rl eval [--compare MODEL] [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
+    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
+                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
     const RewardKind* kind = find_reward(o.reward);
-    int count = o.compare ? 2 : 1, context = INT_MAX;        // the model; the one before
-    const char* tag[2] = {o.model, o.compare};
+    const char* tag[2] = {o.model, o.compare};               // the model; the one before
     Model m[2];
     Evaluation e[2];
+    int count = o.compare ? 2 : 1, context = INT_MAX;
     for (int i = 0; i < count; i++) {
         m[i] = load_tagged_model(tag[i]);
         context = min_int(context, m[i].config.context);
     }
     Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
-    if (o.out) out_file(folder, o.out);
-    printf("%d questions x %d samples, reward %s\n\n", min_int(o.eval_examples, q.count), o.num_samples,
-           o.reward);
-    printf("%-7s %10s %10s %10s %10s  directory\n", "", "tool used", "in format", "length", "seconds");
+    const char* name = o.out ? out_file(folder, o.out) : NULL;
+    printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
+           min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
+           "seconds");
     for (int i = count - 1; i >= 0; i--) {
         double begin = seconds_now();
         e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
         printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
                e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
-        fflush(stdout);
     }
     printf("\n");
     if (o.compare) print_comparison(&e[1], &e[0]);
     else print_evaluation(&e[0]);
-    Text csv = {0};
     append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
-    if (o.out) write_out_file(o.out, &csv);
+    if (name) write_file(folder, name, &csv);
+    if (name) printf("\nwrote %s\n", o.out);
     text_free(&csv), questions_free(&q);
     for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
     return 0;
 }
 
-// ---- ./rl overlap
-
-enum { OVERLAP_EXAMPLES = 3, OVERLAP_LINES = 4 };   // pairs of each kind, lines of each question
-
-static void print_pair(const Match* match, const Problems* a, const Problems* b, int i) {
-    printf("\n  question %d of B, question %d of A", i + 1, match->twin + 1);
-    if (match->likeness == NEARLY_SAME)
-        printf(": %.0f%% of its runs of %d words", 100.0 * match->share, GRAM_WORDS);
-    printf("\n");
-    print_beginning("    B", b->list[i].question, OVERLAP_LINES);
-    print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
-}
-
-static int command_overlap(int argc, char** argv) {
-    static const char* const names[LIKENESSES + 1] = {
-        "the same without case, spaces, punctuation", "the same but for names",
-        "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
-    const char* path[2] = {NULL, NULL};
-    Option options[] = {{0}};
-    int count[LIKENESSES + 1] = {0};
-    if (asked_for_help(argc, argv, "overlap - which questions of B also stand in A, exactly or nearly",
-                       "./rl overlap A B", options))
-        return 0;
-    if (parse_options(options, argc, argv, path, 2) < 2)
-        fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
-    Problems a = load_problems(path[0]), b = load_problems(path[1]);
-    Match* match = match_questions(&a, &b);
-    for (int i = 0; i < b.count; i++) count[match[i].likeness]++;
-    printf("A  %s: %d questions\nB  %s: %d questions\n\n", path[0], a.count, path[1], b.count);
-    printf("Each question of B, by the strictest likeness that it has with one of A:\n\n");
-    for (int i = 0; i <= LIKENESSES; i++)
-        printf("  %-44s %6d  %6.2f%%\n", names[i], count[i], 100.0 * count[i] / b.count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) {
-        int shown = 0;
-        if (count[likeness]) printf("\n%s:\n", names[likeness]);
-        for (int i = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++) {
-            if (match[i].likeness != likeness) continue;
-            print_pair(&match[i], &a, &b, i);
-            shown++;
-        }
-    }
-    free(match), problems_free(&a), problems_free(&b);
-    return 0;
-}
-
-// ---- ./rl grade
-
-typedef struct {
-    const char *response, *answer;
-    char* question;                   // what all responses to one question have in common, or NULL
-    int line, number;                 // line of the file, place in it
-    char* vote;                       // the answer where the reward looks; "" = none
-    int correct;
-} Graded;
-
-typedef struct { Graded* list; int count; Json* records; } Responses;
-
-static void responses_free(Responses* r) {
-    for (int i = 0; i < r->count; i++) free(r->list[i].question), free(r->list[i].vote);
-    free(r->list), json_free(r->records);
-    *r = (Responses){0};
-}
-
-// The text that tells which question was answered: "question" or "problem", else "id"; NULL = none of them.
-static char* question_of(const Json* record, const char* path) {
-    const Json* id = json_get(record, question_field(record));
-    Text text = {0};
-    if (!id) id = json_get(record, "id");
-    if (!id) return NULL;
-    if (id->type == JSON_STRING) return copy_text(id->string);
-    if (id->type != JSON_NUMBER)
-        fail(2, "%s, line %d: the field \"%s\" is neither a text nor a number", path, record->line, id->key);
-    text_printf(&text, "%.17g", id->number);
-    return text.data;
-}
-
-static Responses load_responses(const char* path) {
-    Responses r = {.records = load_records(path)};
-    for (const Json* j = r.records->child; j; j = j->next) r.count++;
-    if (!r.count)
-        fail(2, "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
-                "them, were expected", path);
-    r.list = allocate((size_t)r.count, sizeof(Graded));
-    Graded* g = r.list;
-    for (const Json* j = r.records->child; j; j = j->next, g++) {
-        const Json* response = json_get(j, "response");
-        if (!response) response = json_get(j, "prediction");
-        if (!response)
-            fail(2, "%s, line %d: neither a field \"response\" nor \"prediction\"", path, j->line);
-        if (response->type != JSON_STRING)
-            fail(2, "%s, line %d: the field \"%s\" is not a text", path, j->line, response->key);
-        *g = (Graded){.response = response->string, .answer = record_text(j, "answer", path),
-                      .question = question_of(j, path), .line = j->line, .number = (int)(g - r.list) + 1};
-    }
-    return r;
-}
-
-static int compare_graded(const void* a, const void* b) {   // the responses to one question side by side
-    const Graded *x = a, *y = b;
-    int order = x->question && y->question ? strcmp(x->question, y->question) : !x->question - !y->question;
-    return order ? order : x->number - y->number;
-}
-
-// The end of the group of responses that begins at `from`. A response without a question is on its own.
-static int group_end(const Responses* r, int from) {
-    int to = from + 1;
-    const char* question = r->list[from].question;
-    while (question && to < r->count && r->list[to].question && !strcmp(r->list[to].question, question)) to++;
-    return to;
-}
-
-// The means over the questions, as far as every question has k responses. Sorts the responses.
-static Evaluation evaluate_responses(int* longest, Responses* r) {
-    int shortest = INT_MAX;
-    *longest = 0;
-    qsort(r->list, (size_t)r->count, sizeof(Graded), compare_graded);
-    for (int from = 0, to; from < r->count; from = to) {
-        to = group_end(r, from);
-        shortest = min_int(shortest, to - from);
-        *longest = max_int(*longest, to - from);
-    }
-    Evaluation e = evaluation_new(shortest);
-    const char** votes = allocate((size_t)*longest, sizeof(char*));
-    int* correct = allocate((size_t)*longest, sizeof(int));
-    for (int from = 0, to; from < r->count; from = to) {
-        to = group_end(r, from);
-        for (int i = from; i < to; i++) {
-            votes[i - from] = r->list[i].vote;
-            correct[i - from] = r->list[i].correct;
-        }
-        evaluation_add(&e, votes, correct, to - from);
-    }
-    evaluation_finish(&e);
-    free(votes), free(correct);
-    return e;
-}
-
-static void print_share(const char* name, int count, int of, const char* what) {
-    printf("  %-10s %6d   %6.4f%s\n", name, count, (double)count / of, what);
-}
-
-static void print_grades(Responses* r, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
-    int n = r->count, right = 0, missing = 0, outside = 0, listed = 0, longest;
-    Text not_right = {0};
-    for (Graded* g = r->list; g < r->list + n; g++) {
-        Grade grade = grade_answer(g->response, g->answer, kind);
-        g->vote = copy_text(grade.answer);
-        g->correct = grade.correct;
-        right += grade.correct;
-        missing += !grade.found;
-        outside += !grade.found && extract_lenient(g->response, answer, sizeof answer) &&
-                   answers_equal(answer, g->answer);
-        if (!grade.correct && listed++ < 12) text_printf(&not_right, " %d", g->number);
-    }
-    Evaluation e = evaluate_responses(&longest, r);
-    printf("%d responses to %d questions, reward %s\n\n", n, e.questions, kind->name);
-    print_share("right", right, n, "");
-    print_share("wrong", n - right - missing, n, "   in the format, but not the answer");
-    print_share("no format", missing, n, "   nothing where the reward looks");
-    if (outside) printf("  %-10s %6d            of these, right when read leniently\n", "", outside);
-    printf("\n");
-    print_evaluation(&e);
-    if (longest > e.samples)
-        printf("\n%d to %d responses to a question; each question counts the same.\n", e.samples, longest);
-    if (listed)
-        printf("\nNot right: record%s%s; --explain N shows why.\n", not_right.data,
-               listed > 12 ? " and more" : "");
-    text_free(&not_right), evaluation_free(&e);
-}
-
-// An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
-static void print_understood(const char* answer) {
-    Normalized n;
-    Value value;
-    int variables = 0;
-    if (!normalize(&n, answer)) {
-        print_wrapped("Normal", "(too long)");
-        return;
-    }
-    print_wrapped("Normal", n.text);
-    if (!evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
-    printf("Value     %.12g", creal(value.z));
-    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
-    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-    printf("%s\n", variables ? " at evaluation point 0" : "");
-}
-
-// Which step of answers_equal decided.
-static const char* name_step(const char* a, const char* b) {
-    int equal;
-    Normalized x, y;
-    if (!answers_equal(a, b)) return "different";
-    if (!strcmp(a, b)) return "equal: the same text";
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return "equal: the same decimal number";
-    if (normalize(&x, a) && normalize(&y, b) && !strcmp(x.text, y.text)) return "equal: the same normal form";
-    return "equal: two spellings, taken apart and evaluated";
-}
-
-static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
-    char number[64], lenient[MAX_ANSWER + 1];
-    const char* answer = g->answer;
-    Grade grade = grade_answer(g->response, g->answer, kind);
-    if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
-    printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
-    print_wrapped("Response", g->response);
-    printf("\n");
-    print_wrapped("Found", grade.found ? grade.answer : "(nothing where the reward looks)");
-    if (grade.found) print_understood(grade.answer);
-    printf("\n");
-    print_wrapped("Answer", answer);
-    print_understood(answer);
-    printf("\n");
-    if (grade.found) print_wrapped("Compared", name_step(grade.answer, answer));
-    else if (extract_lenient(g->response, lenient, sizeof lenient)) {
-        print_wrapped("Leniently", lenient);
-        print_wrapped("Compared", name_step(lenient, answer));
-    }
-    printf("Reward    %g\n", (double)grade.reward);
-}
-
-static int command_grade(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* path = NULL;
-    o.reward = "boxed";
-    take_options(options, &o, FOR_GRADE);
-    if (asked_for_help(argc, argv,
-                       "grade - grades records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
-                       "same \"question\" (or \"id\") are responses to one question",
-                       "./rl grade FILE [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &path, 1))
-        fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
-    const RewardKind* kind = find_reward(o.reward);
-    Responses r = load_responses(path);
-    if (o.explain > r.count) fail(2, "--explain %d: %s has %d records", o.explain, path, r.count);
-    if (o.explain) print_explanation(&r.list[o.explain - 1], kind, path);
-    else print_grades(&r, kind);
-    responses_free(&r);
-    return 0;
-}
-
 // ---- ./rl sample
+
+// The prompt of a question, if it fits with one token of an answer.
+static Tokens question_prompt(const char* question, const Model* m) {
+    Tokens prompt = {0};
+    render_prompt(&prompt, question);
+    int frame = prompt.length - (int)strlen(question), room = max_int(0, m->config.context - frame - 1);
+    if (prompt.length >= m->config.context)
+        fail(2, "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into "
+                "the model's context of %d", prompt.length - frame, frame, room, m->config.context);
+    return prompt;
+}
 
 static int command_sample(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* question = NULL;
+    const char* question = "";
     o.model = "out/run/rl";
     o.num_samples = 4;
-    take_options(options, &o, FOR_SAMPLE);
-    if (asked_for_help(argc, argv, "sample - answers of a model to one question",
-                       "./rl sample \"QUESTION\" [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &question, 1) || !*question)
+    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
+                  "sample - answers of a model to one question", " \"QUESTION\"");
+    if (!*question)
         fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
                 "have now?\"");
-    check_sampling(&o);
-    set_threads(o.threads);
     const RewardKind* kind = find_reward(o.reward);
     Model m = load_tagged_model(o.model);
-    Tokens prompt = {0};
-    render_prompt(&prompt, question);
+    Tokens prompt = question_prompt(question, &m);
     Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
     for (int i = 0; i < o.num_samples; i++) {
         Text raw = rollout_text(&rollouts[i]), text = {0};
@@ -8220,16 +7544,11 @@ static int command_sample(int argc, char** argv) {
         printf("\n%s\n\n", text.data);
         text_free(&raw), text_free(&text);
     }
-    rollouts_free(rollouts);
-    tokens_free(&prompt), model_free(&m);
+    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
     return 0;
 }
 
 // ---- ./rl run: the whole story
-
-static Rollout* answer_three(Model* m, const Questions* q, const RlOptions* o, int count) {
-    return answer_questions(m, q, 0, count, 1, o->sample, o->seed + 3);
-}
 
 static void evaluation_to_json(Text* out, const char* name, const Evaluation* e) {
     int last = e->samples - 1;
@@ -8264,42 +7583,66 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
+            text_printf(&text[j], "\nreward %g",
+                        (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
     }
 }
 
+static void write_result(const char* folder, const RlOptions* o, const Evaluation* before,
+                         const Evaluation* after, double sft_seconds, double rl_seconds,
+                         double total_seconds) {
+    Text out = {0};
+    text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n",
+                (unsigned long long)o->seed, thread_count(), o->reward);
+    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n",
+                sft_seconds, rl_seconds, total_seconds);
+    text_printf(&out, "  \"peak_rss_mb\": %.1f,\n", peak_memory_mb());
+    evaluation_to_json(&out, "before", before);
+    text_printf(&out, ",\n");
+    evaluation_to_json(&out, "after", after);
+    text_printf(&out, "\n}\n");
+    write_file(folder, "result.json", &out);
+    text_free(&out);
+}
+
+// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three
+// of them.
+static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o,
+                          const RewardKind* kind) {
+    *three = answer_questions(m, test, 0, min_int(3, test->count), 1, o->sample, o->seed + 3);
+    return evaluate_model(m, test, 256, 16, o->sample, kind, NULL, o->seed + 2);
+}
+
 static int command_run(int argc, char** argv) {
     RlOptions o = rl_defaults();
-    TrainOptions s = train_defaults();
+    TrainOptions t = train_defaults();
     Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
     o.model = NULL;
     o.out = "out/run";
-    take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
-    train_options(sft_options, &s);
-    if (asked_for_help(argc, argv,
-                       "run - supervised training, then reinforcement learning, then before and after",
-                       "./rl run [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
+    begin_command(&o, options, NULL, 0, FOR_RUN, argc, argv,
+                  "run - supervised training, then reinforcement learning, then before and after", "");
+    train_options(sft_options, &t);
     check_method(&o, options);
     check_apart(o.data, o.eval_data, o.allow_overlap);
-    if (!o.model) check_apart(s.data, o.eval_data, o.allow_overlap);
-    set_threads(o.threads);
+    if (!o.model) check_apart(t.data, o.eval_data, o.allow_overlap);
     double started = seconds_now(), sft_seconds = 0.0;
     const char* folder = o.out;
-    join_path(sft_folder, folder, "sft"), join_path(rl_folder, folder, "rl");
-    s.seed = o.seed, s.threads = o.threads, s.out = sft_folder, o.out = rl_folder;
-    s.overwrite = o.overwrite;
+    join_path(sft_folder, folder, "sft");
+    join_path(rl_folder, folder, "rl");
+    t.seed = o.seed;
+    t.threads = o.threads;
+    t.out = sft_folder;
+    t.overwrite = o.overwrite;
+    o.out = rl_folder;
     choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
     check_data(&o.data_hash, o.data);
     if (!o.model) {
-        int status = train(&s, sft_options, NULL);
+        int status = train(&t, sft_options, NULL);
         if (status) {
             printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
             return status;
@@ -8309,13 +7652,12 @@ static int command_run(int argc, char** argv) {
         printf("\n");
     }
     Setup setup;
+    Rollout* three[2];
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
     const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
-    int three = min_int(3, test.count);
-    Evaluation before = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
-    Rollout* first = answer_three(m, &test, &o, three);
+    Evaluation before = look_at(&three[0], m, &test, &o, kind);
     printf(
         "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
         before.questions, before.pass[0], before.tool_rate, before.format_rate);
@@ -8323,106 +7665,89 @@ static int command_run(int argc, char** argv) {
     int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
     if (status) return status;
-    Evaluation after = evaluate_model(m, &test, 256, 16, o.sample, kind, NULL, o.seed + 2);
-    Rollout* last = answer_three(m, &test, &o, three);
+    Evaluation after = look_at(&three[1], m, &test, &o, kind);
     print_before_after(&before, &after);
-    print_three(&test, first, last, three, kind);
+    print_three(&test, three[0], three[1], min_int(3, test.count), kind);
     double total = seconds_now() - started;
-    Text out = {0};
-    text_printf(&out,
-                "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n  \"sft_seconds\": %.2f,\n "
-                " \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n  \"peak_rss_mb\": %.1f,\n",
-                (unsigned long long)o.seed, thread_count(), o.reward, sft_seconds, rl_seconds, total,
-                peak_memory_mb());
-    evaluation_to_json(&out, "before", &before);
-    text_printf(&out, ",\n");
-    evaluation_to_json(&out, "after", &after);
-    text_printf(&out, "\n}\n");
-    write_file(folder, "result.json", &out);
-    printf(
-        "\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n",
-        total, sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
+           sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
-    text_free(&out), rollouts_free(first), rollouts_free(last);
-    evaluation_free(&before), evaluation_free(&after), questions_free(&test);
-    setup_free(&setup);
+    rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
+    questions_free(&test), setup_free(&setup);
     return 0;
 }
 
 // ---- ./rl trace: one update under the microscope, on a model and a question of the reader's choice
 
-static int first_rewarded(const Group* g, int K) {
-    for (int k = 0; k < K; k++) if (g->reward[k] > 0.5f) return k;
-    return 0;
-}
-
-// Mean change of log pi(y|x), in nats per rollout, of those with a positive and of those with a negative advantage.
-static void print_mean_change(const Group* g, int K, const float* other, const char* what) {
-    int T1 = g->rollouts->T - 1, count[2] = {0, 0};
-    double change[2] = {0.0, 0.0};
-    for (int k = 0; k < K; k++) {
-        int positive = g->total[k] > 0.0f, side = positive || g->total[k] == 0.0f ? 0 : 1;
-        if (g->total[k] == 0.0f) continue;
-        count[side]++;
-        for (int i = k * T1; i < (k + 1) * T1; i++) if (g->mask[i]) change[side] += (double)other[i] - g->logp_old[i];
-    }
-    printf("\n%s, mean change of log pi(y|x) in nats:\n\n", what);
-    if (count[0]) printf("   %+10.4f   the %d with a positive advantage\n", change[0] / count[0], count[0]);
-    if (count[1]) printf("   %+10.4f   the %d with a negative one\n", change[1] / count[1], count[1]);
-}
-
 // The tokens that learn the most: what reaches the logit of a sampled token is dlogp x (1 - p), chapter 3.
 static void print_decisions(const Rollout* r, const float* logp, const float* dlogp) {
-    int done[3] = {-1, -1, -1};
-    double sum = 0.0;
+    double sum = 0.0, *share = allocate((size_t)r->T, sizeof(double));
     char text[24];
-    for (int t = r->prompt; t < r->prompt + r->length; t++)
-        sum += r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
-    if (sum == 0.0) return;
-    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
-    for (int i = 0; i < 3; i++) {
-        double most = 0.0;
-        for (int t = r->prompt; t < r->prompt + r->length; t++) {
-            double x = fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1]));
-            if (!r->mask[t] || x <= most || t == done[0] || t == done[1]) continue;
-            most = x;
-            done[i] = t;
-        }
-        if (done[i] < 0) return;
-        printf("   %5.1f%%  t = %d, %s\n", 100.0 * most / sum, done[i] - r->prompt, token_text(text, r->ids[done[i]]));
+    for (int t = r->prompt; t < r->prompt + r->length; t++) {
+        share[t] = r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
+        sum += share[t];
     }
+    if (sum > 0.0)
+        printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    for (int i = 0; i < 3 && sum > 0.0; i++) {
+        int most = r->prompt;
+        for (int t = r->prompt; t < r->prompt + r->length; t++)
+            if (share[t] > share[most]) most = t;
+        printf("   %5.1f%%  t = %d, %s\n", 100.0 * share[most] / sum, most - r->prompt,
+               token_text(text, r->ids[most]));
+        share[most] = 0.0;
+    }
+    free(share);
 }
 
-// The prompt of a question that came from the command line.
-static Tokens question_prompt(const char* question, const Model* m) {
-    Tokens prompt = {0};
-    render_prompt(&prompt, question);
-    int frame = prompt.length - (int)strlen(question);
-    if (prompt.length + 1 > m->config.context)
-        fail(2,
-             "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into the "
-             "model's context of %d",
-             prompt.length - frame, frame, max_int(0, m->config.context - frame - 1), m->config.context);
-    return prompt;
+// What stands in g after an update, or, without a right answer, after sampling alone (s is NULL).
+// other: the log-probs under the second model or after the update, or NULL.
+static void print_trace(const Group* g, const Metrics* s, const float* other, const RlOptions* o) {
+    static const char* const before_after[] = {"before", "after", "change"};
+    static const char* const two_models[] = {"A", "B", "B - A"};
+    const char* const* names = o->compare ? two_models : before_after;
+    int K = o->num_samples, chosen = max_int(0, o->rollout);
+    while (o->rollout < 0 && s && chosen < K - 1 && g->reward[chosen] <= 0.5f) chosen++;
+    size_t at = (size_t)chosen * (size_t)(g->rollouts->T - 1);
+    const float* dlogp = s && g->trained ? g->dlogp + at : NULL;
+    print_wrapped("Question", o->question);
+    if (s) printf("Answer    %s, reward %s, method %s\n", o->answer, o->reward, o->algo);
+    printf("Model     %s%s\n", o->compare ? "A = " : "", o->model);
+    if (o->compare) printf("          B = %s\n", o->compare);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, o->compare ? ", sampled by A" : "",
+           (unsigned long long)o->seed);
+    print_rollouts(g, K, s != NULL, other, names, chosen);
+    if (s)
+        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s->grad_norm,
+               s->lr);
+    if (s && !g->trained)
+        printf("All advantages are 0: nothing is learned from this group. More --num-samples may\nhelp.\n");
+    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
+           s ? ", dlogp = 1000 d loss / d log pi" : "");
+    print_tokens(&g->rollouts[chosen], g->logp_old + at, other ? other + at : NULL, names, dlogp);
+    if (dlogp) print_decisions(&g->rollouts[chosen], g->logp_old + at, dlogp);
+    printf("\nTake away: %s\n",
+           s ? "within an answer every sampled token has the same advantage, every\n"
+               "forced one dlogp 0. A token that was certain has nothing to learn; the open\n"
+               "decisions do."
+             : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
+               "With --answer N come reward, advantage and one update.");
 }
 
 static int command_trace(int argc, char** argv) {
-    static const char* const before_after[] = {"before", "after", "change"};
-    static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char* text = NULL;
     int first = 0;
     o.model = "out/run/rl";
-    o.out = "";
+    o.out = o.question = "";
     o.num_samples = 8;
     o.examples_per_step = 1;
-    take_options(options, &o, FOR_TRACE);
     set_method(&o, asked_algo(argc, argv));
-    if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
-                       "./rl trace \"QUESTION\" [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &text, 1) || !*text)
+    begin_command(&o, options, &o.question, 1, FOR_TRACE, argc, argv,
+                  "trace - one update on one question: rollouts, rewards, loss, token by token",
+                  " \"QUESTION\"");
+    if (!*o.question)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
     if (o.rollout >= o.num_samples)
@@ -8430,15 +7755,12 @@ static int command_trace(int argc, char** argv) {
              o.num_samples, o.num_samples - 1);
     o.minibatch = min_int(o.minibatch, 1);
     o.resample = 0;                       // there is one question
-    check_sampling(&o);
     check_method(&o, options);
-    set_threads(o.threads);
     Setup setup;
-    Model second = {0};
     setup_load(&setup, &o, 0);
-    Model* m = &setup.policy;
-    if (o.compare) second = load_tagged_model(o.compare);
-    Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
+    Model *m = &setup.policy, second = o.compare ? load_tagged_model(o.compare) : (Model){0};
+    Question question = {.prompt = question_prompt(o.question, m), .question = o.question,
+                         .truth = copy_text(o.answer ? o.answer : "")};
     Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
     int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
     if (o.compare && second.config.context < min_int(m->config.context, T - 1))
@@ -8449,453 +7771,106 @@ static int command_trace(int argc, char** argv) {
     Metrics s = {0};
     if (o.answer) s = rl_step(&setup.learner, g, &q, &first, 0, 1.0);
     else {
-        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
+        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1,
+                        0);
         shift_mask(g->mask, g->rollouts->mask, K, T);
     }
     if (o.compare || o.answer) score_rollouts(other, o.compare ? &second : m, g->rollouts, K);
-    int chosen = o.rollout >= 0 ? o.rollout : o.answer ? first_rewarded(g, K) : 0;
-    const float* shown = o.compare || o.answer ? other : NULL;
-    const char* const* names = o.compare ? two_models : before_after;
-    print_wrapped("Question", text);
-    if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
-    printf("Model     %s%s\n", o.compare ? "A = " : "", o.model);
-    if (o.compare) printf("          B = %s\n", o.compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", K, o.compare ? ", sampled by A" : "", (unsigned long long)o.seed);
-    print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
-    if (o.answer) {
-        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
-        if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
-        print_mean_change(g, K, other, o.compare ? "From A to B" : "By this update");
-    }
-    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
-           o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
-    size_t at = (size_t)chosen * (size_t)(T - 1);
-    int learned = o.answer && g->trained;
-    print_tokens(&g->rollouts[chosen], g->logp_old + at, shown ? shown + at : NULL, names, learned ? g->dlogp + at : NULL);
-    if (learned) print_decisions(&g->rollouts[chosen], g->logp_old + at, g->dlogp + at);
-    printf("\nTake away: %s\n",
-           o.answer ? "within an answer every sampled token has the same advantage, every forced\n"
-                      "one dlogp 0. A token that was certain has nothing to learn; the open decisions do."
-                    : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
-                      "With --answer N come reward, advantage and one update.");
+    print_trace(g, o.answer ? &s : NULL, o.compare || o.answer ? other : NULL, &o);
     groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
     if (o.compare) model_free(&second);
     return 0;
 }
 
-// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
-
-// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
-// answer is the given one, or else one that the model samples.
-static void experiment_on_text(Model* m, int number, const RlOptions* o) {
-    Problems file = {0};
-    if (!o->question) file = load_problems(o->data);
-    const char* question = o->question ? o->question : file.list[0].question;
-    Tokens text = question_prompt(question, m);
-    int prompt = text.length;
-    if (o->completion) {
-        tokens_free(&text);
-        render_conversation(&text, question, o->completion);
-    } else {
-        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
-        for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
-        rollouts_free(r);
-    }
-    if (text.length > m->config.context)
-        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
-             m->config.context);
-    Text raw = {0}, answer = {0};
-    decode_tokens(&raw, text.ids + prompt, text.length - prompt, 1);
-    append_readable(&answer, raw.data);
-    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number,
-           number == 1 ? "The decomposition and the mask" : "KL by hand", o->model);
-    print_wrapped("Question", question);
-    print_wrapped("Answer", answer.data);
-    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
-           o->completion ? "given" : "sampled by the model");
-    if (number == 1) experiment_1(m, &text, prompt);
-    else experiment_2(m, &text, prompt, !o->completion, o->seed);
-    text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
-}
-
-// D3's rule: 1 for a reply of --shortest to --longest characters.
-static float reward_length(const Rollout* r, const RlOptions* o) {
-    Text reply = {0};
-    int characters = 0;
-    decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
-    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
-    text_free(&reply);
-    return characters >= o->shortest && characters <= o->longest ? 1.0f : 0.0f;
-}
-
-// Experiment 3: K answers to each of the questions of a file, graded four times.
-static void experiment_on_groups(Model* m, const RlOptions* o) {
-    enum { REWARDS = 4 };
-    const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
-    float* reward[REWARDS];
-    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
-    int K = o->num_samples, groups = min_int(o->eval_examples, q.count);
-    int* right = allocate((size_t)groups * K, sizeof(int));
-    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
-    for (int g = 0; g < groups; g++) {
-        const Question* one = &q.list[g];
-        Rollout* r = generate(m, &one->prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)g);
-        for (int k = 0; k < K; k++) {
-            Text text = rollout_text(&r[k]);
-            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
-            reward[1][g * K + k] = reward_boxed(text.data, one->truth);
-            reward[2][g * K + k] = reward_partial(text.data, one->truth);
-            reward[3][g * K + k] = reward_length(&r[k], o);
-            right[g * K + k] = reward[2][g * K + k] >= 0.5f;
-            text_free(&text);
-        }
-        rollouts_free(r);
-    }
-    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
-    printf("Model     %s\n", o->model);
-    print_wrapped("Question", q.list[0].question);
-    print_beginning("Answer", q.list[0].truth, 1);
-    printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
-           "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
-           "          length, D3's rule: 1 for %d to %d characters\n\n",
-           o->reward, o->shortest, o->longest);
-    experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
-    for (int i = 0; i < REWARDS; i++) free(reward[i]);
-    free(right);
-    questions_free(&q);
-}
-
-static int command_experiment(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* which = NULL;
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.num_samples = 8;
-    o.sample.top_k = 0;
-    o.eval_examples = 64;
-    o.shortest = 50;
-    o.longest = 100;
-    take_options(options, &o, FOR_EXPERIMENT);
-    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
-                       "./rl experiment 1|2|3 [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &which, 1)) {
-        printf("  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
-               "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
-               "  3  eight samples of one question, and how many advantages are 0\n\n"
-               "./rl experiment N runs one on %s; --model-tag names another model\n"
-               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
-               o.model);
-        return 0;
-    }
-    if (strlen(which) != 1 || *which < '1' || *which > '3')
-        fail(2, "there is no experiment '%s'; there are 1 to 3", which);
-    if (o.shortest > o.longest)
-        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", o.shortest, o.longest);
-    check_sampling(&o);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    if (*which == '3') experiment_on_groups(&m, &o);
-    else experiment_on_text(&m, *which - '0', &o);
-    model_free(&m);
-    return 0;
-}
-
 // ---- lessons and warm-ups
 
-static const struct { const char* title; void (*run)(int more); } lessons[] = {
-    {"The language of reinforcement learning", lesson_1},
-    {"Two warm-ups: thermostat and CartPole", lesson_2},
-    {"The language model as policy", lesson_3},
-    {"Why it is a bandit", lesson_4},
-    {"Rewards: the verifier", lesson_5},
-    {"Rollouts and the tool", lesson_6},
-    {"Advantages: better than average", lesson_7},
-    {"The objective: reward minus beta KL", lesson_8},
-    {"Losses", lesson_9},
-    {"The training loop", lesson_10},
-    {"Evaluation", lesson_11},
-    {"Recipes", lesson_12},
+static const struct { const char *name, *title; void (*run)(int more); } lessons[] = {
+    {"1", "The language of reinforcement learning", lesson_1},
+    {"2", "Two warm-ups: thermostat and CartPole", lesson_2},
+    {"3", "The language model as policy", lesson_3},
+    {"4", "Why it is a bandit", lesson_4},
+    {"5", "Rewards: the verifier", lesson_5},
+    {"6", "Rollouts and the tool", lesson_6},
+    {"7", "Advantages: better than average", lesson_7},
+    {"8", "The objective: reward minus beta KL", lesson_8},
+    {"9", "Losses", lesson_9},
+    {"10", "The training loop", lesson_10},
+    {"11", "Evaluation", lesson_11},
+    {"12", "Recipes", lesson_12},
+    {"chain", "D2's four answers, from logits to the gradient of the logits", lesson_chain},
 };
-enum { LESSONS = sizeof lessons / sizeof *lessons };
+enum { ENTRIES = sizeof lessons / sizeof *lessons, LESSONS = ENTRIES - 1 };   // `all` leaves the chain out
 
 static int command_lesson(int argc, char** argv) {
+    int more = argc == 2 && !strcmp(argv[1], "--more"), found = 0;
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
-        for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
-        printf("  chain  D2's four answers, from logits to the gradient of the logits\n");
+        for (int i = 0; i < ENTRIES; i++) printf("  %5s  %s\n", lessons[i].name, lessons[i].title);
         printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
                "reading can do without: ./rl lesson 7 --more\n");
         return 0;
     }
-    int more = argc == 2 && !strcmp(argv[1], "--more");
     if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, lesson 7 --more, or lesson all");
-    char* end;
-    long n = strtol(argv[0], &end, 10);
-    if (!strcmp(argv[0], "all")) {
-        for (int i = 0; i < LESSONS; i++) {
-            if (i) printf("\n\n");
-            lessons[i].run(more);
-        }
-        return 0;
+    int all = !strcmp(argv[0], "all");
+    for (int i = 0; i < (all ? LESSONS : ENTRIES); i++) {
+        if (!all && strcmp(argv[0], lessons[i].name)) continue;
+        if (found++) printf("\n\n");
+        lessons[i].run(more);
     }
-    if (!strcmp(argv[0], "chain")) {
-        lesson_chain(more);
-        return 0;
-    }
-    if (*end || end == argv[0] || n < 1 || n > LESSONS)
-        fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
-    lessons[n - 1].run(more);
+    if (!found) fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
     return 0;
 }
 
 static int command_thermostat(int argc, char** argv) {
-    uint64_t seed = 1;
-    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
-    if (asked_for_help(argc, argv, "thermostat - REINFORCE keeps a room at 70 F",
-                       "./rl thermostat [--seed=N]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    run_thermostat(seed);
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
+                  "thermostat - REINFORCE keeps a room at 70 F", "");
+    run_thermostat(o.seed);
     return 0;
 }
 
 static int command_cartpole(int argc, char** argv) {
-    uint64_t seed = 1;
-    float lr = (float)cartpole_defaults.learning_rate;
-    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
-                        {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
-                        {0}};
-    if (asked_for_help(argc, argv, "cartpole - group mean against value function on CartPole",
-                       "./rl cartpole [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    run_cartpole(seed, lr);
-    return 0;
-}
-
-// ---- ./rl plot: what a run wrote down while it trained
-
-// One column of a table of comma-separated values, found by its name in the first line; an empty field is
-// NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
-// column: NULL, or a complaint if it is `needed`.
-static double* read_column(int* rows, const char* file, const char* name, int needed) {
-    char path[PATH_SIZE];
-    struct stat info;
-    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
-    else snprintf(path, PATH_SIZE, "%s", file);
-    Text text = read_file(path);
-    const char* s = text.data;
-    size_t length = strlen(name);
-    int column = 0;
-    while (strncmp(s, name, length) || !strchr(",\r\n", s[length])) {
-        s += strcspn(s, ",\n");
-        column++;
-        if (*s++ == ',') continue;
-        if (needed)
-            fail(2, "%s has no column '%s'; its columns are %.*s", path, name,
-                 (int)strcspn(text.data, "\r\n"), text.data);
-        text_free(&text);
-        return NULL;
-    }
-    double* values = allocate(text.length, sizeof(double));
-    *rows = 0;
-    for (s += strcspn(s, "\n"); s[0] && s[1]; s += strcspn(s, "\n")) {
-        s++;
-        for (int i = 0; i < column; i++) s += strcspn(s, ",\n") + (s[strcspn(s, ",\n")] == ',');
-        values[*rows] = strchr(",\r\n", *s) ? NAN : strtod(s, NULL);   // strtod would read the next line
-        ++*rows;
-    }
-    text_free(&text);
-    return values;
-}
-
-// Each value becomes the mean of the numbers among the `window` values around it.
-static void smooth(double* x, int n, int window) {
-    double* mean = allocate((size_t)n, sizeof(double));
-    for (int i = 0; i < n; i++) {
-        int count = 0;
-        for (int j = max_int(0, i - (window - 1) / 2); j < n && j <= i + window / 2; j++) {
-            if (isnan(x[j])) continue;
-            count++;
-            mean[i] += (x[j] - mean[i]) / count;
-        }
-        if (isnan(x[i])) mean[i] = NAN;
-    }
-    memcpy(x, mean, (size_t)n * sizeof(double));
-    free(mean);
-}
-
-static const char* last_part(const char* path) {
-    const char* slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-static int command_plot(int argc, char** argv) {
-    const char* words[2 * PLOT_SERIES];
-    int window = 1, together = 0, files = 1, rows[PLOT_SERIES];
-    double* y[PLOT_SERIES];
-    char names[PLOT_SERIES][64];
-    Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
-                        {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
-                        {0}};
-    if (asked_for_help(argc, argv, "plot - columns of a table, or of a run's metrics.csv, as curves",
-                       "./rl plot FILE|DIR... COLUMN... [--option=value ...]",
-                       options))
-        return 0;
-    int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
-    if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
-    while (files < count && file_exists(words[files])) files++;
-    int columns = count - files;
-    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
-    Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
-    if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
-    for (int s = 0; s < p.series; s++) {
-        const char *file = words[s / columns], *column = words[files + s % columns];
-        y[s] = read_column(&rows[s], file, column, 1);
-        smooth(y[s], rows[s], window);
-        p.points = max_int(p.points, rows[s]);
-        if (files == 1) snprintf(names[s], sizeof names[s], "%s", column);
-        else snprintf(names[s], sizeof names[s], columns > 1 ? "%s %s" : "%s", last_part(file), column);
-    }
-    for (int s = 0; s < p.series; s++) {
-        y[s] = enlarge(y[s], (size_t)p.points, sizeof(double));
-        for (int i = rows[s]; i < p.points; i++) y[s][i] = NAN;
-        p.y[s] = y[s];
-        p.names[s] = names[s];
-    }
-    p.scaled = columns > 1 && !together;
-    print_plot(&p);
-    for (int s = 0; s < p.series; s++) free(y[s]);
-    return 0;
-}
-
-// ---- ./rl compare: finished runs in one table
-
-static const double GOAL = 0.90;          // of held-out pass@1
-
-// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
-// NaN: not logged, or not reached.
-static void read_times(double* all, double* updates, double* seconds, const char* folder) {
-    char path[PATH_SIZE];
-    int rows;
-    *all = *updates = *seconds = NAN;
-    join_path(path, folder, "metrics.csv");
-    if (!file_exists(path)) return;
-    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
-    for (int i = 0; each && i < rows; i++) {
-        *all = (i ? *all : 0.0) + each[i];
-        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
-        *updates = i + 1;
-        *seconds = *all;
-    }
-    free(each), free(test);
-}
-
-// A number, or a dash for NaN, in `width` columns.
-static void print_cell_number(int width, int digits, double x) {
-    if (isnan(x)) printf("%*s", width, "-");
-    else printf("%*.*f", width, digits, x);
-}
-
-static void print_run(const char* folder, const Evaluation* e) {
-    int k = e->samples - 1;
-    double all, updates, seconds;
-    read_times(&all, &updates, &seconds, folder);
-    printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
-           e->high[0], e->pass[k], e->low[k], e->high[k]);
-    print_cell_number(6, 2, e->kl);
-    print_cell_number(7, 1, e->length);
-    print_cell_number(6, 0, all);
-    print_cell_number(5, 0, updates);
-    print_cell_number(6, 1, seconds);
-    printf("\n");
-    fflush(stdout);
-}
-
-static int command_compare(int argc, char** argv) {
-    enum { RUNS = 64 };
     RlOptions o = rl_defaults();
-    const char* runs[RUNS];
-    char path[PATH_SIZE];
-    Model reference = {0};
-    int questions = 0;
-    Option options[RL_OPTIONS] = {{0}};
-    o.data = "data/test.jsonl";
-    o.eval_examples = 256;
-    take_options(options, &o, FOR_COMPARE);
-    if (asked_for_help(argc, argv, "compare - finished runs in one table",
-                       "./rl compare DIR... [--option=value ...]", options))
-        return 0;
-    int count = parse_options(options, argc, argv, runs, RUNS);
-    if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
-    check_sampling(&o);
-    set_threads(o.threads);
-    for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
-    if (o.reference) reference = load_tagged_model(o.reference);
-    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
-           "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
-    for (int i = 0; i < count; i++) {
-        tagged_path(path, runs[i]);
-        Model m = load_fitting_model(path);
-        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                                      o.reference ? &reference : NULL, o.seed + 2);
-        if (!o.reference) e.kl = NAN;
-        print_run(path, &e);
-        questions = e.questions;
-        evaluation_free(&e), questions_free(&q), model_free(&m);
-    }
-    printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
-           "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
-           "seconds until held-out pass@1 was first that high, where the run looked.\n",
-           o.num_samples, questions, GOAL);
-    if (o.reference) model_free(&reference);
+    o.lr = (float)cartpole_defaults.learning_rate;
+    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
+                  "cartpole - group mean against value function on CartPole", "");
+    run_cartpole(o.seed, o.lr);
     return 0;
 }
 
 // ---- the table of commands, and main
 
-static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
+typedef struct { const char *name, *what; int (*run)(int argc, char** argv); } Command;
+
+static const Command commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
-    {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
-    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
-    {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},
-    {"compare", "finished runs in one table", command_compare},
-    {"plot", "columns of a run's metrics.csv, as curves", command_plot},
-    {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
-    {"overlap", "which questions of one file also stand in another", command_overlap},
+    {"eval", "pass@k and majority votes on held-out questions; before/after", command_eval},
     {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
-    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// Runs the command argv[1]; returns its exit status, or -1 when there is none of this name.
-static int dispatch(int argc, char** argv) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
-    return -1;
+// `more` (count) are the commands of docs/tools.c, with which make builds ./rl.
+static int rl_main(int argc, char** argv, const Command* more, int count) {
+    open_standard_streams();
+    int help = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+    if (help)
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
+               "[--option=value ...]\n\n");
+    for (int i = 0; i < COMMANDS + count; i++) {
+        const Command* c = i < COMMANDS ? &commands[i] : &more[i - COMMANDS];
+        if (help) printf("  %-13s %s\n", c->name, c->what);
+        else if (!strcmp(argv[1], c->name)) return end_of_output(c->run(argc - 2, argv + 2));
+    }
+    if (!help) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
+    return end_of_output(argc < 2 ? 2 : 0);
 }
 
 #ifndef RL_NO_MAIN
-int main(int argc, char** argv) {
-    open_standard_streams();
-    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
-               "[--option=value ...]\n\n");
-        for (int i = 0; i < COMMANDS; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
-        return end_of_output(argc < 2 ? 2 : 0);
-    }
-    int status = dispatch(argc, argv);
-    if (status < 0) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
-    return end_of_output(status);
-}
+int main(int argc, char** argv) { return rl_main(argc, argv, NULL, 0); }
 #endif

@@ -11,8 +11,8 @@ The page is one file, without network or script; its style and its drawings (SVG
 report_page.h. What is not in a run is said on the page. The rollouts are sampled here, by the functions of
 rl.c that also train: the same run gives the same page.
 */
-#define RL_NO_MAIN
-#include "../rl.c"
+#define TOOLS_NO_MAIN
+#include "tools.c"
 #include "report_page.h"
 #include <dirent.h>
 
@@ -243,7 +243,8 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
         y[s] = stage_column(&rows[s], &stages[s], c->column);
         for (int i = 0; y[s] && i < rows[s]; i++) {
             if (!isfinite(y[s][i])) continue;
-            widen(&r, y[s][i]);
+            r.low = fmin(r.low, y[s][i]);
+            r.high = fmax(r.high, y[s][i]);
             numbers[s]++;
         }
         if (y[s]) longest = max_int(longest, rows[s]);
@@ -259,11 +260,10 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
         char class[8];
         if (!y[s]) continue;
         int sparse = numbers[s] < rows[s] || rows[s] == 1;
-        int smoothed = !sparse && rows[s] > 20 && strcmp(c->column, "lr");
+        int window = !sparse && rows[s] > 20 && strcmp(c->column, "lr") ? max_int(3, rows[s] / 20) : 1;
         snprintf(class, sizeof class, "s%d", s);
-        if (smoothed && count == 1) draw_curve(page, y[s], rows[s], longest, axis, "raw s0", 0);
-        if (smoothed) smooth(y[s], rows[s], max_int(3, rows[s] / 20));
-        draw_curve(page, y[s], rows[s], longest, axis, class, sparse && numbers[s] <= 40);
+        if (window > 1 && count == 1) draw_curve(page, y[s], rows[s], longest, axis, "raw s0", 1, 0);
+        draw_curve(page, y[s], rows[s], longest, axis, class, window, sparse && numbers[s] <= 40);
         free(y[s]);
     }
     int no_reference = !strcmp(c->column, "kl_ref") && r.low == 0.0 && r.high == 0.0;

@@ -169,14 +169,15 @@ static void draw_loop(Text* page, const Box* b, int tall) {
     put(page, "</svg>\n");
 }
 
-// One line; `marks`: its numbers are few and get a ring each.
+// One line of running means; `marks`: its numbers are few and get a ring each.
 static void draw_curve(Text* page, const double* y, int rows, int longest, Range r, const char* class,
-                       int marks) {
+                       int window, int marks) {
     Text path = {0}, rings = {0};
     for (int i = 0; i < rows; i++) {
-        if (!isfinite(y[i])) continue;
+        double v = smoothed(y, rows, i, window);
+        if (!isfinite(v)) continue;
         double px = 56.0 + 290.0 * i / max_int(longest - 1, 1);
-        double py = 176.0 - 160.0 * (y[i] - r.low) / (r.high - r.low);
+        double py = 176.0 - 160.0 * (v - r.low) / (r.high - r.low);
         put(&path, "%h%f %f", path.length ? "L" : "M", px, py);
         if (marks) put(&rings, "<circle class='c %h' cx='%f' cy='%f' r='3'/>\n", class, px, py);
     }
