@@ -559,16 +559,18 @@ static void print_grades(Responses* r, const RewardKind* kind) {
 
 // An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
 static void print_understood(const char* label, const char* answer) {
-    Normalized n;
+    Text normal = {0};
     Value value;
-    int variables = 0, normal = normalize(&n, answer);
+    int variables = 0, understood = normalize(&normal, answer);
     print_wrapped(label, answer);
-    print_wrapped("Normal", normal ? n.text : "(too long)");
-    if (!normal || !evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
-    printf("Value     %.12g", creal(value.z));
-    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
-    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-    printf("%s\n", variables ? " at evaluation point 0" : "");
+    print_wrapped("Normal", understood ? normal.data : "(too long)");
+    if (understood && evaluate_text(&value, &variables, normal.data, 0)) {
+        printf("Value     %.12g", creal(value.z));
+        if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
+        if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
+        printf("%s\n", variables ? " at evaluation point 0" : "");
+    }
+    text_free(&normal);
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
