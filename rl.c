@@ -377,20 +377,14 @@ enum { PLOT_SERIES = 6, PLOT_PARTS = 4, PLOT_WIDTH = 15 * PLOT_PARTS + 1, PLOT_H
 
 typedef struct {
     const char *title, *x_name;
-    const double* x;                      // (points); NULL: 1, 2, 3, ...
-    const double* y[PLOT_SERIES];         // (points) each; what is not a finite number is left out
+    const double* y[PLOT_SERIES];   // (points) each, at x = 1, 2, 3, ...; what is not finite is left out
     const char* names[PLOT_SERIES];
     int series, points;
-    int scaled;                           // 1 = each from its own min to its own max: for different units
+    int scaled;                     // 1 = each from its own min to its own max: for different units
     int log_x;
 } Plot;
 
 typedef struct { double low, high; } Range;
-
-static void widen(Range* r, double v) {
-    r->low = fmin(r->low, v);
-    r->high = fmax(r->high, v);
-}
 
 // The tightest range around r of PLOT_PARTS steps that are round numbers times a power of ten.
 static Range round_range(Range r) {
@@ -398,22 +392,14 @@ static Range round_range(Range r) {
     double width = r.high > r.low ? r.high - r.low : fmax(fabs(r.high), 1.0);
     double unit = pow(10.0, floor(log10(width / PLOT_PARTS)));
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        double step = steps[i] * unit;
-        double first = floor(r.low / step + 1e-9);
+        double step = steps[i] * unit, first = floor(r.low / step + 1e-9);
         if ((first + PLOT_PARTS) * step >= r.high - 1e-9 * step)
             return (Range){first * step, (first + PLOT_PARTS) * step};
     }
     return r;
 }
 
-static double plot_x(const Plot* p, int i) {
-    double x = p->x ? p->x[i] : i + 1;
-    return p->log_x ? log(x) : x;
-}
-
-static int plot_has(const Plot* p, int s, int i) {   // beyond 1e300 a difference might not be finite
-    return fabs(plot_x(p, i)) < 1e300 && fabs(p->y[s][i]) < 1e300;
-}
+static int plot_has(const Plot* p, int s, int i) { return fabs(p->y[s][i]) < 1e300; }  // finite differences
 
 static char plot_letter(const Plot* p, int s) {
     int taken = !isalpha((unsigned char)p->names[s][0]);
@@ -421,25 +407,35 @@ static char plot_letter(const Plot* p, int s) {
     return taken ? (char)('A' + s) : p->names[s][0];
 }
 
+// The range of all numbers of the series from .. to - 1; low > high when there are none.
+static Range plot_range(const Plot* p, int from, int to) {
+    Range r = {INFINITY, -INFINITY};
+    for (int s = from; s < to; s++)
+        for (int i = 0; i < p->points; i++) {
+            if (!plot_has(p, s, i)) continue;
+            r.low = fmin(r.low, p->y[s][i]);
+            r.high = fmax(r.high, p->y[s][i]);
+        }
+    return r;
+}
+
 // Series s, between the heights of r.
-static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range x, Range r) {
+static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s, Range r) {
     double height[PLOT_WIDTH] = {0}, count[PLOT_WIDTH] = {0};
+    double up = r.high > r.low ? r.high - r.low : 1.0;
     int last = -1;
     for (int i = 0; i < p->points; i++) {
         if (!plot_has(p, s, i)) continue;
-        double part = x.high > x.low ? (plot_x(p, i) - x.low) / (x.high - x.low) : 0.0;
-        double up = r.high > r.low ? (p->y[s][i] - r.low) / (r.high - r.low) : 0.5;
+        double part = p->log_x ? log(i + 1.0) / log(fmax(2, p->points)) : i / fmax(1, p->points - 1);
         int column = (int)(part * (PLOT_WIDTH - 1) + 0.5);
-        height[column] += up;
         count[column]++;
+        height[column] += ((p->y[s][i] - r.low) / up - height[column]) / count[column];    // a running mean
     }
     for (int c = 0; c < PLOT_WIDTH; c++) {
         if (!count[c]) continue;
-        double here = height[c] / count[c];
-        double before = last < 0 ? here : height[last] / count[last];
+        double rise = last < 0 ? 0.0 : (height[c] - height[last]) / (c - last);
         for (int i = last < 0 ? c : last + 1; i <= c; i++) {
-            double up = i == c ? here : before + (here - before) * (i - last) / (c - last);
-            char* cell = &grid[(int)((1.0 - up) * (PLOT_HEIGHT - 1) + 0.5)][i];
+            char* cell = &grid[(int)((1.0 - height[c] + rise * (c - i)) * (PLOT_HEIGHT - 1) + 0.5)][i];
             *cell = *cell == ' ' ? plot_letter(p, s) : '*';
         }
         last = c;
@@ -448,22 +444,16 @@ static void draw_series(char grid[PLOT_HEIGHT][PLOT_WIDTH], const Plot* p, int s
 
 static void print_plot(const Plot* p) {
     char grid[PLOT_HEIGHT][PLOT_WIDTH];
-    Range x = {INFINITY, -INFINITY}, all = x, own[PLOT_SERIES] = {x, x, x, x, x, x};
-    for (int s = 0; s < p->series; s++)
-        for (int i = 0; i < p->points; i++) {
-            if (!plot_has(p, s, i)) continue;
-            widen(&x, plot_x(p, i));
-            widen(&own[s], p->y[s][i]);
-            widen(&all, p->y[s][i]);
-        }
+    Range all = plot_range(p, 0, p->series);
     printf("%s\n\n", p->title);
-    if (x.low > x.high) {
+    if (all.low > all.high) {
         printf("  (there is nothing to draw)\n");
         return;
     }
     all = round_range(all);
     memset(grid, ' ', sizeof grid);
-    for (int s = 0; s < p->series; s++) draw_series(grid, p, s, x, p->scaled ? own[s] : all);
+    for (int s = 0; s < p->series; s++)
+        draw_series(grid, p, s, p->scaled ? plot_range(p, s, s + 1) : all);
     for (int row = 0; row < PLOT_HEIGHT; row++) {
         double v = all.high - (all.high - all.low) * row / (PLOT_HEIGHT - 1);
         int end = PLOT_WIDTH;
@@ -474,19 +464,17 @@ static void print_plot(const Plot* p) {
         else printf("%7.4g", v);
         printf(" |%.*s\n", end, grid[row]);
     }
-    printf("%9s+", "");
-    for (int i = 0; i < PLOT_PARTS; i++) printf("--------------+");
-    printf("\n%9s", "");
-    for (int i = 0; i <= (x.high > x.low ? PLOT_PARTS : 0); i++) {
-        double v = x.low + (x.high - x.low) * i / PLOT_PARTS;
-        if (!p->log_x && x.high - x.low >= 20.0) v = floor(v + 0.5);
-        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? exp(v) : v);
+    printf("%9s+--------------+--------------+--------------+--------------+\n%9s", "", "");
+    for (int i = 0; i <= (p->points > 1 ? PLOT_PARTS : 0); i++) {
+        double part = (double)i / PLOT_PARTS, v = 1.0 + (p->points - 1) * part;
+        if (p->points > 20) v = floor(v + 0.5);
+        printf(i < PLOT_PARTS ? "%-15.4g" : "%.4g", p->log_x ? pow(p->points, part) : v);
     }
     printf("\n%9s%s\n", "", p->x_name);
     for (int s = 0; s < p->series; s++) {
+        Range own = plot_range(p, s, s + 1);
         printf("\n  %c  %s", plot_letter(p, s), p->names[s]);
-        if (own[s].low <= own[s].high) printf(": %.4g to %.4g", own[s].low, own[s].high);
-        else printf(": no numbers");
+        printf(own.low <= own.high ? ": %.4g to %.4g" : ": no numbers", own.low, own.high);
     }
     printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
@@ -929,7 +917,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
             const float* z = logits + ((size_t)b * (size_t)T + (size_t)t) * (size_t)V;
             int next = ids[(size_t)b * (size_t)T + (size_t)t + 1];                 // the shift
             float* out = logp + (size_t)b * (size_t)(T - 1) + (size_t)t;
-            *out = next < 0 || next >= V ? (float)NAN : z[next] - log_sum_exp(z, V);
+            *out = next < 0 || next >= V ? (float)NAN : (float)(z[next] - log_sum_exp(z, V));
         }
     }
 }
@@ -1108,36 +1096,32 @@ static float* all_logits(Model* m, const int* ids, int T) {
     return logits;
 }
 
-// text is a question (its first `prompt` tokens) and an answer. log pi(y|x) in two ways: from the logits of
-// one pass over the whole text, and from a pass for each token, which sees nothing of what comes later.
+// text is a question (its first `prompt` tokens) and an answer. D3: "confirm log pi(y|x) = sum over t of
+// log pi(y_t | x, y_<t) with your own hands, and watch what a wrong mask does". The sum in two ways: from one
+// pass over the whole text, and from a pass for each token over what came before it.
 static void experiment_1(Model* m, const Tokens* text, int prompt) {
     int T = text->length, V = m->config.vocab_size;
     float *logits = all_logits(m, text->ids, T), *logp = allocate((size_t)T, sizeof(float));
-    double at_once = 0.0, one_by_one = 0.0, difference = 0.0;
+    double at_once = 0.0, one_by_one = 0.0;
     token_logprobs(logp, logits, text->ids, 1, T, V);
     for (int t = prompt; t < T; t++) {
         if (!text->mask[t]) continue;
         float* before = all_logits(m, text->ids, t);
         const float* z = before + (size_t)(t - 1) * (size_t)V;     // the last row is about token t
-        double term = z[text->ids[t]] - log_sum_exp(z, V);
         at_once += logp[t - 1];
-        one_by_one += term;
-        difference = fmax(difference, fabs(logp[t - 1] - term));
+        one_by_one += z[text->ids[t]] - log_sum_exp(z, V);
         free(before);
     }
     printf("1. log pi(y|x) = sum over t of log pi(y_t | x, y_<t), a term per token of mask 1\n\n"
            "   one pass over the whole text, logits shifted against ids  %12.4f nats\n"
-           "   a pass for each token, over what came before it           %12.4f nats\n"
-           "   largest difference of a term                              %12.1e nats\n\n"
+           "   a pass for each token, over what came before it           %12.4f nats\n\n"
            "   One pass is enough: attention is causal, no token sees what comes after it.\n\n"
            "2. The mask: %d tokens of prompt, %d of answer, %d of them with mask 1\n\n",
-           at_once, one_by_one, difference, prompt, T - prompt, count_masked(text->mask, T));
+           at_once, one_by_one, prompt, T - prompt, count_masked(text->mask, T));
     print_mask_slips(logits, text->ids, text->mask, prompt, T, V);
-    printf("\n   What D3 asks to see: the second line differs from the first by the prompt's\n"
-           "   tokens. A sum grows with the length: answers of different lengths compare by\n"
-           "   the mean per token, and two models (DPO) by their ratio on one answer.\n\n"
-           "Take away: the log-probability of an answer is a sum over the answer's tokens.\n"
-           "Neither the question nor what a tool wrote belongs to it.\n");
+    printf("\nTake away: the log-probability of an answer is a sum over its sampled tokens.\n"
+           "Neither the question nor what a tool wrote belongs to it. Answers of different\n"
+           "length compare by the mean per token, two models (DPO) by their ratio.\n");
     free(logits), free(logp);
 }
 
@@ -1455,7 +1439,7 @@ static double solve_linear(const char* left, const char* right);
 static void print_comparisons(void);
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_NORMALIZED = 2048,  // room for a rewritten answer
+       MAX_TOKENS = 1200,      // of a taken-apart answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -2143,12 +2127,25 @@ static void print_gae(void) {
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
 //
-// `./rl experiment 3` samples K answers to each of `groups` questions and calls this. reward[i] (groups,K):
-// the same answers under reward i; right (groups,K): 1 = the answer is right, in whatever format.
-static void experiment_3(const float* const* reward, const char* const* names, int rewards, const int* right,
-                         int groups, int K) {
+// D3: "often 6 of the 8 replies have exactly the same score, and the standardized advantages are near 0".
+// `./rl experiment 3` samples the replies and calls this.
+
+// D3's rule: 1 for a reply of 50 to 100 characters, as a reader sees it.
+static float reward_length(const char* response, const char* truth) {
+    Text text = {0};
+    int characters = 0;
+    (void)truth;
+    append_readable(&text, response);
+    for (const char* s = text.data; *s; s++) characters += (*s & 0xC0) != 0x80;
+    text_free(&text);
+    return characters >= 50 && characters <= 100 ? 1.0f : 0.0f;
+}
+
+// reward[i] (groups,K): the same answers under reward i.
+static void experiment_3(const float* const* reward, const char* const* names, int rewards, int groups,
+                         int K) {
     float* adv = allocate((size_t)rewards * K, sizeof(float));
-    printf("1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
+    printf("\n1. The first question's %d answers: the reward r, and GRPO's advantage A.\n\n    k", K);
     for (int i = 0; i < rewards; i++) {
         printf("%10s %7s", names[i], "A");
         advantages_grpo(adv + i * K, reward[i], K, 1e-6f);
@@ -2157,40 +2154,31 @@ static void experiment_3(const float* const* reward, const char* const* names, i
         printf("\n%5d", k + 1);
         for (int i = 0; i < rewards; i++) printf("%10g %7.4f", reward[i][k], adv[i * K + k]);
     }
-    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n", groups, K);
-    printf("                mean  answers with           p^%-2d +  groups of 16  A > 0 for a\n", K);
-    printf("   reward     reward     |A| < 0.1       z (1-p)^%-2d    that teach wrong answer\n", K);
+    printf("\n\n2. The %d groups of %d. z: the share of zero-variance groups (all A are 0).\n\n"
+           "   reward     mean reward   |A| < 0.1        z   p^%d + (1-p)^%d, p = the mean\n", groups,
+           K, K, K);
     for (int i = 0; i < rewards; i++) {
-        double mean = 0.0;
-        int zero_variance = 0, small = 0, wrong = 0;
-        int binary = 1;
-        for (int g = 0; g < groups; g++) {
-            const float* r = reward[i] + (size_t)g * K;
+        double mean = 0.0, n = (double)groups * K;
+        int zero_variance = 0, small = 0, binary = 1;
+        for (const float* r = reward[i]; r < reward[i] + groups * K; r += K) {
             int varies = 0;
             advantages_grpo(adv, r, K, 1e-6f);
             for (int k = 0; k < K; k++) {
-                mean += r[k] / ((double)groups * K);
+                mean += r[k] / n;
                 binary &= r[k] == 0.0f || r[k] == 1.0f;
                 varies |= r[k] != r[0];
                 small += fabsf(adv[k]) < 0.1f;
-                wrong += adv[k] > 0.0f && !right[(size_t)g * K + k];
             }
             zero_variance += !varies;
         }
-        double n = (double)groups * K;
-        double z = (double)zero_variance / groups;
-        printf("   %-10s %6.3f %13.3f %7.3f ", names[i], mean, small / n, z);
-        if (binary) printf("%8.3f", zero_variance_odds(mean, K));
-        else printf("%8s", "-");
-        printf("%7.1f +-%4.1f %12.3f\n", 16.0 * (1.0 - z), 4.0 * sqrt(z * (1.0 - z)), wrong / n);
+        printf("   %-10s %11.3f %11.3f %8.3f", names[i], mean, small / n, (double)zero_variance / groups);
+        printf(binary ? "%10.3f\n" : "         -\n", zero_variance_odds(mean, K));
     }
-    printf("\n   (+-: standard deviation from update to update, were the questions drawn at\n"
-           "   random. One p for all questions, easy and hard, is not their z: the curve\n"
-           "   p^K + (1-p)^K bends.)\n\n"
+    printf("\n   Were all questions equally hard, z would be the last column on average; easy\n"
+           "   and hard ones lift it.\n\n"
            "Take away: a group is lost when ALL its scores are equal, not when most are. The\n"
            "partial reward grades what boxed calls 0, so it never loses more groups: D1's\n"
-           "\"the finer the reward, the steadier\". The last column can be its price: what is\n"
-           "paid is learned, right or wrong.\n");
+           "\"the finer the reward, the steadier\".\n");
     free(adv);
 }
 
@@ -2522,100 +2510,72 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
-
-enum { NOISES = 6, KL_DRAWS = 500 };
-enum { FROM_TEXT, FROM_POLICY, FROM_REFERENCE };   // where the tokens come from
+//
+// D3: "with little drift the two are close; with more, k1 clearly fluctuates more from sample to sample,
+// while k3 stays >= 0". The first table has D3's own lines, the second the case of training.
+enum { NOISES = 6 };
 static const double noises[NOISES] = {0.1, 0.5, 1.0, 2.0, 3.0, 4.0};
 
-static int draw_token(const double* logp, int V, Rng* rng) {
-    double left = random_uniform(rng);
-    for (int v = 0; v < V - 1; v++) {
-        left -= exp(logp[v]);
-        if (left < 0.0) return v;
-    }
-    return V - 1;
-}
-
 // One row. logits (n,V) are the reference's at the n sampled tokens ids of a text; the policy has noise * a
-// normal number added to each, the same normals for every noise. Returns the exact KL per token.
-static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int source,
+// normal number added to each. P draws the tokens, Q is the other one. from_policy = 0: P is the reference,
+// k1 and k3 are the means over the text's own tokens; 1: P is the policy, they are its exact means over all V
+// tokens of each place. dev is exact in both cases. Returns KL(P||Q) per token.
+static double print_kl_row(const float* logits, const int* ids, int n, int V, double noise, int from_policy,
                            uint64_t seed) {
     double *ref = allocate((size_t)V, sizeof(double)), *pi = allocate((size_t)V, sizeof(double));
-    double exact = 0.0, sum[4] = {0}, square[4] = {0};
-    int draws = source == FROM_TEXT ? 1 : KL_DRAWS;
+    double *p = from_policy ? pi : ref, *q = from_policy ? ref : pi;
+    double exact = 0.0, mean[2] = {0}, square[2] = {0};
     for (int i = 0; i < n; i++) {
-        Rng noise_rng = random_stream(seed, 4, (uint64_t)i), rng = random_stream(seed, 5, (uint64_t)i);
+        Rng rng = random_stream(seed, 4, (uint64_t)i);
         for (int v = 0; v < V; v++) {
             ref[v] = logits[(size_t)i * V + v];
-            pi[v] = ref[v] + noise * random_normal(&noise_rng);
+            pi[v] = ref[v] + noise * random_normal(&rng);
         }
         toy_log_softmax(ref, ref, V);
         toy_log_softmax(pi, pi, V);
-        exact += (source == FROM_POLICY ? exact_kl(pi, ref, V) : exact_kl(ref, pi, V)) / n;
-        for (int d = 0; d < draws; d++) {
-            int v = source == FROM_TEXT ? ids[i] : draw_token(source == FROM_POLICY ? pi : ref, V, &rng);
-            float k[4], logp = (float)pi[v], logp_ref = (float)ref[v];
-            kl_k1(&k[0], &logp, &logp_ref, 1);
-            kl_k3(&k[1], &logp, &logp_ref, 1);
-            kl_k1(&k[2], &logp_ref, &logp, 1);     // D3's signs: the two models exchanged
-            kl_k3(&k[3], &logp_ref, &logp, 1);
-            for (int e = 0; e < 4; e++) {
-                sum[e] += k[e];
-                square[e] += (double)k[e] * k[e];
+        exact += exact_kl(p, q, V) / n;
+        for (int v = 0; v < V; v++) {
+            float k[2], logp = (float)p[v], logq = (float)q[v];
+            kl_k1(&k[0], &logp, &logq, 1);
+            kl_k3(&k[1], &logp, &logq, 1);
+            for (int e = 0; e < 2; e++) {
+                mean[e] += (from_policy ? exp(p[v]) : v == ids[i]) * k[e] / n;
+                square[e] += exp(p[v]) * k[e] * k[e] / n;
             }
         }
     }
-    printf("   %5.1f%12.4g", noise, exact);
-    for (int e = 0; e < 4; e++) printf("%11.3g", sum[e] / ((double)n * draws));
-    for (int pair = 0; pair < 2; pair++) {         // deviations: of k1 and k3 with the samples' signs
-        int e = source == FROM_POLICY ? pair : 2 + pair;
-        double mean = sum[e] / ((double)n * draws);
-        printf("%8.2g", sqrt(fmax(0.0, square[e] / ((double)n * draws) - mean * mean)));
-    }
+    printf("   %5.1f%14.4g%12.4g%12.4g", noise, exact, mean[0], mean[1]);
+    for (int e = 0; e < 2; e++) printf("%12.4g", sqrt(fmax(0.0, square[e] - exact * exact)));
     printf("\n");
     free(ref), free(pi);
     return exact;
 }
 
-// `./rl experiment 2`: text is a question and an answer to it, the first `prompt` tokens are the question's;
-// sampled = 1 when m, the reference, wrote the answer.
+// text: a question, `prompt` tokens, and an answer; sampled = 1 when m, the reference, wrote the answer.
 static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, uint64_t seed) {
     static const double betas[] = {0.001, 0.01, 0.1};
     double kl[NOISES];
-    int n = 0, V = m->config.vocab_size;
+    int n = 0, V = m->config.vocab_size, *ids = allocate((size_t)text->length, sizeof(int));
     float* logits = all_logits(m, text->ids, text->length);
-    int* ids = allocate((size_t)text->length, sizeof(int));
     for (int t = prompt; t < text->length; t++) {      // the row before a token is about it (chapter 3)
         if (!text->mask[t]) continue;
         memmove(logits + (size_t)n * V, logits + (size_t)(t - 1) * V, (size_t)V * sizeof(float));
         ids[n++] = text->ids[t];
     }
     printf("The reference is the model, the policy the model with noise on its logits, as if\n"
-           "training had moved it. L = log pi - log pi_ref of a token; means over %d places.\n\n"
-           "   k1 = L     k3 = exp(-L) - 1 + L          for samples from pi\n"
-           "   D3's code has -L and exp(L) - 1 - L: the same with pi and pi_ref exchanged.\n\n", n);
-    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++) {
-        if (source == FROM_TEXT)
-            printf("1. The text's own tokens, as in D3. %s\n\n",
-                   sampled ? "The reference wrote them: D3's signs are\n   unbiased, for KL(ref||pi)."
-                           : "Nobody sampled them: no column promises\n   anything.");
-        else printf("%d. %d tokens drawn at each place FROM %s:\n\n", source + 1, KL_DRAWS,
-                    source == FROM_POLICY ? "PI: k1 and k3 meet KL(pi||ref)"
-                                          : "PI_REF: D3's k1 and k3 meet KL(ref||pi)");
-        printf("   noise %s         k1         k3      D3 k1      D3 k3  dev k1  dev k3\n",
-               source == FROM_POLICY ? "KL(pi||ref)" : "KL(ref||pi)");
-        for (int i = 0; i < NOISES; i++) {
-            double exact = print_kl_row(logits, ids, n, V, noises[i], source, seed);
-            if (source == FROM_POLICY) kl[i] = exact;
-        }
-        printf("\n");
+           "training had moved it. P draws the tokens, Q is the other; L = log P - log Q,\n"
+           "k1 = L, k3 = exp(-L) - 1 + L, means over %d places; dev: the standard deviation\n"
+           "of one token's k1 and k3 when P draws it.\n", n);
+    for (int from_policy = 0; from_policy < 2; from_policy++) {
+        printf("\n%s\n\n", from_policy ? "2. As in training, P = policy: means over all tokens it may draw."
+                            : sampled   ? "1. D3's own lines, P = reference: it wrote this text."
+                                        : "1. D3's own lines, P = reference. But nobody sampled this text.");
+        printf("   noise       KL(P||Q)          k1          k3      dev k1      dev k3\n");
+        for (int i = 0; i < NOISES; i++)
+            kl[i] = print_kl_row(logits, ids, n, V, noises[i], from_policy, seed);
     }
-    printf("   dev: the standard deviation of one token's k1 and k3, in 1 and 3 of D3's. k3\n"
-           "   is never below 0, k1 often is.\n\n"
-           "4. The KL budget: r - beta KL(pi||ref) of a right answer, r = 1, with the sum\n"
-           "   over %d tokens (the formula) or their mean (D3's code). Below 0 the KL has\n"
-           "   taken all.\n\n   noise          ",
-           n);
+    printf("\n3. The KL budget: r - beta KL of 2. for a right answer, r = 1, with the sum over\n"
+           "   %d tokens (the formula) or their mean (D3's code).\n\n   noise          ", n);
     for (int i = 0; i < NOISES; i++) printf("%9.1f", noises[i]);
     for (int b = 0; b < 6; b++) {
         printf("\n   %s  beta %-5g", b < 3 ? "sum " : "mean", betas[b % 3]);
@@ -3162,8 +3122,8 @@ static void lesson_chain(int more) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
-// the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it.
+// `format` tells whether the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
     RewardFunction reward, verifier;
@@ -3223,7 +3183,7 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3274,7 +3234,7 @@ typedef struct {
     int epochs_per_batch, minibatch, resample, overlong;
     // what other commands than ./rl train take: those of chapter 12, ./rl eval, grade, trace
     const char *pairs, *eval_pairs, *annotator, *loss, *keep, *from, *compare, *question, *completion;
-    int shortest, longest, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
+    int smooth, together, per_question, most_pairs, batch_size, warmup_steps, explain, rollout;
     float noise;
 } RlOptions;
 
@@ -3322,27 +3282,32 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
-     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
-     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)",
+     "there, 16 rollouts are averaged in two passes of 8; gradients not clipped", "centered", "none", "token",
+     0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper", "none",
+     "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
      "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
      "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "  averaged per question, there over the batch",
+    {"dapo", "Yu et al. 2025",
+     "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+     "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "  calm; 2 gradient steps, there 4",
+    {"gspo", "Zheng et al. 2025",
+     "bounds 100 times wider than 3e-4 and 4e-4, since a mean over few tokens\n"
+     "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "  1 - 1 = 0, is none, as there",
+    {"cispo", "MiniMax 2025",
+     "tokens are averaged per question, there over the batch; the lower bound,\n"
+     "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "  there as the reward model; no mix with pretraining",
+    {"ppo", "Ouyang et al. 2022",
+     "advantages are not whitened; the value model begins as the policy's\n"
+     "  body, there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3438,8 +3403,8 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
-// to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is
+// there in any case, to tell how many answers are really right.
 typedef struct {
     const RewardKind* kind;
     int paid;                       // 1 = the reward function of `kind` is (part of) the reward
@@ -3495,7 +3460,7 @@ typedef struct {
     float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
     int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
     float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
-    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *token_reward, *adv, *weight;          // what the loss takes besides log-probabilities
     float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
     float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
@@ -3506,8 +3471,9 @@ static Group* groups_new(int B, int K, int T) {
     size_t n = (size_t)K * (size_t)(T - 1);
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
-        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
-                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float** arrays[] = {&g->reward, &g->total,     &g->logp_ref, &g->kl,        &g->token_reward,
+                            &g->adv,    &g->weight,    &g->logp,     &g->log_ratio, &g->dlogp,
+                            &g->dkl,    &g->value_old, &g->target,   &g->value,     &g->dvalue};
         float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
         g->rollouts = rollouts_new(K, T);
@@ -3526,7 +3492,8 @@ static void groups_free(Group* group, int B) {
 }
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
-static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth,
+                             const RewardKind* kind) {
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
@@ -3544,7 +3511,8 @@ static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, cons
     return g;
 }
 
-// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number
+// at the last token.
 static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
     int T = rollouts->T, T1 = T - 1;
     int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
@@ -3553,14 +3521,19 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
     answers_forward(score, m, rollouts->ids, last, K, T);
     for (int k = 0; k < K; k++) {
         float own = score[k * T1 + rollouts[k].prompt + rollouts[k].length - 1];
-        if (!isfinite(own)) fail(2, "the reward model's score of an answer is not a number");
+        if (!isfinite(own)) {
+            Text question = {0};
+            decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1,
+                 question.data);
+        }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
 }
 
-// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
-// uses all of them.
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling
+// to -1 for one that uses all of them.
 static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
     for (int k = 0; k < K; k++) {
         int over = rollouts[k].length - (limit - window);
@@ -3580,41 +3553,42 @@ static int has_nonzero(const float* x, int n) {
 
 // ---- what an update was like
 
-// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
-// line. The same columns for every method, so that two logs can be compared.
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the
+// updates since the last line. The same columns for every method, so that two logs can be compared.
 typedef struct {
     double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
-    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
-        tokens_per_second;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss;
+    double lr, tokens_per_second;
 } Metrics;
 
+#define AT(field) offsetof(Metrics, field)
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
+    {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
+    {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", AT(grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", AT(seconds), 8, 2, 0},             // of the update, without evaluation
+    {"held_out", "held-out", AT(held_out), 9, 3, 1}, // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, AT(pass_rate), 0, 0, 0},     // questions with at least one right rollout
+    {"tool_rate", NULL, AT(tool_rate), 0, 0, 0},     // rollouts in which the tool answered
+    {"format_rate", NULL, AT(format_rate), 0, 0, 0}, // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, AT(zero_variance), 0, 0, 0}, // groups whose rewards are all equal
+    {"resampled", NULL, AT(resampled), 0, 0, 0},         // groups drawn again (dynamic sampling)
+    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, AT(approx_kl), 0, 0, 0},         // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, AT(loss), 0, 0, 0},
+    {"value_loss", NULL, AT(value_loss), 0, 0, 0},
+    {"lr", NULL, AT(lr), 0, 0, 0},
+    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // sampled ones; not those drawn again
     {0},
 };
 
-static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
-    Metrics s = {.held_out = NAN};
+    Metrics s = {.held_out = NAN, .seconds = seconds};
     for (int i = 0; i < B; i++) {
         const Group* g = &group[i];
         s.accuracy += g->grades.correct / answers;
@@ -3633,11 +3607,14 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
             if (!g->mask[j]) continue;
             if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
             if (!g->trained) continue;
-            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
-            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]);
+            int clipped =
+                l->ratio != RATIO_NONE && is_clipped(ratio, g->adv[j], l->o->clip_low, l->o->clip_high);
+            if (l->ratio == RATIO_CISPO)
+                clipped = ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
             trained++;
             s.ratio += ratio;
-            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.clip_fraction += clipped;
             s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
         }
     }
@@ -3645,47 +3622,53 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
     s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
     s.clip_fraction /= fmax(trained, 1.0);
     s.approx_kl /= fmax(trained, 1.0);
-    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
+    s.tokens_per_second = tokens / seconds;
     return s;
 }
 
 // ---- one update, top to bottom
 
-// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
-static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on
+// the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step,
+                       double decay) {
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
-    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
-    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
+    int steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy),
+        limit = o->sample.max_new_tokens;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
-    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
-    //         rewards are all equal by another one, up to o->resample times.
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
+    //         question whose rewards are all equal by another one, up to o->resample times.
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
             Group* g = &group[i];
-            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i, seed = o->seed + 1;
             Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
             if (round && !g->zero_variance) continue;
             redrawn += round > 0;
             g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
-            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
-                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample,
+                            tool_calculator, seed + ((uint64_t)round << 32), stream);
             shift_mask(g->mask, g->rollouts->mask, K, T);
             g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
-            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            if (l->reward.model)
+                add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
             g->zero_variance = all_equal(g->reward, K);
         }
     }
 
-    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    // 4. The reward of each token, with the KL penalty; its advantage; what it counts in the loss.
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
+        int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
+        const float* kl = l->reference ? g->kl : NULL;
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -3693,22 +3676,20 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
             if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
             if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
         }
-        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        token_rewards(g->token_reward, g->reward, kl, mask, K, T1, beta_in_reward, l->kl_mean);
         if (l->value) {
             answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
             group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
             for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
         } else {
-            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);   // here: an answer's token rewards
             compute_advantages(g->total, g->total, K, l->advantage);
             broadcast_advantages(g->adv, g->total, mask, K, T1);
         }
-        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
         token_weights(g->weight, mask, K, T1, l->norm, limit);
-        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
-        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
-        g->loss = 0.0;
-        g->value_loss = 0.0;
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)questions;
+        g->trained = (kl_in_loss || has_nonzero(g->adv, n)) && !(o->resample && g->zero_variance);
+        g->loss = g->value_loss = 0.0;
     }
 
     // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
@@ -3716,27 +3697,30 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
         for (int turn = 0; turn < turns; turn++) {
-            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            Model *m = learning_worker(l->policy, turn), *v = learning_worker(l->value, turn);
             for (int i = from + turn; i < to; i += turns) {
                 Group* g = &group[i];
                 const int *ids = g->rollouts->ids, *mask = g->mask;
+                float *logp = g->logp, *ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
+                      *w = g->weight;
                 if (g->trained) {
-                    answers_forward(g->logp, m, ids, mask, K, T);
-                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    answers_forward(logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
                     else if (l->ratio == RATIO_CISPO)
-                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
-                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                        g->loss += loss_cispo(dlogp, logp, ratio, adv, w, n, low, high);
+                    else g->loss += loss_clip(dlogp, ratio, adv, w, n, low, high);
                     if (kl_in_loss) {
-                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
-                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                        g->loss += o->beta * loss_kl(g->dkl, logp, g->logp_ref, w, n, l->estimator);
+                        for (int j = 0; j < n; j++) dlogp[j] += o->beta * g->dkl[j];
                     }
-                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                    answers_backward(m, dlogp, ids, mask, K, T);
                 }
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
-                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    g->value_loss +=
+                        loss_value(g->dvalue, g->value, g->value_old, g->target, w, n, o->value_clip);
                     answers_backward(v, g->dvalue, ids, mask, K, T);
                 }
             }
@@ -3749,12 +3733,10 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     }
 
     // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
-    Metrics s = measure(l, group, B, K, n, steps);
+    Metrics s = measure(l, group, B, K, n, steps, seconds_now() - started);
     s.resampled = redrawn;
     s.grad_norm = grad_norm / steps;
     s.lr = lr;
-    s.seconds = seconds_now() - started;
-    s.tokens_per_second /= s.seconds;
     return s;
 }
 
@@ -3775,10 +3757,12 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
-// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
-static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
-    int T1 = g->rollouts->T - 1, room = 80 - 28 - (rewarded ? 15 : 0) - (other ? 16 : 0);
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a
+// second model or after the update, both (K,T1), with the names of the two columns and of their difference.
+// Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
+                           int chosen) {
+    int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
     if (other) printf(" %7s %7s", names[1], names[2]);
@@ -3813,8 +3797,8 @@ static float reward_ascii(const char* response, const char* truth) {
     return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
 }
 
-// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
-// simpler one.
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no
+// sums, so the reward is a simpler one.
 static void lesson_10(int more) {
     (void)more;
     enum { K = 4, NEW = 3 };
@@ -3858,11 +3842,12 @@ static void lesson_10(int more) {
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
         for (int t = start; t < start + NEW; t++)
-            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
+            if (g->mask[k * T1 + t])
+                printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
-           s.lr);
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm,
+           (double)o.grad_clip, s.lr);
     printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
     printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
@@ -3876,27 +3861,22 @@ static void lesson_10(int more) {
  *
  * pass@k: sample k answers; a question counts as passed when at least one of them is right.
  *
- * The direct way samples exactly k answers and looks. That is unbiased, but noisy. If n >= k answers were
- * sampled and c of them are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one,
- * so
+ * To sample exactly k answers and look is unbiased, but noisy. If n >= k answers were sampled and c of them
+ * are right, then of all C(n,k) ways to choose k of them C(n-c,k) contain no right one, so
  *
  *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
  *
  * is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with
- * probability p. The tempting shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no
- * estimate of the power. The lesson computes both expectations.
+ * probability p. The shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no estimate of the
+ * power. The lesson computes both expectations.
  *
  * Majority vote is the other way to use many samples, with no training at all: give the answer that most of
  * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
  *
  * Traps. (1) pass@k grows with k by itself. It says what the model could find in k tries, not how often it is
- * right in one. (2) Samples of one question are not independent evidence, questions are: the interval below
- * counts questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of
- * 12,500 problems apart for that reason. Apart is something to check, and not by comparing bytes: a question
- * leaks with another space, another name, other numbers, or a sentence changed. So there are four kinds of
- * "the same" below, from strict to loose. `./rl train` refuses the one that is certain. `./rl overlap`
- * counts all four and shows examples, because the loose ones are for a person to judge: problems of one
- * template with other numbers may be just what a test should ask.
+ * right in one. (2) Samples of one question are not independent evidence, questions are: the intervals count
+ * questions. (3) None of this means anything when the test questions were trained on. D2 keeps 500 of 12,500
+ * problems apart for that reason, and whether they are apart is something to check (end of this chapter).
  * ======================================================================================================== */
 
 // pass@k from n samples of which `correct` are right: 1 - C(n-c,k)/C(n,k), as a product so that no factorial
@@ -3904,9 +3884,8 @@ static void lesson_10(int more) {
 // counts as n; `correct` is held between 0 and n. (Chen et al. 2021, arXiv 2107.03374, equation 1)
 double pass_at_k(int n, int correct, int k) {
     if (n < 1 || k < 1) return 0.0;
-    if (k > n) k = n;
-    if (correct < 0) correct = 0;
-    if (correct > n) correct = n;
+    k = min_int(k, n);
+    correct = max_int(0, min_int(correct, n));
     if (n - correct < k) return 1.0;
     double none = 1.0;
     for (int i = n - correct + 1; i <= n; i++) none *= 1.0 - (double)k / i;
@@ -3943,14 +3922,13 @@ typedef struct {
     long sampled;                          // tokens that the model itself sampled
 } Evaluation;
 
-enum { EVALUATION_RATES = 9 };         // arrays of rates, in one piece of memory that begins with pass
-
 static Evaluation evaluation_new(int samples) {
-    double* rates = allocate((size_t)EVALUATION_RATES * samples, sizeof(double));
     Evaluation e = {.samples = samples};
-    double** array[EVALUATION_RATES] = {&e.pass,      &e.low,     &e.high,    &e.vote,        &e.vote_low,
-                                        &e.vote_high, &e.no_vote, &e.squares, &e.vote_squares};
-    for (int i = 0; i < EVALUATION_RATES; i++) *array[i] = rates + (size_t)i * samples;
+    double** rates[] = {&e.pass, &e.low, &e.high, &e.vote, &e.vote_low, &e.vote_high, &e.no_vote, &e.squares,
+                        &e.vote_squares};
+    size_t n = (size_t)samples, count = sizeof rates / sizeof *rates;
+    e.pass = allocate(count * n, sizeof(double));      // one piece of memory for all
+    for (size_t i = 1; i < count; i++) *rates[i] = e.pass + i * n;
     return e;
 }
 
@@ -3962,10 +3940,9 @@ static void evaluation_free(Evaluation* e) {
 // The k after this one of 1, f, f^2, ..., which end with n itself; 0 = that was the last.
 static int next_k(int k, int f, int n) { return k >= n ? 0 : k > n / f ? n : k * f; }
 
-// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`. Samples of one
-// question are not independent, questions are: the standard error is sqrt(variance / n). It is translated
-// into a number of independent coin flips that would have the same error, and Wilson's interval is computed
-// for these, since p +- 1.96 standard errors is wrong near 0 and 1 (at 16 of 16 it would claim certainty).
+// A 95% interval for a mean rate p over n questions, whose rates have the variance `variance`: Wilson's, for
+// as many independent coin flips as have the same standard error, sqrt(variance / n). (p +- 1.96 standard
+// errors is wrong near 0 and 1: at 16 of 16 it would claim certainty.)
 static void rate_interval(double* low, double* high, double p, double variance, int n) {
     double flips = variance > 0.0 && p > 0.0 && p < 1.0 ? p * (1.0 - p) / (variance / n) : n, z = 1.96;
     double middle = (p + z * z / (2 * flips)) / (1 + z * z / flips);
@@ -3975,9 +3952,8 @@ static void rate_interval(double* low, double* high, double p, double variance, 
 }
 
 // The mean of the rates of n questions and its 95% interval, from their sum and the sum of their squares. A
-// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: when
-// all questions are nearly solved, their few rates may happen to differ by less, which is no certainty. With
-// tries = 0 the variance is taken as it was found.
+// rate from `tries` independent tries has at least the variance of coin flips, mean (1 - mean) / tries: few
+// rates may happen to differ by less, which is no certainty. tries = 0: the variance is taken as found.
 static double mean_rate(double* low, double* high, double sum, double squares, int n, int tries) {
     double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0.0;
     if (variance > 0.0 && tries) variance = fmax(variance, mean * (1.0 - mean) / tries);
@@ -3985,13 +3961,10 @@ static double mean_rate(double* low, double* high, double sum, double squares, i
     return mean;
 }
 
-// The share of right votes of one question. Its n answers ("" = none was found) make n / votes disjoint
-// groups, and each group votes: so all n samples have a say in what two votes are worth, too. What is left
-// over is not used. A vote is right when the answer that won is: correct (n). *none (out): the share of groups
-// in which nobody voted; these are not right. With fewer answers than votes there is no group: both are 0.
-//
-// A tie goes to the answer that came first, and which of the tied ones comes first is chance: a fair draw. So
-// two votes are as good as one, except that the second counts where the first abstains.
+// The share of right votes of one question: its n answers ("" = none was found) make n / votes disjoint
+// groups, each group votes, and it is right when the answer that won is: correct (n). *none (out): the share
+// of groups in which nobody voted; these are not right. No group: both are 0. A tie goes to the answer that
+// came first, a fair draw: two votes are as good as one, except where the first abstains.
 static double vote_accuracy(double* none, const char* const* answers, const int* correct, int n,
                             int votes) {
     int groups = votes > 0 ? n / votes : 0, right = 0, nobody = 0;
@@ -4000,18 +3973,17 @@ static double vote_accuracy(double* none, const char* const* answers, const int*
         if (winner < 0) nobody++;
         else right += correct[from + winner];
     }
-    *none = groups ? (double)nobody / groups : 0.0;
-    return groups ? (double)right / groups : 0.0;
+    *none = (double)nobody / max_int(groups, 1);
+    return (double)right / max_int(groups, 1);
 }
 
-// One more question, with n >= samples answers: what each votes for ("" = nothing), and 1 = correct, (n) each.
+// One more question, with n >= samples answers: what each votes for ("" = nothing); correct (n).
 static void evaluation_add(Evaluation* e, const char* const* answers, const int* correct, int n) {
     int right = 0;
     double none;
     for (int i = 0; i < n; i++) right += correct[i];
     for (int k = 1; k <= e->samples; k++) {
-        // pass@1 without the rounding of the product
-        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);
+        double rate = k == 1 ? (double)right / n : pass_at_k(n, right, k);   // without the product's rounding
         e->pass[k - 1] += rate;
         e->squares[k - 1] += rate * rate;
     }
@@ -4025,42 +3997,37 @@ static void evaluation_add(Evaluation* e, const char* const* answers, const int*
     e->right[e->questions++] = right;
 }
 
-// Turns all sums into means, and finds the intervals. Of the samples, samples / k disjoint groups of k could
-// be made, so pass@k and the vote of k are worth so many independent tries. For k = 1 they are many, and the
-// shares show their own variance.
+// Turns all sums into means, and finds the intervals. pass@k and the vote of k are worth samples / k
+// independent tries, the disjoint groups of k. For k = 1 they are many: the shares show their own variance.
 static void evaluation_finish(Evaluation* e) {
+    int n = e->questions;
+    double answers = (double)n * e->samples;
     for (int i = 0; i < e->samples; i++) {
         int tries = i ? e->samples / (i + 1) : 0;
-        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], e->questions, tries);
-        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i],
-                               e->questions, tries);
-        e->no_vote[i] /= e->questions;
+        e->pass[i] = mean_rate(&e->low[i], &e->high[i], e->pass[i], e->squares[i], n, tries);
+        e->vote[i] = mean_rate(&e->vote_low[i], &e->vote_high[i], e->vote[i], e->vote_squares[i], n, tries);
+        e->no_vote[i] /= n;
     }
-    double answers = (double)e->questions * e->samples;
     e->tool_rate /= answers;
     e->format_rate /= answers;
     e->length /= answers;
     e->kl /= answers;
-    e->entropy /= e->sampled ? (double)e->sampled : 1.0;
+    e->entropy /= fmax(1.0, (double)e->sampled);
 }
 
 // ---- a model on questions
 
-// KL(model || reference) by k1, summed over K answers to each of B questions. (k3's exponential would let one answer decide,
-// far from the reference: chapter 8.)
+// KL(model || reference) by k1, summed over K answers to each of B questions; tokens that were not sampled
+// give 0. (k3's exponential would let one answer decide, far from the reference: chapter 8.)
 static double sum_of_kl(Model* reference, const Rollout* rollouts, int B, int K) {
-    int T1 = rollouts->T - 1, n = K * T1;
-    double* kl = allocate((size_t)B, sizeof(double)), sum = 0.0;
+    size_t n = (size_t)K * (size_t)(rollouts->T - 1);
+    float* logp_ref = allocate((size_t)B * n, sizeof(float));
+    double sum = 0.0;
     #pragma omp parallel for schedule(dynamic)
-    for (int i = 0; i < B; i++) {
-        const Rollout* r = rollouts + (size_t)i * K;
-        float* logp_ref = allocate((size_t)n, sizeof(float));
-        score_rollouts(logp_ref, worker(reference), r, K);
-        for (int j = 0; j < n; j++) kl[i] += (double)r->logp[j] - logp_ref[j];      // both are 0 where not sampled
-        free(logp_ref);
-    }
-    for (int i = 0; i < B; i++) sum += kl[i];
-    free(kl);
+    for (int i = 0; i < B; i++)
+        score_rollouts(logp_ref + (size_t)i * n, worker(reference), rollouts + (size_t)i * K, K);
+    for (size_t i = 0; i < (size_t)B * n; i++) sum += (double)rollouts->logp[i] - logp_ref[i];
+    free(logp_ref);
     return sum;
 }
 
@@ -4080,23 +4047,23 @@ static Rollout* answer_questions(Model* m, const Questions* q, int from, int cou
 // One more question, with its K rollouts. Each votes for its answer in the rewarded format.
 static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, const char* truth,
                                     const RewardKind* kind) {
-    char** answers = allocate((size_t)K, sizeof(char*));
+    Grade* grade = allocate((size_t)K, sizeof(Grade));
+    const char** answers = allocate((size_t)K, sizeof(char*));
     int* correct = allocate((size_t)K, sizeof(int));
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&r[k]);
-        Grade grade = grade_answer(text.data, truth, kind);
-        correct[k] = grade.correct;
-        answers[k] = copy_text(grade.answer);
-        e->tool_rate += used_tool(&r[k]);
-        e->format_rate += grade.found;
-        e->length += r[k].length;
-        e->sampled += count_masked(r[k].mask, r[k].T);
-        for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
+    for (int k = 0; k < K; k++, r++) {
+        Text text = rollout_text(r);
+        grade[k] = grade_answer(text.data, truth, kind);
+        answers[k] = grade[k].answer;
+        correct[k] = grade[k].correct;
+        e->tool_rate += used_tool(r);
+        e->format_rate += grade[k].found;
+        e->length += r->length;
+        e->sampled += count_masked(r->mask, r->T);
+        for (int t = 0; t + 1 < r->T; t++) e->entropy += r->entropy[t];
         text_free(&text);
     }
-    evaluation_add(e, (const char* const*)answers, correct, K);
-    for (int k = 0; k < K; k++) free(answers[k]);
-    free(answers), free(correct);
+    evaluation_add(e, answers, correct, K);
+    free(grade), free(answers), free(correct);
 }
 
 // Samples `samples` answers to each of the first `count` questions and grades them. With a reference (else
@@ -4110,10 +4077,9 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
         int B = min_int(together, count - from);
         Rollout* rollouts = answer_questions(m, q, from, B, samples, sample, seed);
         if (reference) e.kl += sum_of_kl(reference, rollouts, B, samples);
-        for (int i = 0; i < B; i++) {
-            const Rollout* r = rollouts + (size_t)i * samples;
-            evaluation_add_rollouts(&e, r, samples, q->list[from + i].truth, kind);
-        }
+        for (int i = 0; i < B; i++)
+            evaluation_add_rollouts(&e, rollouts + (size_t)i * samples, samples, q->list[from + i].truth,
+                                    kind);
         rollouts_free(rollouts);
     }
     evaluation_finish(&e);
@@ -4125,34 +4091,33 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
 // be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
 // that lifts the first and not the second has elicited; when the second even falls, it has narrowed the model
-// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
-// seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
-// number only; "not in 256 answers" is not "never".
+// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, harder questions are
+// needed; one of 256 answers may be right by luck, since the verifier sees the number only; "not in 256
+// answers" is not "never".
 
-// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval. The
-// two rates' own intervals say how far each may be off, and the correlation r over the questions how much of
-// it they have in common (Newcombe 1998, Zou and Donner 2008):
+// pass@k after minus before, on the same questions with the same number of samples, and its 95% interval from
+// the two rates' own ones and the correlation r over the questions (Newcombe 1998, Zou and Donner 2008):
 //
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
-//     high = difference + sqrt(...)  with                a = its high - after, b = before - before's low
+//     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
 //
 // Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
 static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
                               int k) {
-    double mean[2] = {before->pass[k - 1], after->pass[k - 1]}, xx = 0.0, yy = 0.0, xy = 0.0;
+    double x = before->pass[k - 1], y = after->pass[k - 1], xx = 0.0, yy = 0.0, xy = 0.0;
     for (int i = 0; i < before->questions; i++) {
-        double x = pass_at_k(before->samples, before->right[i], k) - mean[0];
-        double y = pass_at_k(after->samples, after->right[i], k) - mean[1];
-        xx += x * x;
-        yy += y * y;
-        xy += x * y;
+        double dx = pass_at_k(before->samples, before->right[i], k) - x;
+        double dy = pass_at_k(after->samples, after->right[i], k) - y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
     }
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
-    double a = mean[1] - after->low[k - 1], b = before->high[k - 1] - mean[0];
-    double c = after->high[k - 1] - mean[1], d = mean[0] - before->low[k - 1];
-    *low = mean[1] - mean[0] - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
-    *high = mean[1] - mean[0] + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
-    return mean[1] - mean[0];
+    double a = y - after->low[k - 1], b = before->high[k - 1] - x;
+    double c = after->high[k - 1] - y, d = x - before->low[k - 1];
+    *low = y - x - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
+    *high = y - x + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    return y - x;
 }
 
 // solved[0..3]: how many questions had a right answer from neither, only before, only after, from both.
@@ -4162,163 +4127,90 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 }
 
 // ---- keeping train and test apart
-
-// When are two questions the same? From strict to loose; each one includes those above it.
+//
+// Not by comparing bytes: a question leaks with another space, another name or other numbers. So there are
+// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap`
+// (docs/tools.c) counts all of them and shows examples, near duplicates too, because the loose ones are for a
+// person to judge: problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
-    SAME_BUT_NUMBERS,    // and every number is "#": one template, filled in anew
-    NEARLY_SAME,         // many of the same runs of words: see find_twins()
-    LIKENESSES
+    SAME_BUT_NUMBERS     // and every number is "#": one template, filled in anew
 };
 
-// + - * / and the like carry the meaning of a formula, so they count as words. The hyphen of "two-digit"
-// doesn't.
-static int is_sign(const char* text, const char* p) {
-    int hyphen = *p == '-' && p > text && is_letter(p[-1]) && is_letter(p[1]);
-    return *p && strchr("+-*/=<>^%", *p) && !hyphen;
+// The small letter of a capital one, in the alphabets that UTF-8 writes in one or two bytes. Not seen:
+// letters of three bytes (Vietnamese), accents that are characters of their own, SS for the German sharp s.
+static int small_letter(int c) {
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;           // Latin
+    if ((c >= 0x391 && c <= 0x3AB) || (c >= 0x410 && c <= 0x42F)) return c + 32;   // Greek, Cyrillic
+    if (c >= 0x400 && c <= 0x40F) return c + 80;
+    if (c == 0x386 || c == 0x38C) return c == 0x386 ? 0x3AC : 0x3CC;              // Greek with an accent
+    if (c >= 0x388 && c <= 0x38F) return c + (c <= 0x38A ? 37 : 63);
+    // capital and small letter side by side: the capital has the odd number, or the even one
+    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E) || (c >= 0x4C1 && c <= 0x4CE))
+        return c + c % 2;
+    if ((c >= 0x100 && c <= 0x177) || (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) return c | 1;
+    return c == 0x3C2 ? 0x3C3 : c;                                                 // final sigma
 }
 
-// The point of 3.5 and the comma of 1,000 belong to the number.
-static int is_within_number(const char* text, const char* p) {
-    if (p == text || !is_digit(p[-1]) || !is_digit(p[1])) return 0;
-    return *p == '.' || (*p == ',' && is_thousands_comma(text, p));
-}
+enum { GAP, SIGN, NUMBER, LETTER };
 
-// How many bytes at p stand between words: spaces and punctuation, also dashes and quotes. 0 = none.
-static int gap_length(const char* text, const char* p) {
-    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2)) return p[2] ? 3 : 2;
-    if (!strncmp(p, "\xC2\xA0", 2)) return 2;   // a space that does not break
-    return (unsigned char)*p < 0x80 && !is_letter(*p) && !is_digit(*p) && !is_sign(text, p) &&
-           !is_within_number(text, p);
-}
-
-// The word from p to end in small letters, without the commas of thousands; numbers as "#" if asked for.
-static void append_word(Text* out, const char* p, const char* end, int hide_numbers) {
-    while (p < end) {
-        char c = (char)tolower((unsigned char)*p++);
-        int number = hide_numbers && is_digit(c);
-        if (c != ',') text_append(out, number ? "#" : &c, 1);
-        while (number && p < end && (is_digit(*p) || *p == '.' || *p == ',')) p++;
-    }
+// What the character of n bytes at p is. + - * / and the like carry the meaning of a formula, so each is a
+// word; the hyphen of "two-digit" is none. The point of 3.5 and the comma of 1,000 belong to the number.
+// Spaces and punctuation are gaps, also Unicode's dashes, quotes and the space that does not break.
+static int character_kind(const char* text, const char* p, int n) {
+    char before = p > text ? p[-1] : 0;
+    int within_number = is_digit(before) && is_digit(p[1]);
+    if (is_digit(*p) || (within_number && *p == '.')) return NUMBER;
+    if (within_number && *p == ',' && is_thousands_comma(text, p)) return NUMBER;
+    if (*p == '-' && is_letter(before) && is_letter(p[1])) return GAP;
+    if (strchr("+-*/=<>^%", *p)) return SIGN;
+    if (!strncmp(p, "\xE2\x80", 2) || !strncmp(p, "\xE2\x81", 2) || !strncmp(p, "\xC2\xA0", 2)) return GAP;
+    return n == 1 && (unsigned char)*p < 0x80 && !is_letter(*p) ? GAP : LETTER;
 }
 
 // A question reduced to what makes it the same question: its words, with single spaces between them.
 static void reduce_question(Text* out, const char* question, int likeness) {
+    int before = GAP, hidden = 0, n;             // hidden: within a name
     text_append(out, "", 0);
-    for (const char *p = question, *end; *p; p = end) {
-        int gap = gap_length(question, p);
-        end = p + max_int(gap, 1);
-        if (gap) continue;
-        if (!is_sign(question, p))
-            while (*end && !gap_length(question, end) && !is_sign(question, end)) end++;
-        if (out->length) text_append(out, " ", 1);
-        if (likeness >= SAME_BUT_NAMES && isupper((unsigned char)*p)) text_append(out, "@", 1);
-        else append_word(out, p, end, likeness >= SAME_BUT_NUMBERS);
-    }
-}
-
-// Near duplicates share runs of words (n-grams). A question of 30 words has 23 runs of 8 words; one word
-// changed in the middle breaks 8 of them and leaves 15: 65%. Unrelated problems rarely share one. So: near
-// is a question of which half of all runs of 8 words stand in one and the same question of the other file.
-// What has fewer than 8 words is compared as a whole only. For the strict kinds the whole reduced question is
-// its only run.
-//
-// A run is kept as a hash of 64 bits. (That two different runs share one is as good as impossible: 10^6
-// against 10^5 runs, 10^11 pairs / 2^64 = 5e-9.) Every question is compared with every other one: GSM8K's
-// 1,319 against 7,473 are ten million pairs and take two seconds.
-enum { GRAM_WORDS = 8 };
-static const double NEAR_SHARE = 0.5;
-
-typedef struct { uint64_t* hash; int count; } Grams;   // the runs of one question: ascending, each once
-
-static int compare_hashes(const void* a, const void* b) {
-    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-    return (x > y) - (x < y);
-}
-
-static Grams question_grams(const char* question, int likeness) {
-    Text t = {0};
-    Grams g = {0};
-    int words = 0, near = likeness == NEARLY_SAME, kept = 0;
-    reduce_question(&t, question, near ? SAME_WORDS : likeness);
-    g.hash = allocate(t.length / 2 + 1, sizeof(uint64_t));   // a word and its space have two bytes at least
-    for (const char *p = t.data, *from = p; *p; p += *p == ' ') {
-        p += near ? strcspn(p, " ") : t.length;
-        if (++words < GRAM_WORDS && near) continue;
-        uint64_t hash = 0;
-        for (const char* q = from; q < p; q++) hash = (hash ^ (unsigned char)*q) * 0x100000001B3u;   // FNV-1a
-        g.hash[g.count++] = mix_u64(hash);
-        from += strcspn(from, " ") + 1;
-    }
-    qsort(g.hash, (size_t)g.count, sizeof(uint64_t), compare_hashes);
-    for (int i = 0; i < g.count; i++)
-        if (i == 0 || g.hash[i] != g.hash[i - 1]) g.hash[kept++] = g.hash[i];
-    g.count = kept;
-    text_free(&t);
-    return g;
-}
-
-// How many runs two questions share: one walk along both lists.
-static int count_shared(const Grams* a, const Grams* b) {
-    int i = 0, j = 0, shared = 0;
-    while (i < a->count && j < b->count) {
-        uint64_t x = a->hash[i], y = b->hash[j];
-        shared += x == y;
-        i += x <= y;
-        j += y <= x;
-    }
-    return shared;
-}
-
-// The strictest likeness of a question of b to one of a (LIKENESSES: none), which one, how many of its runs.
-typedef struct { int likeness, twin; double share; } Match;
-
-// Matches the questions of b that have no match yet: each with the question of a that has the most of its
-// runs (of several, the first) and at least NEAR_SHARE of them. A question without a word is like none.
-// Returns how many were found.
-static int find_twins(Match* match, const Problems* a, const Problems* b, int likeness) {
-    Grams* grams = allocate((size_t)a->count, sizeof(Grams));
-    int found = 0;
-    for (int i = 0; i < a->count; i++) grams[i] = question_grams(a->list[i].question, likeness);
-    for (int i = 0; i < b->count; i++) {
-        if (match[i].likeness < LIKENESSES) continue;
-        Grams own = question_grams(b->list[i].question, likeness);
-        int best = -1, most = 0;
-        for (int j = 0; j < a->count; j++) {
-            int shared = count_shared(&grams[j], &own);
-            if (shared <= most) continue;
-            best = j;
-            most = shared;
+    for (const char *p = question, *end = p + strlen(p); p < end; p += n) {
+        n = max_int(1, utf8_length(p, end));
+        int kind = character_kind(question, p, n);
+        int c = n == 2 ? (p[0] & 0x1F) << 6 | (p[1] & 0x3F) : is_letter(*p) ? *p : 0, small = small_letter(c);
+        char letter[2] = {(char)(n == 2 ? 0xC0 | small >> 6 : small), (char)(0x80 | (small & 0x3F))};
+        if (kind != GAP && (kind == SIGN || before == GAP || before == SIGN)) {
+            if (out->length) text_append(out, " ", 1);
+            hidden = small != c && likeness >= SAME_BUT_NAMES;
+            if (hidden) text_append(out, "@", 1);
         }
-        if (best >= 0 && most >= NEAR_SHARE * own.count) {
-            match[i] = (Match){likeness, best, (double)most / own.count};
-            found++;
-        }
-        free(own.hash);
+        before = kind;
+        if (kind == GAP || hidden || *p == ',') continue;
+        if (kind == NUMBER && likeness >= SAME_BUT_NUMBERS) {
+            if (!out->length || out->data[out->length - 1] != '#') text_append(out, "#", 1);
+        } else text_append(out, small != c ? letter : p, (size_t)n);
     }
-    for (int i = 0; i < a->count; i++) free(grams[i].hash);
-    free(grams);
-    return found;
 }
 
-static Match* no_matches(int count) {
-    Match* match = allocate((size_t)count, sizeof(Match));
-    for (int i = 0; i < count; i++) match[i] = (Match){LIKENESSES, -1, 0.0};
-    return match;
-}
+static int compare_texts(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
-static Match* match_questions(const Problems* a, const Problems* b) {
-    Match* match = no_matches(b->count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) find_twins(match, a, b, likeness);
-    return match;
-}
-
-// How many questions of b also stand in a.
+// How many questions of b also stand in a. A question without a word is like none.
 static int count_overlap(const Problems* a, const Problems* b, int likeness) {
-    Match* match = no_matches(b->count);
-    int found = find_twins(match, a, b, likeness);
-    free(match);
+    char** known = allocate((size_t)a->count, sizeof(char*));
+    int found = 0;
+    for (int i = 0; i < a->count; i++) {
+        Text t = {0};
+        reduce_question(&t, a->list[i].question, likeness);
+        known[i] = t.data;
+    }
+    qsort(known, (size_t)a->count, sizeof(char*), compare_texts);
+    for (int i = 0; i < b->count; i++) {
+        Text t = {0};
+        reduce_question(&t, b->list[i].question, likeness);
+        found += t.length && bsearch(&t.data, known, (size_t)a->count, sizeof(char*), compare_texts);
+        text_free(&t);
+    }
+    for (int i = 0; i < a->count; i++) free(known[i]);
+    free(known);
     return found;
 }
 
@@ -4405,29 +4297,17 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model: short
- * scripts of the commands that a reader would type.
- *
- * Their other stages are here, in the order in which they need each other: pairs of answers and the
- * annotators that make them; one trainer that turns pairs into a
- * reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs no pairs, only a score.
- * Their losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which tokens
- * it sees, and how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above for the tiny model. Their other stages are
+ * here: pairs of answers and the annotators that make them; one trainer that turns pairs into a reward model,
+ * an outcome model or, with DPO, into a policy; best-of-n, which needs a score only. The losses are chapter
+ * 9's; new is where the data comes from, which tokens it sees, and whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
 //
 // Chapter 9's judgements of the third kind: not "this answer is worth 1" but "this answer is better than that
-// one". A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
-//
-//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
-//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
-//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
-//
-// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
-// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
-// different x the difference means nothing. A conversation is one question and one answer. Of several rounds
-// it would have to be said which of the assistant's messages are judged, so they are refused.
+// one". A pair is a question with two answers: Bradley-Terry compares answers to ONE question, r(x,y_w) -
+// r(x,y_l). (docs/tools.c reads and writes them in files, in the two forms of TRL's data sets.)
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4458,105 +4338,21 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
 }
 
-// What user and assistant say in one field of a record; NULL = nothing.
-typedef struct { const char *user, *assistant; } Exchange;
-
-static void read_message(Exchange* e, const Json* message, const char* name, int line, const char* path) {
-    const Json *role = json_get(message, "role"), *content = json_get(message, "content");
-    if (!role || role->type != JSON_STRING || !content || content->type != JSON_STRING)
-        fail(2, "%s, line %d: a message in \"%s\" is not {\"role\": a text, \"content\": a text}", path, line,
-             name);
-    int user = !strcmp(role->string, "user");
-    const char** place = user ? &e->user : &e->assistant;
-    if (!user && strcmp(role->string, "assistant"))
-        fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be read",
-             path, line, name, role->string);
-    if (*place || (user && e->assistant))
-        fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two answers "
-                "(assistant), so keep the round that is judged", path, line, name);
-    if (!*content->string) fail(2, "%s, line %d: a message in \"%s\" is empty", path, line, name);
-    *place = content->string;
-}
-
-// A field that is a text or an array of messages. A side must have an answer, a prompt must have none.
-static Exchange read_exchange(const Json* record, const char* name, int is_side, const char* path) {
-    const Json* field = json_get(record, name);
-    Exchange e = {NULL, NULL};
-    if (!field && !is_side) return e;
-    if (!field || field->type != JSON_ARRAY) {
-        const char* text = record_text(record, name, path);
-        return is_side ? (Exchange){NULL, text} : (Exchange){text, NULL};
-    }
-    for (const Json* m = field->child; m; m = m->next) read_message(&e, m, name, record->line, path);
-    if (is_side && !e.assistant)
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, record->line, name);
-    if (!is_side && (e.assistant || !e.user))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, record->line, name);
-    return e;
-}
-
-// Adds the pair of one record, or ends the program with what is wrong with it.
-static void read_pair(Pairs* p, const Json* record, const char* path) {
-    static const char* const names[] = {"chosen", "rejected"};
-    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    Exchange prompt = read_exchange(record, asked, 0, path), side[2];
-    for (int i = CHOSEN; i <= REJECTED; i++) side[i] = read_exchange(record, names[i], 1, path);
-    const char* question = prompt.user ? prompt.user : side[CHOSEN].user;
-    if (!question)
-        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
-                "the user in \"chosen\" and \"rejected\"", path, record->line);
-    for (int i = CHOSEN; i <= REJECTED; i++) {
-        if (!side[i].user && !prompt.user)
-            fail(2, "%s, line %d: \"%s\" has no message of the user, the other side has one", path,
-                 record->line, names[i]);
-        if (side[i].user && strcmp(side[i].user, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks; both sides of a pair "
-                    "answer the same one", path, record->line, names[i], prompt.user ? "prompt" : "chosen");
-    }
-    if (!strcmp(side[CHOSEN].assistant, side[REJECTED].assistant))
-        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
-             record->line);
-    pairs_add(p, question, side[CHOSEN].assistant, side[REJECTED].assistant);
-}
-
-static Pairs load_pairs(const char* path) {
-    Json* records = load_records(path);
-    Pairs p = {0};
-    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
-    if (!p.count)
-        fail(2, "%s has no pairs in it: lines like {\"question\": ..., \"chosen\": ..., \"rejected\": ...} "
-                "were expected", path);
-    json_free(records);
-    return p;
-}
-
-static void pairs_to_json(Text* out, const Pairs* p) {
-    text_append(out, "", 0);
-    for (int i = 0; i < p->count; i++) {
-        const char* const field[] = {p->list[i].question, p->list[i].answer[CHOSEN],
-                                     p->list[i].answer[REJECTED]};
-        static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
-        for (int k = 0; k < 3; k++) text_printf(out, "%s", names[k]), json_append_string(out, field[k]);
-        text_printf(out, "}\n");
-    }
-}
-
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
 static void render_pairs(Pairs* p, int context, const char* path) {
-    int count = 0;
+    int kept = 0;
     for (int i = 0; i < p->count; i++) {
         Pair pair = p->list[i];
         for (int side = CHOSEN; side <= REJECTED; side++)
             render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
-        if (pair.tokens[CHOSEN].length <= context && pair.tokens[REJECTED].length <= context)
-            p->list[count++] = pair;
+        if (max_int(pair.tokens[0].length, pair.tokens[1].length) <= context) p->list[kept++] = pair;
         else pair_free(&pair);
     }
-    if (count < p->count)
+    if (kept < p->count)
         printf("%s: %d of %d pairs have a side longer than the context of %d tokens and are skipped\n", path,
-               p->count - count, p->count, context);
-    if (!count) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
-    p->count = count;
+               p->count - kept, p->count, context);
+    if (!kept) fail(2, "%s: no pair fits the model's context of %d tokens", path, context);
+    p->count = kept;
 }
 
 // ---- where pairs come from: rollouts and an annotator
@@ -4566,16 +4362,14 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 //     score = a reward + b length                                 length in tokens of the answer
 //
-// a = 1, b = 0 is the verifier of chapter 5. A judge that looks at the length, alone (a = 0, b = 1) or also
-// (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is trained
-// to please it. A demonstration, the answer that stands in the data file, may compete too. A judgement can be
-// turned around by chance (noise): people agree with each other in three of four cases (Ouyang et al. 2022:
-// 73%).
+// a = 1, b = 0 is the verifier of chapter 5. An annotator that looks at the length, alone (a = 0, b = 1) or
+// also (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is
+// trained to please it. The demonstration, the answer in the data file, may compete. A judgement can be
+// turned around by chance (noise): people agree with each other in 73% of cases (Ouyang et al. 2022).
 //
-// Traps. (1) A question whose answers all have the same score gives no pair: easy and hopeless questions are
-// missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer instead of
-// whether it is right. (3) Length. When right answers are longer on average, so are the chosen ones.
-
+// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair. (2) If only
+// demonstrations win, a reward model can learn to tell who wrote an answer instead of whether it is right.
+// (3) When right answers are longer on average, so are the chosen ones.
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
 typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
@@ -4601,37 +4395,24 @@ static char* rollout_answer(const Rollout* r, const Question* q) {
     Text text = {0};
     Tokens again = {0};
     int end = r->prompt + r->length;
+    size_t size = (size_t)end * sizeof(int);
     text_append(&text, "", 0);
     for (int t = r->prompt; t < end; t++) {
-        char byte = (char)r->ids[t];
-        if (r->ids[t] < 256) text_append(&text, &byte, 1);
-        else if (r->ids[t] == PYTHON_START) text_append(&text, "<<", 2);
-        else if (r->ids[t] == OUTPUT_START) text_append(&text, "=", 1);
-        else if (r->ids[t] == OUTPUT_END) text_append(&text, ">>", 2);
+        int id = r->ids[t];
+        char byte = (char)id;
+        if (id < 256) text_append(&text, &byte, 1);
+        else if (id == PYTHON_START) text_append(&text, "<<", 2);
+        else if (id == OUTPUT_START) text_append(&text, "=", 1);
+        else if (id == OUTPUT_END) text_append(&text, ">>", 2);
     }
     render_conversation(&again, q->question, text.data);
-    int same = r->finished && text.length && again.length == end &&
-               !memcmp(again.ids, r->ids, (size_t)end * sizeof(int)) &&
-               !memcmp(again.mask, r->mask, (size_t)end * sizeof(int));
+    int same = r->finished && text.length && again.length == end && !memcmp(again.ids, r->ids, size) &&
+               !memcmp(again.mask, r->mask, size);
     for (const char *p = text.data, *stop = p + text.length; same && p < stop; p += utf8_length(p, stop))
-        if (!utf8_length(p, stop)) same = 0;
+        same = utf8_length(p, stop) > 0;
     tokens_free(&again);
     if (!same) text_free(&text);
     return text.data;
-}
-
-// The answer that stands in the data file, as if it had been sampled. Lives until rollouts_free().
-static Rollout* demonstration(const Question* q) {
-    Tokens t = {0};
-    render_conversation(&t, q->question, q->solution);
-    Rollout* r = rollouts_new(1, t.length + 1);
-    rollout_begin(r, &q->prompt);
-    r->length = t.length - r->prompt;
-    r->finished = 1;
-    memcpy(r->ids, t.ids, (size_t)t.length * sizeof(int));
-    memcpy(r->mask, t.mask, (size_t)t.length * sizeof(int));
-    tokens_free(&t);
-    return r;
 }
 
 // How pairs are made from the rollouts of a question.
@@ -4643,24 +4424,27 @@ typedef struct {
     uint64_t seed;                   // of the choice of pairs and of the noise
 } PairRules;
 
-// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner, loser), chosen at
-// random. Of answers with the same text only the last one counts, so that a demonstration stays when it was sampled too.
-static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K, const PairRules* rules) {
+// Adds the pairs of question number `index`, which has the rollouts (K): at most per_question of all (winner,
+// loser), chosen at random. Of answers with the same text only the last one counts, so that a demonstration
+// stays when it was sampled too.
+static void annotate(Pairs* p, const Question* q, int index, const Rollout* rollouts, int K,
+                     const PairRules* rules) {
     const Annotator* a = rules->annotator;
     int n = K + (a->demonstration != DEMO_NONE), count = 0;
-    Rollout *all = allocate((size_t)K + 1, sizeof(Rollout)), *demo = demonstration(q);
-    char** answer = allocate((size_t)K + 1, sizeof(char*));
+    Tokens demo = {0};
+    char** answer = allocate((size_t)n, sizeof(char*));
     float* score = allocate((size_t)K + 1, sizeof(float));
     int *pair = allocate((size_t)n * n, sizeof(int)), *order = allocate((size_t)n * n, sizeof(int));
     Rng rng = random_stream(rules->seed, (uint64_t)index, 0);
-    memcpy(all, rollouts, (size_t)K * sizeof(Rollout));
-    all[K] = *demo;
-    grade_rollouts(score, all, K + 1, q->truth, rules->kind);
+    render_conversation(&demo, q->question, q->solution);
+    grade_rollouts(score, rollouts, K, q->truth, rules->kind);
+    score[K] = grade_answer(q->solution, q->truth, rules->kind).reward;
     for (int k = 0; k < n; k++) {
-        score[k] = a->reward * score[k] + a->length * (float)all[k].length;
-        answer[k] = rollout_answer(&all[k], q);
-        for (int j = 0; j < k && answer[k]; j++) {
-            if (!answer[j] || strcmp(answer[j], answer[k])) continue;
+        int length = k < K ? rollouts[k].length : demo.length - q->prompt.length;
+        score[k] = a->reward * score[k] + a->length * (float)length;
+        answer[k] = k < K ? rollout_answer(&rollouts[k], q) : copy_text(q->solution);
+        for (int j = 0; j < k; j++) {
+            if (!answer[k] || !answer[j] || strcmp(answer[j], answer[k])) continue;
             free(answer[j]);
             answer[j] = NULL;
         }
@@ -4669,20 +4453,20 @@ static void annotate(Pairs* p, const Question* q, int index, const Rollout* roll
         for (int l = 0; l < n; l++)
             if (answer[w] && answer[l] && score[w] > score[l]) pair[count++] = w * n + l;
     shuffle(order, count, &rng);
-    for (int i = 0; i < count && i < rules->per_question; i++) {
+    for (int i = 0; i < min_int(count, rules->per_question); i++) {
         int w = pair[order[i]] / n, l = pair[order[i]] % n, turned = random_uniform(&rng) < rules->noise;
         pairs_add(p, q->question, answer[turned ? l : w], answer[turned ? w : l]);
     }
     for (int k = 0; k < n; k++) free(answer[k]);
-    rollouts_free(demo);
-    free(all), free(answer), free(score), free(pair), free(order);
+    tokens_free(&demo);
+    free(answer), free(score), free(pair), free(order);
 }
 
 // A random choice of `most` pairs (0: all of them), in the order of the file.
 static void limit_pairs(Pairs* p, int most, uint64_t seed) {
     if (!most || p->count <= most) return;
-    int *order = allocate((size_t)p->count, sizeof(int)), *stays = allocate((size_t)p->count, sizeof(int));
-    int n = 0;
+    int n = 0, *order = allocate((size_t)p->count, sizeof(int));
+    int* stays = allocate((size_t)p->count, sizeof(int));
     Rng rng = random_stream(seed, 0, 1);
     shuffle(order, p->count, &rng);
     for (int i = 0; i < most; i++) stays[order[i]] = 1;
@@ -4705,29 +4489,25 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 //                     L = -log sigma( beta (v_w - ref_w) - beta (v_l - ref_l) )
 //
 // So a pair is two conversations through the model, v is the sum over the scored tokens of what the head says
-// there, and each of these tokens gets d(loss)/dv of its side. The margin is what Bradley-Terry looks at:
-// beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
-// when its margin is positive.
+// there, and each of these tokens gets d(loss)/dv of its side. A pair is ranked right when its margin is
+// positive: beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model.
 //
-// A reward model begins with the trunk of the supervised model and a head of zeros: at the start it says 0 to
-// all, the loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin
-// 0, loss log 2. The reference's log-probabilities do not change, so they are computed once.
+// A reward model begins with the trunk of the supervised model and a head of zeros: it says 0 to all, the
+// loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin 0, log 2.
 //
 // Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
-// The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
-// the calculator's answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two
-// log-probabilities, not only the margin. When the chosen answers lose probability too, the margin still
-// grows, and what gains is something that is in no pair. `./rl dpo --lr 3e-4`, ten times the default, shows
-// it: 98% of the pairs ranked right, a margin of 9, the chosen answers down from -1 to -44 nats, and a policy
-// that is right 3 times in 100. (5) P(right) is that of answers as in the pairs, where half are right. For a
-// policy that is right one time in ten it is far too high.
-
+// The tool's output is no choice of the policy; summed into v it would train it to guess the calculator's
+// answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two log-probabilities,
+// not only the margin, which also grows when the chosen answers lose probability and something that is in no
+// pair gains it. `./rl dpo --lr 3e-4`, ten times the default, shows it: 98% of the pairs ranked right, a
+// margin of 9, the chosen answers down from -1 to -44 nats, and a policy that is right 3 times in 100. (5)
+// P(right) is that of answers as in the pairs, half of them right; for a policy that is right one time in ten
+// it is far too high.
 enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
 
 typedef struct {
     const char *name, *what;
-    int scalar;                      // 1 = by the scalar head, 0 = by log-probabilities
-    int kind;
+    int scalar, kind;                // 1 = by the scalar head, 0 = by log-probabilities
 } PairLoss;
 
 static const PairLoss pair_losses[] = {
@@ -4739,37 +4519,39 @@ static const PairLoss pair_losses[] = {
 // What a pair said on its way through the model.
 typedef struct { float value[2]; double loss, margin; } PairResult;
 
-// Loss, margin and d(loss)/d(value) (2) of one pair from its two values.
+// Loss, margin and d(loss)/d(value) (2) of one pair from its two values. The outcome model's loss is the mean
+// binary cross-entropy of a right answer (1) and a wrong one (0) (Cobbe et al. 2021).
 static void pair_loss(float* dvalue, PairResult* r, const Pair* pair, int kind, float beta) {
-    const float *v = r->value, *ref = pair->reference;
-    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED]);
-    if (kind == PAIR_DPO)
-        r->loss = loss_dpo(&dvalue[CHOSEN], &dvalue[REJECTED], v[CHOSEN], v[REJECTED], ref[CHOSEN], ref[REJECTED], beta);
-    if (kind == PAIR_OUTCOME) {      // binary cross-entropy of right (1) and wrong (0), mean of the two (Cobbe et al. 2021)
-        double right, wrong;
-        r->loss = 0.5 * (bradley_terry(&right, v[CHOSEN]) + bradley_terry(&wrong, -v[REJECTED]));
-        dvalue[CHOSEN] = (float)(0.5 * right);
-        dvalue[REJECTED] = (float)(-0.5 * wrong);
+    float *dw = &dvalue[CHOSEN], *dl = &dvalue[REJECTED], w = r->value[CHOSEN], l = r->value[REJECTED];
+    float ref_w = pair->reference[CHOSEN], ref_l = pair->reference[REJECTED];
+    double right, wrong;
+    if (kind == PAIR_BRADLEY_TERRY) r->loss = loss_reward_model(dw, dl, w, l);
+    if (kind == PAIR_DPO) r->loss = loss_dpo(dw, dl, w, l, ref_w, ref_l, beta);
+    if (kind == PAIR_OUTCOME) {
+        r->loss = 0.5 * (bradley_terry(&right, w) + bradley_terry(&wrong, -l));
+        *dw = (float)(0.5 * right);
+        *dl = (float)(-0.5 * wrong);
     }
-    r->margin = (double)beta * (((double)v[CHOSEN] - ref[CHOSEN]) - ((double)v[REJECTED] - ref[REJECTED]));
+    r->margin = (double)beta * (((double)w - ref_w) - ((double)l - ref_l));
 }
 
-// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to grads. beta = 1 for a
-// scalar model.
-static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss, float beta,
-                          int learn) {
+// `count` pairs through the model: result (count) and, with learn, the gradient of the mean loss, added to
+// grads. beta = 1 for a scalar model, whose score is asked for at the last token alone.
+static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                          float beta, int learn) {
     const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
     for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
     Padded p = pad_conversations(row, 2 * count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    for (int i = 0; i < 2 * count && loss->scalar; i++) {      // a score is asked for at the last token alone
+    for (int i = 0; i < 2 * count && loss->scalar; i++) {
         memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
         p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;
     }
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
-        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float)), dvalue[2];
+        float *out = allocate(2 * (size_t)T1, sizeof(float)), *d = allocate(2 * (size_t)T1, sizeof(float));
+        float dvalue[2];
         for (int i = turn; i < count; i += turns) {
             const int *ids = p.ids + 2 * (size_t)i * T, *mask = p.mask + 2 * (size_t)i * T1;
             answers_forward(out, one, ids, mask, 2, T);
@@ -4818,7 +4600,8 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     double begin = seconds_now();
     pairs_forward(result, m, list, count, loss, beta, 1);
     for (int i = 0; i < count; i++) {
-        s.loss += result[i].loss / count, s.margin += result[i].margin / count;
+        s.loss += result[i].loss / count;
+        s.margin += result[i].margin / count;
         s.accuracy += ranked_right(result[i].margin) / count;
         s.chosen += result[i].value[CHOSEN] / (double)count;
         s.rejected += result[i].value[REJECTED] / (double)count;
@@ -4829,21 +4612,18 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
     return s;
 }
 
-// ---- is a judge any good? Accuracy and calibration on pairs that it was not trained on
+// ---- is a reward model any good? Accuracy and calibration on pairs that it was not trained on
 //
-// Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
-// (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
-// right, p = sum a_i / sum m_i has the variance of a ratio,
+// Accuracy: the share of pairs ranked right. Its interval counts questions (chapter 11's trap 2): with a_i of
+// the m_i pairs of question i ranked right, p = sum a_i / sum m_i has the variance of a ratio,
 //
 //     var(p) = n / (n - 1) * sum_i (a_i - p m_i)^2 / (sum_i m_i)^2             n questions (Cochran 1977)
 //
 // Calibration: of all pairs that a reward model calls at 80%, are 80% ranked right? Each pair is read from
-// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it really won; from the loser's
-// side it is the same statement. An outcome model makes two statements per pair, sigma(r) of each answer. The
-// expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
+// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it won. An outcome model makes two
+// statements per pair, sigma(r) of each answer. The expected calibration error (Naeini 2015):
 //
 //     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
-
 enum { CALIBRATION_BINS = 5 };
 typedef struct {
     int pairs, questions;
@@ -4855,38 +4635,39 @@ typedef struct {
 
 static void calibration_add(PairEvaluation* e, double p, double y) {
     int b = min_int(CALIBRATION_BINS - 1, (int)((p - e->from) / (1.0 - e->from) * CALIBRATION_BINS));
-    e->count[b]++, e->predicted[b] += p, e->observed[b] += y;
+    e->count[b]++;
+    e->predicted[b] += p;
+    e->observed[b] += y;
 }
 
 static void calibration_finish(PairEvaluation* e) {
     int n = 0;
-    for (int b = 0; b < CALIBRATION_BINS; b++) n += e->count[b];
     for (int b = 0; b < CALIBRATION_BINS; b++) {
-        if (!e->count[b]) continue;
-        e->predicted[b] /= e->count[b], e->observed[b] /= e->count[b];
-        e->error += (double)e->count[b] / n * fabs(e->predicted[b] - e->observed[b]);
+        n += e->count[b];
+        e->error += fabs(e->predicted[b] - e->observed[b]);      // n_b times the distance of the means
+        e->predicted[b] /= max_int(e->count[b], 1);
+        e->observed[b] /= max_int(e->count[b], 1);
     }
+    e->error /= n;
 }
 
 typedef struct { const char* question; double right; } RankedPair;
 
 static int compare_ranked(const void* a, const void* b) {
-    const RankedPair *x = a, *y = b;
-    int order = strcmp(x->question, y->question);
-    return order ? order : (x->right > y->right) - (x->right < y->right);
+    return strcmp(((const RankedPair*)a)->question, ((const RankedPair*)b)->question);
 }
 
-// accuracy, low, high and questions of e. ranked (n) is put in order.
+// accuracy, low, high, pairs and questions of e. ranked (n) is put in order.
 static void accuracy_finish(PairEvaluation* e, RankedPair* ranked, int n) {
     double sum = 0.0, square = 0.0;
     for (int i = 0; i < n; i++) sum += ranked[i].right;
-    e->pairs = n, e->accuracy = sum / n;
+    e->pairs = n;
+    e->accuracy = sum / n;
     qsort(ranked, (size_t)n, sizeof(RankedPair), compare_ranked);
     for (int i = 0, j = 0; i < n; i = j) {
-        double off = 0.0;
-        for (; j < n && !strcmp(ranked[j].question, ranked[i].question); j++)
-            off += ranked[j].right - e->accuracy;
-        square += off * off;
+        double right = 0.0;
+        for (; j < n && !compare_ranked(&ranked[i], &ranked[j]); j++) right += ranked[j].right;
+        square += pow(right - e->accuracy * (j - i), 2);
         e->questions++;
     }
     double q = e->questions, variance = q > 1 ? q / (q - 1) * square / ((double)n * n) : 0.0;
@@ -4899,9 +4680,8 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
     PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
     for (int i = 0; i < n; i++) {
-        double right = ranked_right(result[i].margin);
-        ranked[i] = (RankedPair){p->list[i].question, right};
-        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), right);
+        ranked[i] = (RankedPair){p->list[i].question, ranked_right(result[i].margin)};
+        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), ranked[i].right);
         for (int side = CHOSEN; by_answer && side <= REJECTED; side++)
             calibration_add(&e, sigmoid(result[i].value[side]), side == CHOSEN);
     }
@@ -4914,20 +4694,19 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
 // ---- best of n
 //
 // Rejection sampling (chapter 9): sample N answers, keep the best, and imitate them. Supervised training on a
-// data set that the model wrote and a judge filtered. DeepSeek R1's third stage is this, on 600k answers.
+// data set that the model wrote and a verifier or a reward model filtered: DeepSeek R1's third stage.
 //
 //     prompt     the best answer of each question; a question on which all fail gives none     M answers
 //     overall    the M best of all answers, whatever question they belong to
 //     random     M answers at random: the control
 //
 // What "overall" buys with a higher score it pays for with questions: easy ones give many answers, hard ones
-// none. Equal scores are settled by the seed. In the order of the file, a 0/1 reward would fill the M places
+// none. Equal scores are settled by the seed: in the order of the file, a 0/1 reward would fill the M places
 // from the first questions alone.
 //
 // Trap: without the control you do not know what the selection did. Training a model on its own unselected
-// answers changes little, but not nothing (it goes on with another learning rate and on other questions), and
-// only what goes beyond that is due to the reward.
-
+// answers changes something too (another learning rate, other questions); only what goes beyond that is due
+// to the reward.
 enum { KEEP_PROMPT, KEEP_OVERALL, KEEP_RANDOM };
 static const char* const keep_names[] = {"prompt", "overall", "random", NULL};
 
@@ -4939,30 +4718,29 @@ static int compare_answers(const void* a, const void* b) {
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : x->place - y->place;
 }
 
-// Which answers are kept: kept (count), their indices in rising order; returns how many, M.
-//   score (count,K)   NaN = not to be kept at all
-//   above             the best of a question must have a score above this: 0 for a verifier, -inf for a judge
-// All three rules keep the same number M, the one of KEEP_PROMPT.
+// Which answers are kept: kept (count), their indices in rising order; returns how many, M, which is the same
+// for all three rules. score (count,K): NaN = not to be kept at all. The best of a question must have a score
+// above `above`: 0 for a verifier, -inf for a reward model.
 static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
                         uint64_t seed) {
-    int n = count * K, usable = 0, M = 0, *order = allocate((size_t)n, sizeof(int));
+    int n = count * K, usable = 0, M = 0, *place = allocate((size_t)n, sizeof(int));
     RankedAnswer* ranked = allocate((size_t)n, sizeof(RankedAnswer));
     Rng rng = random_stream(seed, 0, 0);
+    shuffle(place, n, &rng);
+    for (int i = 0; i < n; i++)
+        if (!isnan(score[i]))
+            ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], place[i], i};
+    qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
+    memset(place, 0, (size_t)n * sizeof(int));               // from here on: 1 = kept
     for (int i = 0; i < count; i++) {
         int best = best_of_n(score + (size_t)i * K, K);
-        if (best >= 0 && score[i * K + best] > above) kept[M++] = i * K + best;
+        if (best < 0 || !(score[i * K + best] > above)) continue;
+        place[rule == KEEP_PROMPT ? i * K + best : ranked[M].index] = 1;
+        M++;
     }
-    if (rule != KEEP_PROMPT) {
-        shuffle(order, n, &rng);
-        for (int i = 0; i < n; i++)
-            if (!isnan(score[i]))
-                ranked[usable++] = (RankedAnswer){rule == KEEP_RANDOM ? 0.0f : score[i], order[i], i};
-        qsort(ranked, (size_t)usable, sizeof *ranked, compare_answers);
-        memset(order, 0, (size_t)n * sizeof(int));           // from here on: 1 = kept
-        for (int i = 0; i < M; i++) order[ranked[i].index] = 1;
-        for (int i = 0, k = 0; i < n; i++) if (order[i]) kept[k++] = i;
-    }
-    free(order), free(ranked);
+    for (int i = 0, k = 0; i < n; i++)
+        if (place[i]) kept[k++] = i;
+    free(place), free(ranked);
     return M;
 }
 
@@ -5016,7 +4794,15 @@ static void lesson_12(int more) {
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
  *
- * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ *     A.1  Values     exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *
+ * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
+ * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
+ *
+ * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
  * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
  * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
@@ -5024,302 +4810,11 @@ static void lesson_12(int more) {
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 First idea: normalize ----
+/* ---- A.1 Values ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
- * gives each symbol one spelling; everything else is copied. Special forms in the result:
- *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
- *     1`000            a thousands separator (the comma of a list stays a comma)
- *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
- *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
- */
-static const struct { const char *from, *to; } SPELLINGS[] = {
-    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
-    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
-    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
-    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
-    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
-    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
-    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
-    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
-    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
-    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
-    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
-    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
-    {"\\begin{matrix}", "[["},
-    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
-    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
-    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
-    {", and ", ","}, {", or ", ","},
-    // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
-    // <= >= !=
-    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
-    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
-    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
-    {"\xe2\x89\xa0", "!="},
-    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
-    // of space, euro, pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
-    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
-    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
-    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
-    // raised digits 0 to 9, and the raised minus
-    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
-    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
-    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
-};
-static const char* const TEXT_COMMANDS[] = {
-    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
-    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
-
-// The names, with a backslash or without: one row for each kind, in this order.
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
-       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
-static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
-    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
-    "infty infinity inf oo",
-    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
-    // those of two letters need the backslash: mu is m times u
-    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
-
-// The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
-// not 7 pears.
-static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre",
-    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
-    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
-    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
-    "guest customer player member adult worker employee passenger page book word letter card game ticket "
-    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
-    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
-    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
-    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
-    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
-    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
-    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
-    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
-    "desk room window door floor house home building step stair lap trip round goal vote class school "
-    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
-    "number integer solution answer question problem term factor divisor multiple value root zero prime "
-    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
-
-// Does the list, words with a space between them, contain the n letters at word?
-static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
-        p += *p == ' ';
-        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
-    }
-    return 0;
-}
-
-static int look_up(const char* word, int n) {
-    int kind = 0;
-    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
-    return kind;  // behind the last row is N_TEXT
-}
-
-// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
-// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
-// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
-// dx and the segment AB are one name. Longer runs are text.
-static int find_name(int* length, const char* p, const char* end) {
-    int slash = p < end && *p == '\\', n = 0;
-    const char* word = p + slash;
-    while (word + n < end && is_letter(word[n])) n++;
-    *length = slash + n;
-    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
-    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
-    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
-    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
-    if (slash || n == 0 || n > 2) return N_TEXT;
-    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
-    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
-    *length = 1;
-    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
-    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
-}
-
-typedef struct {
-    char text[MAX_NORMALIZED];
-    int length, full;  // bytes in text; did it overflow?
-    int space, depth;  // is a space waiting; how many brackets are open
-    int raised;        // where the last raised digit ended
-} Normalized;
-
-static int bracket_step(char c) {
-    return (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
-}
-
-static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
-
-static void emit(Normalized* out, const char* s, int n) {
-    for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) {
-            out->space = 1;
-            continue;
-        }
-        if (out->length + 2 >= MAX_NORMALIZED) {
-            out->full = 1;
-            return;
-        }
-        char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = is_word_character(before) && is_word_character(s[i]);
-        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
-        if (keep && out->space) out->text[out->length++] = ' ';
-        out->text[out->length++] = s[i];
-        out->space = 0;
-        out->depth += bracket_step(s[i]);
-    }
-}
-
-static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
-
-// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
-// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
-static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
-    while (end > p && is_space(end[-1])) end--;
-    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
-    int n = 0, letters = 0;
-    while (p + n < end && is_letter(p[n])) n++;
-    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
-    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
-    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
-    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
-    if (whole && list_has("and or", p, n)) {
-        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
-    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
-        emit(out, p, (int)(end - p));
-    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
-        emit_text(out, " ");
-        emit(out, p, n);
-        emit_text(out, " ");
-        emit_words(out, command, p + n, end);
-    } else {
-        emit_text(out, "\"");
-        for (; p < end; p++)
-            if (*p != '"' && *p != '$') emit(out, p, 1);
-        emit_text(out, "\"");
-    }
-}
-
-// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
-static int normalize_text_command(Normalized* out, const char* p) {
-    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        size_t n = strlen(TEXT_COMMANDS[i]);
-        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
-        const char* start = p + n;
-        while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
-        const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
-        if (!close) continue;
-        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
-        return (int)(close + 1 - p);
-    }
-    return 0;
-}
-
-// The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
-// as a whole: \in is not the beginning of \infty.
-static int match_spelling(const char** to, const char* p) {
-    int best = 0;
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
-        const char* from = SPELLINGS[i].from;
-        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
-        int n = (int)strlen(from);
-        if (n <= best || strncmp(p, from, (size_t)n)) continue;
-        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-        best = n;
-        *to = SPELLINGS[i].to;
-    }
-    return best;
-}
-
-// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
-static int normalize_spelling(Normalized* out, const char* p) {
-    const char *to = "", *columns;
-    int n = match_spelling(&to, p);
-    char* last = out->text + out->length;
-    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
-        n = (int)(columns + 1 - p);
-    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
-        out->length -= 3;
-        emit_text(out, "]]");
-        return n;
-    }
-    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
-        out->length--;
-        emit_text(out, "\"$\"-");
-        return n;
-    }
-    int raised = to[0] == '^' && to[1];
-    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
-    if (raised) out->raised = out->length;
-    return n;
-}
-
-// Rewrites answer into its one spelling. 1 = done, 0 = too long.
-static int normalize(Normalized* out, const char* answer) {
-    int dollars = 0;
-    out->length = out->full = out->space = out->depth = 0;
-    out->raised = -1;
-    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
-    for (const char* p = answer; *p && !out->full;) {
-        int n = 0;
-        char before = out->length ? out->text[out->length - 1] : 0;
-        if (*p == '\\') n = normalize_text_command(out, p);
-        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
-        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
-        char after = p[1] == ' ' ? p[2] : p[1];
-        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
-            emit_text(out, "\\cup ");
-            n = 1;
-        }
-        if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
-            do n++; while (is_letter(p[n]));
-            emit(out, p, n);
-        }
-        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
-            n = 2;
-            while (is_digit(p[1]) && is_digit(p[n])) n++;
-            emit_text(out, "_{");
-            emit(out, p + 1, n - 1);
-            emit_text(out, "}");
-        }
-        if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
-            n = 1;
-            emit(out, *p == ',' && out->depth == 0 && is_thousands_comma(answer, p) ? "`" : p, 1);
-        }
-        p += n;
-    }
-    while (out->length && out->text[out->length - 1] == '.') out->length--;  // the full stop of the sentence
-    out->text[out->length] = 0;
-    return !out->full;
-}
-
-/* ---- A.2 Second idea: evaluate ----
- *
- * A recursive-descent parser has one function for each level of precedence, written with the next one:
- *     sum      = product  { (+ | - | \pm | \mp) product }
- *     product  = power    { (* | / | nothing) power }             2x is 2*x
- *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree | million }
- *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
- * another point the text is read once more.
+ * Numbers made of + - * / stay exact fractions as long as they fit. Everything else is a complex double with
+ * a bound on its rounding error, so that two values can be told apart from two roundings of one value. Where
+ * there is no value (1/0, ln 0) z is NAN.
  */
 typedef struct {
     double complex z;  // the value
@@ -5327,85 +4822,21 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-enum { MAX_NAMES = 20 };  // variables of a comparison
-typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
-
-enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
-
-typedef struct {
-    const char *p, *end;  // what is still to be read
-    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
-    int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int nesting, bars;    // levels; is a | open?
-    int failed;           // 0, UNKNOWN or NO_VALUE
-} Parser;
-
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+static const Value NO_VALUE = {NAN, 0, 0, 0};
 
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
-
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        quoted ^= *p == '"';
-        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
-            *which = i;
-            if (starts_with(p, s.end, tokens[i])) return p;
-        }
-        if (!quoted) depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-// The bracket that closes the one at p; NULL = none does.
-static const char* find_close(const char* p, const char* end) {
-    int depth = 0;
-    for (; p < end; p++)
-        if ((depth += bracket_step(*p)) == 0) return p;
-    return NULL;
-}
-
-// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
-// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
-// other sign here. That is right: both lists contain both.)
-static int same_text(Span a, Span b, int words, int any_case) {
-    const char* skipped = words ? "\"()" : "\"";
-    for (;; a.p++, b.p++) {
-        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
-        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
-        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
-        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
-        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
-    }
-}
-
-static Value fail_value(Parser* s, int why) {
-    if (!s->failed) s->failed = why;
-    return (Value){0, 0, 0, 0};
-}
+static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
+static int is_real(Value a) { return cimag(a.z) == 0; }
+static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 
 static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * cabs(z), 0, 0};
+    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
 }
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
-    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
+    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
+    int64_t a = llabs(num), b = llabs(den);
     while (b) {  // Euclid: a becomes the greatest common divisor
         int64_t r = a % b;
         a = b;
@@ -5423,8 +4854,7 @@ static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
     return 1;
 }
 
-// The four operations: exact when both are and the result fits, else in floating point with the error carried
-// on.
+// The operations: exact when both are and the result fits, else in floating point with the error carried on.
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
@@ -5438,191 +4868,517 @@ static Value multiply(Value a, Value b) {
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
         return make_exact(num, den);
-    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
+    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
 }
 
-static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
+static Value divide(Value a, Value b) {
+    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
-    double complex z = a.z / b.z;
-    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
+    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
-static Value raise_power(Parser* s, Value a, Value b) {
+static Value raise_power(Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
+        if (b.num == 0 && a.z == 0) return NO_VALUE;
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
             if (n > 1) a = multiply(a, a);
         }
-        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
+        return b.num < 0 ? divide(make_exact(1, 1), result) : result;
     }
-    double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
+    double size = size_of(a.z);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
     double complex z;
-    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    int real = is_real(a) && is_real(b);
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
     else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
     else z = cpow(a.z, b.z);
-    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, cabs(z) * relative);
+    double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, size_of(z) * relative);
 }
 
-// What comes next, after spaces; 0 = the end, or failed.
-static char peek(Parser* s) {
-    while (s->p < s->end && *s->p == ' ') s->p++;
-    return s->p < s->end && !s->failed ? *s->p : 0;
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
+    if (a.den && b.den) return a.num == b.num && a.den == b.den;
+    double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
+    if (!isfinite(size)) return a.z == b.z;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
-static int accept(Parser* s, const char* token) {
-    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
-    s->p += strlen(token);
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
+static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
+
+/* ---- A.2 First idea: normalize ----
+ *
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
+ * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
+ * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
+ */
+static const char* const SPELLINGS[][2] = {
+    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
+    {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
+    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
+    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+            "\\begin{array}{ccc} \\beginpmatrix")},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
+    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
+    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
+    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
+    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
+    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+    // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
+    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
+    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
+    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
+    {"^0", "\xe2\x81\xb0"}};
+
+// The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
+// LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
+enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
+       N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
+       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
+       N_NUMBER };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo", "degree degrees",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
+    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
+    "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
+
+// Two letters that are a word, not a product, when they are the whole item.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
+
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
+    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
+    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
+    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
+    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
+    "goose geese", "vertex vertices",
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
+     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
+     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
+     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
+     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
+     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
+     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
+     "building step stair trip round goal class school team group set row column line segment square circle "
+     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
+     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
+     "route calorie bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
+
+typedef struct {
+    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
+    const char* text;  // its spelling, length bytes; a known name without its backslash
+    int length, slash;
+    int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
+    int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
+    int variable;      // of a name: which variable of the comparison it is; -1 = none
+    Value value;       // of a number
+} Token;
+
+typedef struct {
+    Token token[MAX_TOKENS];
+    int count, full, unmatched;  // did it overflow? has a bracket no partner?
+    int open;                    // the innermost open bracket, -1 = none
+    int money, raised;           // is $ a currency? where the last raised digit ended
+} Tokenized;
+
+// A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
+typedef struct { const Token *p, *end; int sign; } Slice;
+
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; *p && n > 0; p++) {
+        if (*p != *word || (p > list && p[-1] != ' ')) continue;
+        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    }
+    return 0;
+}
+
+static int look_up(const char* word, int n) {
+    int row = 0;
+    while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
+    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
+}
+
+static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
+static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
+static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+
+static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
+
+// A bracket finds its partner here. Until then match says which bracket is open around it.
+static Token* push(Tokenized* t, int kind, const char* text, int length) {
+    t->full |= t->count == MAX_TOKENS;
+    Token* k = &t->token[t->full ? 0 : t->count++];
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
+    if (is_open(kind)) t->open = (int)(k - t->token);
+    if (!is_close(kind)) return k;
+    t->unmatched |= t->open < 0;
+    if (t->open < 0 || t->full) return k;
+    Token* open = &t->token[t->open];
+    t->open = open->match;
+    open->match = (int)(k - open);
+    return k;
+}
+
+// The length of the thousands separator at p, behind a group of digits; 0 = none. Within brackets a comma
+// separates elements: (100,200).
+static int match_separator(const char* p, int group, int in_brackets) {
+    static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
+    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
+        size_t n = strlen(separators[i]);
+        const char* q = p + n;
+        if (strncmp(p, separators[i], n)) continue;
+        return is_digit(q[0]) && is_digit(q[1]) && is_digit(q[2]) && !is_digit(q[3]) ? (int)n : 0;
+    }
+    return 0;
+}
+
+// 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
+static const char* read_exponent(Value* value, const char* p) {
+    int n = 0, digits = 0;
+    const char* q = p + 1;
+    char sign = *q == '-' || *q == '+' ? *q++ : 0;
+    for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
+    if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
+    *value = multiply(*value, raise_power(make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+    return q;
+}
+
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+static const char* push_number(Tokenized* t, const char* p) {
+    Token* k = push(t, N_NUMBER, p, 0);
+    int64_t num = 0, den = 1;
+    int exact = 1, group = 0, dot = 0;
+    for (;; p++) {
+        int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
+        p += separator;
+        if (*p == '.' && !dot && is_digit(p[1])) {
+            dot = 1;
+            continue;
+        }
+        if (!is_digit(*p)) break;
+        group = separator ? 1 : group + 1;
+        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
+        if (exact) num += *p - '0';
+    }
+    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
+    if (!exact) k->kind = N_TEXT;
+    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
+    k->length = (int)(p - k->text);
+    return p;
+}
+
+// e and i are constants, e_1 and i_2 are not.
+static void push_letter(Tokenized* t, const char* p, int letters) {
+    int constant = p[1] == '_' ? 0 : *p == 'e' ? N_E : *p == 'i' ? N_I : 0;
+    push(t, constant ? constant : N_VARIABLE, p, 1)->letters = letters;
+}
+
+// Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
+// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
+// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
+static void push_run(Tokenized* t, const char* p, int n, int quoted) {
+    int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
+    char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
+    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
+    if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
+        if (last != ',') push(t, ',', ",", 1);
+    } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
+    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
+        push(t, look_up(p, n - 1), p, n - 1);
+        push_letter(t, p + n - 1, 1);
+    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
+    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
+    else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
+    else {
+        push_letter(t, p, n);
+        if (n == 2) push_letter(t, p + 1, 1);
+    }
+}
+
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
+// ends. (\mboxcm has lost its braces, and \cotx its space.)
+static const char* push_command(Tokenized* t, const char* p, const char* end) {
+    int n = 1;
+    while (is_letter(p[n])) n++;
+    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
+    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
+        kind = look_up(p + 1, --n - 1);
+    const char *open = p + n + strspn(p + n, " "), *close = NULL;
+    if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
+    if (close) tokenize(t, open + 1, close, 1);
+    if (close) return close + 1;
+    if (kind >= N_QUOTE && kind != N_VARIABLE) push(t, N_TEXT, p, n);
+    else push(t, kind, p + 1, n - 1)->slash = 1;
+    return p + n;
+}
+
+// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
+// \left is not the beginning of \leftarrow.
+static int match_spelling(const char** to, const char* p) {
+    int best = 0;
+    for (int i = 0; i < SPELLING_ROWS; i++)
+        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
+            from += *from == ' ';
+            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
+            int n = (int)strcspn(from, " ");
+            if (n <= best || strncmp(p, from, (size_t)n)) continue;
+            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+            best = n;
+            *to = SPELLINGS[i][0];
+        }
+    return best;
+}
+
+// Pushes what the n bytes at p stand for.
+static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
+    const char* next = p + n + strspn(p + n, " \n");
+    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
+    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
+    tokenize(t, to, to + strlen(to), 0);
+    if (*to == '^' && to[1]) t->raised = t->count;
+}
+
+// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
+static void push_bar(Tokenized* t, const char* p) {
+    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
+    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
+        push(t, ')', p, 1);
+        return;
+    }
+    push(t, F_ABS, "abs", 3);
+    push(t, '(', p, 1);
+}
+
+static void push_sign(Tokenized* t, const char* p) {
+    int minus = *p == '$' && last_kind(t) == '-';
+    if (minus) t->count--;  // -$5 is $-5
+    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
+    if (minus) push(t, '-', "-", 1);
+}
+
+// Pushes the tokens of [p, end), which lies in a text that ends in 0.
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
+    const char *to, *stop;
+    while (p < end && !t->full) {
+        int n = 0, last = last_kind(t);
+        while (p + n < end && is_letter(p[n])) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
+        else if (n) push_run(t, p, n, quoted);
+        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
+        else if (*p == '\\' && p[1] == '$') {
+            push_sign(t, p + 1);
+            n = 2;
+        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
+        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
+        else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
+            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
+            n = (int)(stop - p);
+            push(t, '_', p, 1);
+            push(t, '{', "{", 1);
+            tokenize(t, p + 1, stop, quoted);
+            push(t, '}', "}", 1);
+        } else {
+            n = 1;
+            if (*p == '|') push_bar(t, p);
+            else if (*p != '$' || t->money) push_sign(t, p);
+        }
+        p += n;
+    }
+}
+
+// The answer as tokens. 1 = done, 0 = too long.
+static int tokenize_answer(Tokenized* t, const char* answer) {
+    int dollars = 0;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
+    t->count = t->full = t->unmatched = 0;
+    t->open = t->raised = -1;
+    t->money = dollars % 2;  // a pair of $ is LaTeX's
+    tokenize(t, answer, answer + strlen(answer), 0);
+    while (t->count && last_kind(t) == '.') t->count--;  // the full stop of the sentence
+    t->unmatched |= t->open >= 0;
+    return !t->full;
+}
+
+// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
+// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
+static int same_token(const Token* a, const Token* b) {
+    char small[2] = {0};
+    int words = a->kind == N_TEXT && b->kind == N_TEXT;
+    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
+    if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
+    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
+    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
+    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
+    for (int i = 0; i < a->length; i++) {
+        int x = a->text[i], y = b->text[i];
+        if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
+    }
     return 1;
 }
 
-static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
+// (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
+static int same_text(Slice a, Slice b) {
+    if (a.end - a.p != b.end - b.p) return 0;
+    while (a.p < a.end && same_token(a.p, b.p)) {
+        a.p++;
+        b.p++;
+    }
+    return a.p == a.end;
+}
 
-static Value parse_sum(Parser* s);
-static Value parse_product(Parser* s, int as_argument);
-static Value parse_power(Parser* s);
-static Value parse_signed_power(Parser* s);
+// The answer's one spelling, for ./rl grade --explain. 1 = done, 0 = too long.
+static int normalize(Text* out, const char* answer) {
+    Tokenized t;
+    if (!tokenize_answer(&t, answer)) return 0;
+    text_printf(out, "%s", "");
+    for (const Token* k = t.token; k < t.token + t.count; k++) {
+        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
+        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
+        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
+    }
+    return 1;
+}
+
+/* ---- A.3 Second idea: evaluate ----
+ *
+ * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
+ * value at the current point. For another point the tokens are read once more.
+ *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
+ *     postfix  = primary  { ! | % | degree | million }
+ * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
+ * equation is its left side minus its right one.
+ */
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+
+typedef struct {
+    const Token *p, *end;    // what is still to be read
+    int point, sign;         // which evaluation point; +1 or -1 for \pm
+    int calculator;          // only numbers and + - * / ( )
+    int variables, nesting;  // has it met one? levels
+    int failed;              // this is no expression
+} Parser;
+
+static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
+
+static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
+
+static int accept(Parser* s, int kind) {
+    if (peek(s) != kind) return 0;
+    s->p++;
+    return 1;
+}
+
+static Value fail_parse(Parser* s) {
+    s->failed = 1;
+    return NO_VALUE;
+}
 
 // The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
 // Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
-static Value combine(Parser* s, int function, Value a, Value b) {
+static Value combine(int function, Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (function == F_MAX || function == F_MIN) {
-        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        if (!is_real(a) || !is_real(b)) return NO_VALUE;
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
     double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
     if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
-    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
-    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
-    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
+    int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
+    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
+                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
 }
 
 // ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
-    int bars = s->bars;
+    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
     s->p++;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
-    s->bars = bars;
-    return accept(s, close) ? value : fail_value(s, UNKNOWN);
+    Value value = parse(s, SUM);
+    while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
+    return accept(s, close) ? value : fail_parse(s);
 }
 
-// What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
-// to it.
+// What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
 static Value parse_argument(Parser* s) {
-    accept(s, "*");  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
-    return is_digit(peek(s)) ? make_exact(*s->p++ - '0', 1) : parse_primary(s);
+    accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
+    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-// A whole number within a fraction: digits, in braces or bare; bare behind \frac it has one digit. 1 = read.
-static int read_small_integer(Parser* s, int64_t* value, int latex) {
-    int braces = accept(s, "{"), digits = 0;
-    peek(s);
-    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
-        *value = *value * 10 + *s->p++ - '0';
-    return digits && (!braces || accept(s, "}"));
+// The two arguments behind \frac; \frac12 is one half.
+static void parse_fraction(Value* num, Value* den, Parser* s) {
+    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
+    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
+    if (both) s->p++;
+    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product.
-static Value parse_mixed_number(Parser* s, Value whole) {
-    Parser ahead = *s;
-    int64_t num = 0, den = 0;
-    int space = ahead.p < ahead.end && *ahead.p == ' ', latex = accept(&ahead, "\\frac");
-    if (!latex && !space) return whole;
-    if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
-    if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
-    s->p = ahead.p;
-    return add(whole, make_exact(num, den));
-}
-
-// 0.1\overline{6}: digits that repeat behind a last place of 1/unit. r of them add digits / (unit (10^r -
-// 1)).
-static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
-    int64_t digits, power = 1, den;
-    const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
-    for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
-    return add(value, make_exact(digits, den));
-}
-
-// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
-// not.
-static Value parse_exponent(Parser* s, Value value) {
-    const char* p = s->p + 1;
-    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
-    int n = 0, digits = 0;
-    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
-    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
-    s->p = p;
-    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
-}
-
-// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    int64_t num = 0, den = 1;
-    int exact = 1, digits = 0, dot = 0;
-    double value = 0, scale = 1;
-    const char* start = s->p;
-    for (; s->p < s->end; s->p++) {
-        char c = *s->p;
-        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) {
-            dot = 1;
-            continue;
-        }
-        if (!is_digit(c)) break;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += c - '0';
-        value = value * 10 + (c - '0');
-        if (dot) scale *= 10;
-        digits++;
-    }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
-    if (!exact && s->names) return fail_value(s, UNKNOWN);
-    double inexact = value / scale;
-    Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (!s->names) return result;
-    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
-    if (!dot) return parse_mixed_number(s, result);
-    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
-}
-
-// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
-// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
-// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
-static const char* end_of_name(const char* p, const char* end) {
-    static const char* const signs[] = {"+", "-"};
-    int length, which, function;
-    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
-    function = list_has(FUNCTION_LETTERS, p, length);
-    p += length;
-    while (p < end && *p == '\'') p++;
-    if (p < end && *p == '_') {
-        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
-        if (!brace) return NULL;
-        p = brace + 1;
-    }
-    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
-    if (!close) return p;
-    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
-    return close + 1;
+    Value whole = s->p++->value, num = whole, den = whole;
+    Parser ahead = *s;
+    if (s->calculator || whole.den != 1) return whole;
+    if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
+        num = s->p->value;
+        den = parse_primary(&ahead);
+    } else return whole;
+    for (const Token* k = s->p; k < ahead.p; k++)
+        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
+            return whole;
+    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
+    if (!proper) return fail_parse(s);
+    s->p = ahead.p;
+    return add(whole, make_exact(num.num, den.num));
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
@@ -5642,718 +5398,491 @@ static double variable_value(int j, int point) {
 }
 
 static Value parse_variable(Parser* s) {
-    const char* end = end_of_name(s->p, s->end);
-    if (!end) return fail_value(s, UNKNOWN);
-    Span name = {s->p, end, 0};
-    int j = 0;
-    name.p += *name.p == '\\';  // \theta is theta
-    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
-    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
-    if (j == s->names->count) s->names->name[s->names->count++] = name;
-    s->p = end;
-    return make_inexact(variable_value(j, s->point), 0);
+    const Token* name = s->p;
+    if (name->variable < 0 || s->end - name < name->match) return fail_parse(s);
+    s->p += name->match;
+    s->variables = 1;
+    return make_inexact(variable_value(name->variable, s->point), 0);
 }
 
-static Value apply_function(Parser* s, int function, Value a) {
+static Value apply_function(int function, Value a) {
     double complex z = 0, x = a.z;
     double r = creal(x);
-    int real = cimag(x) == 0;
+    int real = is_real(a);
     switch (function) {
     case F_SIN: z = real ? sin(r) : csin(x); break;
     case F_COS: z = real ? cos(r) : ccos(x); break;
     case F_TAN: z = real ? tan(r) : ctan(x); break;
-    case F_COT: return divide(s, apply_function(s, F_COS, a), apply_function(s, F_SIN, a));
-    case F_SEC: return divide(s, make_exact(1, 1), apply_function(s, F_COS, a));
-    case F_CSC: return divide(s, make_exact(1, 1), apply_function(s, F_SIN, a));
+    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    case F_SEC: return divide(make_exact(1, 1), apply_function(F_COS, a));
+    case F_CSC: return divide(make_exact(1, 1), apply_function(F_SIN, a));
     case F_ASIN: z = casin(x); break;
     case F_ACOS: z = cacos(x); break;
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
+        if (size_of(x) <= a.error) return NO_VALUE;
         z = real && r > 0 ? log(r) : clog(x);
         break;
-    case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
-    case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
+    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
+    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
-        return make_exact((int64_t)floor(r), 1);
+        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
     }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
-    // enough
-    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
-static Value parse_function(Parser* s, int function) {
+static Value parse_function(Parser* s) {
     Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    if (function == F_LOG && accept(s, "_")) base = parse_argument(s);
-    if (accept(s, "^")) exponent = parse_argument(s);
-    if (exponent.den == 1 && exponent.num == -1 && function <= F_TAN) {  // \sin^{-1} is the arcsine
-        function += F_ASIN - F_SIN;
-        exponent = make_exact(1, 1);
-    }
-    char next = peek(s);
-    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
-    int group = next == '(' || next == '{' || next == '[';
-    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
-    if (s->failed || function >= F_GCD) return argument;
-    Value value = apply_function(s, function, argument);
-    if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
-    return raise_power(s, value, exponent);
+    int function = s->p++->kind;
+    if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
+    if (accept(s, '^')) exponent = parse_argument(s);
+    int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
+    if (inverse) function += F_ASIN - F_SIN;
+    int group = is_open(peek(s)), several = function >= F_GCD;
+    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
+    Value value = several ? argument : apply_function(function, argument);
+    if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
+    return inverse ? value : raise_power(value, exponent);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
 static Value parse_binomial(Parser* s) {
-    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
-    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    Value n, k, result = make_exact(1, 1);
+    parse_fraction(&n, &k, s);
+    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
     for (int64_t i = 0; i < k.num; i++)
-        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+        result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
     return result;
 }
 
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
-// starts_factor.)
-static Value parse_root(Parser* s, int backslash) {
-    Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s, 0);
-    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
-    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
-}
-
-// A function, a constant or a variable.
-static Value parse_name(Parser* s) {
-    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    Value numerator;
-    if (kind == N_VARIABLE) return parse_variable(s);
-    s->p += length;
-    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
-    switch (kind) {
-    case N_SQRT: return parse_root(s, backslash);
-    case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
-    case N_BINOM: return parse_binomial(s);
-    case N_PI: return make_inexact(M_PI, 0);
-    case N_E: return make_inexact(2.718281828459045235, 0);
-    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
-    case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    }
-    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
+static Value parse_root(Parser* s, int latex) {
+    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
+    Value radicand = latex ? parse_argument(s) : parse_primary(s);
+    return raise_power(radicand, divide(make_exact(1, 1), index));
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value value;
-    char c = peek(s);
-    if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
-    else if (!s->names) value = fail_value(s, UNKNOWN);
-    else if (is_letter(c) || c == '\\') value = parse_name(s);
-    else if (c == '|' && !s->bars) {
-        s->p++;
-        s->bars = 1;
-        value = apply_function(s, F_ABS, parse_sum(s));
-        s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
-    } else value = fail_value(s, UNKNOWN);
-    s->nesting--;
-    return value;
+    Value value, den;
+    int kind = peek(s);
+    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
+    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
+    if (kind == N_VARIABLE) return parse_variable(s);
+    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
+    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
+    if (accept(s, N_BINOM)) return parse_binomial(s);
+    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
+    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
+    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
+    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
+    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
+    parse_fraction(&value, &den, s);
+    return divide(value, den);
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (s->names && !s->failed) {
-        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
-        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
-        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+    for (int kind = peek(s);; kind = peek(s)) {
+        if (accept(s, '%')) value = divide(value, make_exact(100, 1));
+        else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
+        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
             value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-            s->p += length;
-        } else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
-            Value n = value;
-            value = make_exact(1, 1);
-            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
-        } else break;
+        else if (accept(s, '!')) {
+            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
+            for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
+        } else return value;
     }
-    return value;
-}
-
-static Value parse_power(Parser* s) {
-    peek(s);
-    const char* start = s->p;
-    Value base = parse_postfix(s);
-    if (!s->names || !accept(s, "^")) return base;
-    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
-    Value exponent = parse_signed_power(s);
-    s->nesting--;
-    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
-    return s->failed ? base : raise_power(s, base, exponent);
-}
-
-// A power with signs in front of it: -x^2 is -(x^2), 5*-2 is -10, x^-1.
-static Value parse_signed_power(Parser* s) {
-    int negative = 0;
-    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) {
-        negative ^= c == '-';
-        s->p++;
-    }
-    Value value = parse_power(s);
-    return negative ? negate(value) : value;
 }
 
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings.
-static int starts_factor(Parser* s, int as_argument) {
-    int length;
-    char c = peek(s);
-    if (!s->names || !c) return 0;
-    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
-    if (c != '\\' && !is_letter(c)) return 0;
-    int kind = find_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
+// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
+static int starts_factor(const Parser* s, int level) {
+    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
+    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
+    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
+    return kind >= F_SIN && kind <= N_INFINITY;
 }
 
-// as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
-// function
-static Value parse_product(Parser* s, int as_argument) {
-    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
+// is a plus -b.
+static Value parse(Parser* s, int level) {
+    int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
+    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
+        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
+        s->p++;
+    }
+    const Token* start = s->p;
+    Value value = parse_postfix(s);
+    if (!s->calculator && accept(s, '^')) {
+        value = raise_power(value, parse(s, POWER));
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;
+        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
+    }
+    if (sign < 0) value = negate(value);
     while (!s->failed) {
-        if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
-        else if (as_argument) break;
-        else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
-            value = divide(s, value, parse_signed_power(s));
-            if (!s->failed) value = apply_function(s, F_FLOOR, value);
-        } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
+        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
+        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) {
+            int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
+            s->p += down;  // 7//2 = 3, see chapter 6
+            value = divide(value, parse(s, POWER));
+            if (down) value = apply_function(F_FLOOR, value);
+        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
         else break;
     }
+    s->nesting--;
     return value;
 }
 
-static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value sum = make_exact(0, 1);
-    for (int first = 1; !s->failed; first = 0) {
-        int sign = 1;  // a sign in front of the first term is read with its first power
-        if (s->names && accept(s, "\\pm")) sign = s->sign;
-        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
-        else if (!first && accept(s, "-")) sign = -1;
-        else if (!first && !accept(s, "+")) break;
-        Value term = parse_product(s, 0);
-        if (sign < 0) term = negate(term);
-        sum = first ? term : add(sum, term);
-    }
-    s->nesting--;
-    return sum;
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
+// *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
+// itself; an overflow has an infinite error.)
+static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
+    *value = parse(&s, level);
+    *variables |= s.variables;
+    if (s.failed || s.p < s.end) return -1;
+    return isfinite(value->error) && has_value(*value);
 }
 
-// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
-// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
-static int evaluate_at(Value* value, Names* names, Span text, int point) {
-    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
-    *value = parse_sum(&s);
-    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
-    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
-}
-
-// The same by itself. *variables becomes 1 when the expression has variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Names names = {0};
-    int found = evaluate_at(value, &names, text, point) == 1;
-    *variables |= names.count > 0;
-    return found;
-}
-
-// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
-// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
-// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
-// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
-static int compare_values(Value a, Value b) {
-    static const int64_t LONG = 1000000000000;
-    if (a.den && b.den) return a.num == b.num && a.den == b.den;
-    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
-    if (!isfinite(size)) return a.z == b.z;
-    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
-    if (!(slack <= 1e-6 * (1 + size))) return -1;
-    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
-}
-
-static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
-static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
-
-// left - right at a point; 1, 0 and -1 as evaluate_at
-static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
-    Value x, y;
-    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
-    if (has_x < 0 || has_y < 0) return -1;
-    *value = add(x, negate(y));
-    return has_x && has_y && !isnan(creal(value->z));
-}
-
-// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
-// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
-// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
-// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
-// variables are real.
-static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, that is when the quotient is the same at all points; written
+// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
+// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
+// -2: variables are real.
+static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
     enum { ENOUGH = 4 };
     Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    Names names = {0};
-    int compared = 0;
+    int compared = 0, variables = 0, equations = level == EQUATION;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
-        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        int has_f = evaluate(&f, &variables, a, point, level);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
         if (has_g < 0) return 0;
-        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
-        if (!has_f || !has_g) continue;
-        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (!variables) return !equations && has_f && has_g && same_value(f, g);
+        if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
             g0 = g;
         }
-        int same = compare_values(multiply(f0, g), multiply(f, g0));
-        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
+        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
     return compared >= ENOUGH;
 }
 
-// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
-// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers:
-// this is their short way.
-static int shorten_decimal(char* out, Span text) {
-    const char* p = text.p;
-    int n = 0, digits = 0, dot = 0, sign = p < text.end && *p == '-';
-    if (sign) out[n++] = '-';
-    if (p < text.end && (*p == '-' || *p == '+')) p++;
-    for (; p < text.end; p++) {
-        if (*p == '`') continue;
-        if (*p == '.' ? dot : !is_digit(*p)) return 0;
-        dot |= *p == '.';
-        digits |= *p != '.';
-        if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
-    }
-    while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) {  // -0 is 0
-        n = 0;
-        out[n++] = '0';
-    }
-    out[n] = 0;
-    return digits;
-}
-
-// 1 = both are plain decimals, and *equal tells whether they are the same
-static int decimals_equal(int* equal, Span a, Span b) {
-    char x[MAX_NORMALIZED + 1], y[MAX_NORMALIZED + 1];
-    if (!shorten_decimal(x, a) || !shorten_decimal(y, b)) return 0;
-    *equal = !strcmp(x, y);
-    return 1;
-}
-
-static int expressions_equal(Span a, Span b) {
-    int equal;
-    if (decimals_equal(&equal, a, b)) return equal;
-    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
-}
-
-/* ---- A.3 The shapes ----
+/* ---- A.4 Compare ----
  *
- * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * An answer is a list of items, mostly of one. An item is a quantity with a unit, an equation, an inequality,
+ * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
  * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
+typedef struct {
+    Tokenized side[2];
+    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
+    int names, imaginary;       // how many; does i appear?
+    int budget, depth, strict;  // work left; levels of items; must names agree?
+} Comparison;
 
-static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
+static int compare_item(Slice a, Slice b, Comparison* c);
 
-static int contains(Span s, const char* token) {
-    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
-    return s.p < s.end;
-}
-
-static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
-}
-
-static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
-
-// Two letters that are a word, not a product, when they are the whole answer.
-static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
-
-// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
-// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
-// not.
-static int is_word(Span s) {
-    int word = 0, length;
-    if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
-        while (++s.p < s.end) word |= is_letter(*s.p);
-        return word;
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
+    for (const Token* k = s.p; k < s.end; k++) {
+        if (k->kind >= first && k->kind <= last) return k;
+        if (!anywhere && is_open(k->kind)) k += k->match;
     }
-    const char* start = s.p;
-    while (s.p < s.end) {
-        if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        const char* run = s.p;
-        while (s.p < s.end && is_letter(*s.p)) s.p++;
-        int n = (int)(s.p - run);
-        if (n == 0) s.p++;
-        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
-        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
-        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
+    return NULL;
+}
+
+static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
+static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
+
+static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
+    return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
+}
+
+static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
+
+// A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
+// and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
+// letter for functions; else nobody writes a product so.
+static const Token* end_of_name(const Token* k, const Token* end) {
+    const Token* p = k + 1;
+    while (p < end && p->kind == '\'') p++;
+    if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
+    if (p >= end || p->kind != '(') return p;
+    const Token *open = p, *close = p + p->match;
+    int function = list_has(FUNCTION_LETTERS, k->text, k->length);
+    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
+        if (is_plus_minus(p->kind)) return open;
+    return close + 1;
+}
+
+// Gives every name its number.
+static void find_names(Comparison* c, Tokenized* t) {
+    const Token* end = t->token + t->count;
+    for (Token* k = t->token; k < end; k++) {
+        c->imaginary |= k->kind == N_I;
+        if (k->kind != N_VARIABLE) continue;
+        Slice name = {k, end_of_name(k, end), 0};
+        int j = 0;
+        while (j < c->names && !same_text(c->name[j], name)) j++;
+        if (j == MAX_NAMES) return;
+        if (j == c->names) c->name[c->names++] = name;
+        k->variable = j;
+        k->match = (int)(name.end - k);
+        k += k->match - 1;
     }
-    return word;
 }
 
-// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
-// (C).
-static int words_equal(Span a, Span b) {
-    int choice = *a.p == '"' && *b.p == '"', n = 0;
-    char small[2];
-    for (const char* p = a.p; p < a.end; p++)
-        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
-    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
-    return same_text(a, b, 1, any_case);
-}
+static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
 
-// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
-static uint64_t unit_number(const char* p, int n, int quoted) {
+// The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const Token* k, int follows) {
     char word[32];
-    if (n > 20 || (n == 1 && !quoted)) return 0;
-    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
+    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
+    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
+    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
+    int any_case = n > 2 || (n == 2 && quoted);
+    for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
     for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
         int row = 0;
         while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
         uint64_t number = (uint64_t)row + 1;
-        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) number = number * 131 + (uint64_t)word[i];
         if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
-// per hour and mph are mi less hour.
-static int read_unit(uint64_t* unit, const char* p, const char* end) {
+static uint64_t unit_of(const char* word) {
+    Token k = {.kind = N_TEXT, .text = word, .length = (int)strlen(word)};
+    return unit_number(&k, 0);
+}
+
+// Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
+// hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
-    int quoted = 0, n;
-    for (*unit = 0; p < end; p += n) {
-        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
-        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
-        else if (list_has("square sq", p, n)) times = 2;
-        else if (list_has("cubic", p, n)) times = 3;
-        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
-                                                     : unit_number(p, n, quoted || part))) return 0;
-        else if (n) {
-            *unit += part == 1 ? 0 : part * times * sign;
+    *unit = 0;
+    for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
+        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
+        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
+        else if (is_word(k, "square sq")) times = 2;
+        else if (is_word(k, "cubic")) times = 3;
+        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
+            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
+        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
+            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
+            if (!part) return 0;
+            if (part != 1) *unit += part * times * sign;
             times = 1;
-        } else {
-            if (*p == '/' && part) sign = (uint64_t)0 - 1;
-            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
-            else if (!strchr("\" .^{}", *p)) return 0;
-            quoted ^= *p == '"';
-            n = 1;
         }
     }
     return part != 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
-// number. 1 = there was one.
-static int split_unit(Span* s, uint64_t* unit) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    int depth = 0, quoted = *s->p == '"';
-    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
-    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
-        *s = trim_span((Span){close + 1, s->end, s->sign});
+// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
+// number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
+static int split_unit(Slice* s, uint64_t* unit) {
+    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
+    *unit = 0;
+    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
+        s->p++;
         return 1;
     }
-    for (const char* p = s->p + 1; p < s->end; p++) {
-        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
-        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
-        if (start && depth == raised && read_unit(unit, p, s->end)) {
-            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
-                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
-            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
-            return 1;
-        }
-        quoted ^= *p == '"';
-        depth += quoted ? 0 : bracket_step(*p);
+    for (const Token* k = s->p + 1; k < s->end; k++) {
+        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
+        depth += is_open(k[-1].kind) - is_close(k[-1].kind);
+        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
+        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
+        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
+        if (ordinal && *unit != unit_of("th")) continue;
+        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
+        s->end = k;
+        return 1;
     }
-none:
     *unit = 0;
     return 0;
+}
+
+static int is_number(Value* value, Slice s) {
+    int variables = 0;
+    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
 // agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
 // accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
+static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
-    uint64_t percent = unit_number("%", 1, 1);
-    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
+    int percent_a = unit_a == unit_of("%"), percent_b = unit_b == unit_of("%");
     if (unit_a && unit_b && unit_a != unit_b) return 0;
     if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b) return 0;
-    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    if (percent_a == percent_b || !is_number(&x, a) || !is_number(&y, b)) return 0;
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
 // many.
-static int split_items(Span* items, Span s, const char* separator) {
-    for (int n = 0, which;;) {
-        const char* cut = find_outside(&which, s, &separator, 1);
-        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
-        if (n + 1 + both > MAX_ITEMS) return -1;
+static int split_items(Slice* items, Slice s, int separator) {
+    for (int n = 0;;) {
+        const Token* cut = find_token(s, separator, separator, 0);
+        Slice item = {s.p, cut ? cut : s.end, s.sign};
+        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
+        if (n + 1 + both > MAX_ITEMS) return 0;
         for (int k = 0; k <= both; k++) {
             items[n] = item;
             if (both) items[n].sign = k ? -1 : 1;
             n++;
         }
         if (!cut) return n;
-        s.p = cut + strlen(separator);
+        s.p = cut + 1;
     }
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not
 // \sin(x).
-static int is_name(Span s) {
-    Span items[MAX_ITEMS];
-    if (s.p < s.end && *s.p == '"') return is_word(s);
-    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
-    int n = split_items(items, inside(s), ",");
-    for (int i = 0; i < n; i++)
-        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
-    return n > 1;
+static int is_name(Slice s) {
+    Slice items[MAX_ITEMS];
+    if (s.p >= s.end) return 0;
+    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
+    if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
+    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
+    return named;
 }
 
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
-
 typedef struct {
-    Span part[3];  // 0 < x <= 5 has three parts
+    Slice part[3];  // 0 < x <= 5 has three parts
     int parts, relation[2], name;  // which part is a name; -1 = none
 } Statement;
 
 // Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
 // there are more than three.
-static Statement read_statement(Span s) {
-    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
-    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
-    const char* cut;
+static Statement read_statement(Slice s) {
+    Statement r = {{s, s, s}, 0, {0, 0}, -1};
+    const Token* cut;
     do {
-        int which, n = r.parts++;
-        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
-        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (cut && n < 2) r.relation[n] = which;
-        if (cut) s.p = cut + strlen(RELATIONS[which]);
+        cut = find_relation(s);
+        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
+        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
+        if (cut) s.p = cut + 1;
     } while (cut && r.parts < 3);
     if (cut) r.parts = 0;
-    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
-        Statement old = r;
-        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
-        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
-    }
-    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+    Statement old = r;
+    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
+    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
+    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
+    for (int i = 0; i < last && falls; i++)
+        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
+    for (int i = last; i >= 0 && last > 0; i--)
         if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
     return r;
 }
 
-/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
- * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
- * of an interval, one between any two ends, and one beyond on either side.
- */
-typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
-typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
+typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
 
-static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
-
-static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
-    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
-    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
-    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
-    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
-    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
-    else set->piece[set->pieces++] = v;
-}
-
-static void add_inequality(NumberSet* set, Statement r, int removed) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int at = r.name, rises = 1;
-    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
-    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
-    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
-    else set->name = r.part[at];
-    if (set->failed) return;
-    if (rises)
-        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
-                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
-    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
-        add_interval(set, low, high, 0, 0, 0);
-        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
-    } else set->failed = 1;
-}
-
-static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
-
-static void read_set(NumberSet* set, Span s) {
-    int which = 0, removed = 0;
-    for (const char* cut = s.p; cut && !set->failed; removed = which) {
-        cut = find_outside(&which, s, SET_OPERATORS, 3);
-        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
-        Statement r = read_statement(part);
-        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
-        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
-        if (r.parts > 1) add_inequality(set, r, removed);
-        else if (bracket && *part.p == '{')
-            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
-        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
-        else set->failed = 1;
-        if (which == 2 && cut) set->failed = 1;
-        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
+// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
+static int read_interval(Interval* v, Slice s) {
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
+    Slice items[MAX_ITEMS];
+    Statement r = read_statement(s);
+    int last = r.parts - 1;
+    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
+    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
+        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
+        return 1;
     }
+    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
+    for (int i = 0; i < last; i++)
+        if (r.relation[i] > N_LE) return 0;
+    v->name = r.part[r.name];
+    if (r.name > 0) v->low = r.part[0];
+    if (r.name < last) v->high = r.part[last];
+    v->has_low = r.name > 0 && r.relation[0] == N_LE;
+    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
+    return 1;
 }
 
-static int is_member(const NumberSet* set, Value x) {
-    int in = 0;
-    for (int i = 0; i < set->pieces; i++) {
-        const Interval* v = &set->piece[i];
-        int above = order_values(x, v->low), below = order_values(x, v->high);
-        int after_low = above > 0 || (above == 0 && v->has_low);
-        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
-    }
-    return in;
-}
-
-static int sets_equal(Span a, Span b) {
-    NumberSet x = {.failed = 0}, y = {.failed = 0};
-    double end[8 * MAX_ITEMS + 1] = {0};
-    int n = 1, same = 1;
-    read_set(&x, a);
-    y.name = x.name;
-    read_set(&y, b);
-    if (x.failed || y.failed) return 0;
-    for (int i = 0; i < x.pieces + y.pieces; i++) {
-        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
-        end[n++] = creal(v->low.z);
-        end[n++] = creal(v->high.z);
-    }
-    for (int i = 0; i < n && same; i++)
-        for (int j = 0; j <= i + 2 && same; j++) {
-            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
-            Value value = make_inexact(test, 0);
-            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
-        }
-    return same;
+static int intervals_equal(Slice a, Slice b, Comparison* c) {
+    Interval v, w;
+    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
+    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
+    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
+           compare_item(v.high, w.high, c);
 }
 
 // Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
 // 2x, x \in [0,1] by [0,1].
-static int compare_relations(Span a, Span b, Comparison* c) {
+static int compare_relations(Slice a, Slice b, Comparison* c) {
     Statement r[2] = {read_statement(a), read_statement(b)};
-    Span value[2], name[2];
-    int named[2];
+    Slice value[2], name[2];
+    int named[2], same = 1;
     for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
         named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
         value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
         name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
-    if (!r[0].parts || !r[1].parts) return 0;
-    if (r[0].parts != r[1].parts)
-        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
-               compare_item(value[0], value[1], c);
-    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
-    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (r[0].parts != r[1].parts) {
+        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
+        return left_out && !c->strict && compare_item(value[0], value[1], c);
+    }
+    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1]);
     if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
-        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
-    int same = 1;
+    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
     for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
     return same;
 }
 
-static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
-    static const char* const comma[] = {","};
-    int which;
-    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
-}
-
-static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
-    return s;
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    uint64_t unit_a, unit_b;
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (same_text(a, b, 0, 0)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
-    a = peel(a);
-    b = peel(b);
-    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
-    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
-    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
-                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
-    else if (related) equal = compare_relations(a, b, c);
-    else if (set_a >= 0 || set_b >= 0)
-        equal = set_a == set_b &&
-                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
-    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
-}
-
 // Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Span* items, int n) {
-    int named = 0, same = 0;
-    Span first = items[0];
+static int count_names(const Slice* items, int n) {
+    Slice first = {0};
+    int names = 0;
     for (int i = 0; i < n; i++) {
         Statement r = read_statement(items[i]);
         if (r.name < 0) continue;
-        if (named++ == 0) first = r.part[r.name];
-        same += same_text(first, r.part[r.name], 0, 0);
+        if (!names) first = r.part[r.name];
+        if (!names || !same_text(first, r.part[r.name])) names++;
     }
-    return named == 0 ? 0 : same == named ? 1 : 2;
+    return names > 2 ? 2 : names;
 }
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 // Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
 // may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
 // when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
+    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
     int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
     int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
     if (n > 1 && mode == ANY_ORDER) {
         int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
         c->strict |= names_a && names_b;
         if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
     }
-    for (int i = 0; i < n && matched == i; i++) {
-        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
-        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) break;
-        used[j] = 1;
-        matched++;
-    }
+    for (int i = 0; i < n && matched == i; i++)
+        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
+            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
+            used[j] = 1;
+            matched++;
+        }
     for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
         int i = 0;
         while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
@@ -6363,42 +5892,99 @@ static int compare_list(Span a, Span b, const char* separator, int mode, Compari
     return matched == n;
 }
 
+static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
+    if (!is_bracketed(s)) return 0;
+    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+}
+
+static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
+        s = inside(s);
+    return s;
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c) {
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth >= 12) return 0;
+    if (same_text(a, b)) return 1;
+    uint64_t unit_a, unit_b;
+    int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
+    int related = find_relation(a) || find_relation(b);
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if (set_a || set_b)
+        equal = set_a && set_b && set_a->kind == set_b->kind &&
+                compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
+    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
+                compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
+    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
+    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
+    c->depth--;
+    return equal;
+}
+
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
 // a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
-    if (!*a || !*b) return 0;
-    int equal, order = strcmp(a, b);
-    if (order == 0) return 1;
+    Comparison c;
+    Slice x[2];
+    int order = strcmp(a, b);
+    if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return equal;
-    Normalized first, second;
-    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
-    Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
-    if (x.p == x.end || y.p == y.end) return 0;
-    if (same_text(x, y, 0, 0)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
-    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
-    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
-    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", ANY_ORDER, &c);
+    for (int k = 0; k < 2; k++) {
+        Tokenized* t = &c.side[k];
+        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
+        x[k] = (Slice){t->token, t->token + t->count, 0};
+    }
+    if (same_text(x[0], x[1])) return 1;
+    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
+    c.names = c.imaginary = c.depth = c.strict = 0;
+    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
+    find_names(&c, &c.side[0]);
+    find_names(&c, &c.side[1]);
+    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
+    int sets = 0;
+    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
+        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
+        x[k] = inside(x[k]);
+        sets = 1;
+    }
+    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
-/* ---- A.4 Shown in lesson 5 ---- */
+
+/* ---- A.5 Shown in lesson 5 ---- */
+
+// A text's value at a point, by itself. 1 = it has one.
+static int evaluate_text(Value* value, int* variables, const char* text, int point) {
+    Comparison c;
+    Tokenized* t = &c.side[0];
+    c.names = 0;
+    if (!tokenize_answer(t, text) || t->unmatched) return 0;
+    find_names(&c, t);
+    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
+}
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
-    Value x[2], f[2];
-    Names names = {0};
+    Value f[2], y;
+    int variables;
     for (int point = 0; point < 2; point++) {
-        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
-        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
+        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
+        if (!evaluate_text(&y, &variables, right, point)) return NAN;
+        f[point] = add(f[point], negate(y));
     }
     Value rise = add(f[1], negate(f[0]));
-    return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
+    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
+    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
 }
 
 static void print_comparisons(void) {
@@ -6408,26 +5994,14 @@ static void print_comparisons(void) {
         {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
         {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
         {"\\sqrt{x^2}", "x"}};
-    static const char* const columns[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
     printf("The same answer? Normalize the spelling, then evaluate:\n\n");
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
-           EVALUATION_POINTS);
-    for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < 3; point++) {
-        printf("\n  %5d", point);
-        for (int i = 0; i < 4; i++) {
-            Value value;
-            int variables = 0, ok = evaluate(&value, &variables, make_span(columns[i]), point);
-            printf("%12.4g", ok ? creal(value.z) : NAN);
-        }
-    }
-    printf("\n\n");
+    printf("\n");
 }
 
-/* ---- A.5 The calculator of chapter 6 ----
+/* ---- A.6 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6458,9 +6032,16 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
-    Value value = parse_sum(&s);
-    if (s.failed || peek(&s)) return 0;
+    char plain[EXPRESSION_SIZE + 1];
+    int n = 0;
+    for (const char* p = expression; *p; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
+    plain[n] = 0;
+    Tokenized t;
+    if (!tokenize_answer(&t, plain)) return 0;
+    Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
+    Value value = parse(&s, SUM);
+    if (s.failed || s.p < s.end || !has_value(value)) return 0;
     return print_value(out, cap, value);
 }
 
@@ -6475,16 +6056,16 @@ int calculate(const char* expression, char* out, int cap) {
 // One line of a column: up to `width` characters from *s, broken at a space or newline; *s moves behind it.
 // With `fill` the rest of the width is filled with spaces.
 static void print_cell(const char** s, int width, int fill) {
-    int used = 0, space = -1, count = 0;
-    const char *p = *s, *at_space = NULL;
-    while (*p && *p != '\n' && used < width) {
-        if (*p == ' ') space = used, at_space = p;
+    const char *p = *s, *space = *s;
+    int used = 0, before_space = 0;
+    for (; *p && *p != '\n' && used < width; used++) {
+        if (*p == ' ') space = p;
+        if (*p == ' ') before_space = used;
         p += max_int(1, utf8_length(p, p + strlen(p)));
-        used++;
     }
-    if (*p && *p != '\n' && *p != ' ' && space > 0) used = space, p = at_space;
-    count = (int)(p - *s);
-    printf("%.*s%*s", count, *s, fill ? width - used : 0, "");
+    int cut = *p && *p != '\n' && *p != ' ' && before_space;       // in the middle of a word
+    if (cut) p = space;
+    printf("%.*s%*s", (int)(p - *s), *s, fill ? width - (cut ? before_space : used) : 0, "");
     *s = p + (*p == ' ' || *p == '\n');
 }
 
@@ -6535,43 +6116,38 @@ static void write_file(const char* folder, const char* name, const Text* text) {
 // To be called before the work too, so that a bad name costs no minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    enum { LONGEST = 240 };   // a file that is being written has a longer name, see write_file()
     struct stat info;
     int there = stat(path, &info) == 0;
-    if (!*name || (there && S_ISDIR(info.st_mode)))
-        fail(2, "--out '%s' is not the name of a file; --out out/table.csv would be one", path);
-    if (there && !S_ISREG(info.st_mode))   // the new file takes its place: root would lose /dev/null for good
-        fail(2, "--out '%s' is a device or a pipe, which a file would replace; choose another name", path);
-    if (strlen(name) > LONGEST || strlen(path) + 8 > PATH_SIZE)
-        fail(2, "--out: the file name %s is too long; %d bytes fit", name, LONGEST);
-    int length = slash ? max_int(1, (int)(slash - path)) : 1;      // of /table.csv the folder is /
-    snprintf(folder, PATH_SIZE, "%.*s", length, slash ? path : ".");
+    if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
+        fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
+                "replace; --out out/table.csv would be a name", path);
+    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE) // while it is being written it has a longer name
+        fail(2, "--out: the file name %s is too long", name);
+    snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");
     make_folder(folder);
     return name;
-}
-
-static void write_out_file(const char* path, Text* text) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
-    write_file(folder, name, text);
-    printf("\nwrote %s\n", path);
-    text_free(text);
 }
 
 // ---- the options of all commands
 //
 // One table: what there is, where in RlOptions its value stands, and which commands take it. What means
 // something else to another command stands in a row of its own. The defaults are rl_defaults(), and what a
-// command changes in them. The names are nanochat's where it has them; else the help gives TRL's or verl's.
+// command changes in them. The names are nanochat's where it has them; else the help gives TRL's
+// (epsilon, beta) or verl's.
 
 enum {
     FOR_TRAIN = 1, FOR_RUN = 2, FOR_EVAL = 4, FOR_SAMPLE = 8, FOR_TRACE = 16, FOR_PAIRS = 32,
     FOR_REWARD_MODEL = 64, FOR_DPO = 128, FOR_BEST_OF_N = 256, FOR_COMPARE = 512, FOR_EXPERIMENT = 1024,
-    FOR_GRADE = 2048,
+    FOR_GRADE = 2048, FOR_PLOT = 4096, FOR_THERMOSTAT = 8192, FOR_CARTPOLE = 16384,
     FOR_RL = FOR_TRAIN | FOR_RUN, FOR_METHOD = FOR_RL | FOR_TRACE,
     FOR_PREFS = FOR_REWARD_MODEL | FOR_DPO,             // trained on preferences: pairs of answers
     FOR_PAIRING = FOR_PAIRS | FOR_PREFS,                // make pairs
-    FOR_SAMPLING = FOR_GRADE - 1                        // all that use a model
+    FOR_UPDATES = FOR_RL | FOR_PREFS,                   // a run of updates, that is saved and can be resumed
+    FOR_SCORES = FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
+    FOR_SAMPLING = FOR_GRADE - 1,                       // all that use a model
+    FOR_REWARD = (FOR_SAMPLING | FOR_GRADE) & ~FOR_EXPERIMENT,
+    FOR_RATE = FOR_METHOD | FOR_PREFS | FOR_BEST_OF_N | FOR_CARTPOLE,
+    FOR_SEED = FOR_SAMPLING | FOR_THERMOSTAT | FOR_CARTPOLE
 };
 
 typedef struct {
@@ -6588,115 +6164,84 @@ typedef struct {
 #define FLOAT(field) OPTION_FLOAT, offsetof(RlOptions, field)
 #define TEXT(field)  OPTION_TEXT, offsetof(RlOptions, field)
 #define FLAG(field)  OPTION_FLAG, offsetof(RlOptions, field)
+#define SEED(field)  OPTION_SEED, offsetof(RlOptions, field)
 
 static const RlOption rl_options[] = {
-    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~(FOR_RUN | FOR_COMPARE),
-     "model to start from: a directory, or out/TAG"},
-    {"model-tag", TEXT(model), 0, 0, 1, FOR_RUN, "start from this model instead of training one"},
-    {"reward", TEXT(reward), 0, 0, 1, FOR_SAMPLING, "gsm8k, boxed, partial, format; train: model:DIR, a+b"},
-    {"reward", TEXT(reward), 0, 0, 0, FOR_GRADE, "boxed or gsm8k (the number after ####)"},
-    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat: 16)"},
-    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING,
-     "longest rollout (nanochat: 256)"},
-    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING,
-     "0 = always the likeliest token (nanochat: 1.0)"},
-    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING,
-     "sample from the k likeliest, 0 = all (nanochat: 50)"},
-    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "sample from the likeliest up to this probability"},
-    {"seed", OPTION_SEED, offsetof(RlOptions, seed), 0, 0, 1, FOR_SAMPLING, "of everything random"},
+    {"model-tag", TEXT(model), 0, 0, 1, FOR_SAMPLING & ~FOR_COMPARE, "the model: a directory, or out/TAG"},
+    {"reward", TEXT(reward), 0, 0, 1, FOR_REWARD, "gsm8k, boxed, partial, format; train: +model:DIR"},
+    {"num-samples", INT(num_samples), 1, 4096, 1, FOR_SAMPLING, "rollouts per question (nanochat 16)"},
+    {"max-new-tokens", INT(sample.max_new_tokens), 1, 65536, 1, FOR_SAMPLING, "longest one (nanochat 256)"},
+    {"temperature", FLOAT(sample.temperature), 0, 100, 1, FOR_SAMPLING, "0 = likeliest token (nanochat 1)"},
+    {"top-k", INT(sample.top_k), 0, 1e6, 1, FOR_SAMPLING, "from the k likeliest; 0 = all (nanochat 50)"},
+    {"top-p", FLOAT(sample.top_p), 0, 1, 1, FOR_SAMPLING, "from the likeliest up to this probability"},
+    {"seed", SEED(seed), 0, 0, 1, FOR_SEED, "of everything random"},
     {"threads", INT(threads), 0, 1024, 0, FOR_SAMPLING, "threads; 0 = all cores"},
-    // a run of reinforcement learning
-    {"data", TEXT(data), 0, 0, 1, FOR_RL, "questions to train on"},
+    // files
+    {"data", TEXT(data), 0, 0, 1, FOR_RL | FOR_SCORES | FOR_PAIRS | FOR_BEST_OF_N, "questions"},
     {"eval-data", TEXT(eval_data), 0, 0, 1, FOR_RL, "questions to evaluate on"},
-    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_RL, "evaluate also on questions trained on"},
-    {"out", TEXT(out), 0, 0, 0, FOR_RL, "directory for checkpoint and metrics.csv"},
+    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
+    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
+    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
+    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_UPDATES, "evaluate also on questions trained on"},
+    {"out", TEXT(out), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "directory for checkpoint and tables"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file for the pairs, or for the table as CSV"},
     {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
-    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_RL | FOR_PREFS | FOR_BEST_OF_N, "replace the run that is in --out"},
-    {"data-hash", OPTION_SEED, offsetof(RlOptions, data_hash), 0, 0, 1, FOR_RL | FOR_PREFS, NULL},
-    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat: 16)"},
-    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_RL, "passes over the questions (nanochat: 1)"},
-    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_RL, "updates; 0 = as num-epochs says"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_RL, "the learning rate of supervised training"},
-    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "fraction of it to begin with (nanochat: 0.05)"},
-    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_RL, "AdamW: decay of matrices (nanochat: 0)"},
-    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_RL, "longest gradient norm; 0 = any (nanochat: none)"},
-    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat: 60)"},
-    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL, "questions of an evaluation (nanochat: 400)"},
+    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "replace the run that is in --out"},
+    {"data-hash", SEED(data_hash), 0, 0, 1, FOR_UPDATES, NULL},
+    // a run of updates
+    {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat 16)"},
+    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS | FOR_BEST_OF_N, "pairs or answers per update"},
+    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_UPDATES, "passes over the data (nanochat 1)"},
+    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_UPDATES, "updates; 0 = as num-epochs says"},
+    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
+    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate; RL: that of supervised training"},
+    {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "RL begins at this part of it (nanochat 0.05)"},
+    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which the learning rate rises"},
+    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_UPDATES, "AdamW, of matrices (nanochat 0)"},
+    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_UPDATES, "longest gradient; 0 = any (nanochat: none)"},
+    {"eval-every", INT(eval_every), 0, 1e9, 1, FOR_RL, "updates between evaluations (nanochat 60)"},
+    {"eval-examples", INT(eval_examples), 1, 1e9, 1, FOR_RL | FOR_SCORES, "so many questions (nanochat 400)"},
     {"eval-samples", INT(eval_samples), 1, 4096, 1, FOR_RL, "rollouts of each of them"},
-    {"save-every", INT(save_every), 0, 1e9, 1, FOR_RL,
-     "updates between saves; 0 = at the end (nanochat: 60)"},
-    {"log-every", INT(log_every), 1, 1e9, 1, FOR_RL | FOR_PREFS, "updates per printed line"},
+    {"save-every", INT(save_every), 0, 1e9, 1, FOR_UPDATES, "updates between saves; 0 = at the end"},
+    {"log-every", INT(log_every), 1, 1e9, 1, FOR_UPDATES | FOR_BEST_OF_N, "updates per printed line"},
     // looking at models and answers
-    {"data", TEXT(data), 0, 0, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT, "questions to evaluate on"},
-    {"eval-examples", INT(eval_examples), 1, 1e9, 0, FOR_EVAL | FOR_COMPARE | FOR_EXPERIMENT,
-     "how many of them, from the top"},
-    {"reference", TEXT(reference), 0, 0, 0, FOR_COMPARE, "model that the KL is measured to"},
-    {"question", TEXT(question), 0, 0, 0, FOR_EXPERIMENT, "instead of the first of the data (1, 2)"},
-    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply to it; else one is sampled (1, 2)"},
-    {"shortest", INT(shortest), 0, 1e6, 0, FOR_EXPERIMENT, "length rule (3): rewarded from here, characters"},
-    {"longest", INT(longest), 0, 1e6, 0, FOR_EXPERIMENT, "to here (3)"},
-    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL, "the model before: what training changed since"},
-    {"out", TEXT(out), 0, 0, 0, FOR_EVAL, "CSV file for the table"},
-    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE, "the right answer: each rollout is then rewarded"},
-    {"answer", TEXT(answer), 0, 0, 0, FOR_TRACE, "the right answer: brings reward, loss and update"},
-    {"compare", TEXT(compare), 0, 0, 0, FOR_TRACE, "a second model that looks at the same rollouts"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards, an update"},
+    {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL | FOR_TRACE, "another model; eval: the one before training"},
     {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
-    {"lr", FLOAT(lr), 0, 10, 0, FOR_TRACE, "of the update, times --init-lr-frac's default"},
     {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},
+    {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply for 1 and 2; else one is sampled"},
+    {"smooth", INT(smooth), 1, 1e6, 0, FOR_PLOT, "each value is the mean of so many"},
+    {"together", FLAG(together), 0, 0, 0, FOR_PLOT, "several columns on one scale"},
     // the decisions of a method: --algo sets all of them, and each can be set by itself
     {"algo", TEXT(algo), 0, 0, 1, FOR_METHOD, "a row of `./rl algos`: sets all that follows"},
-    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (verl: adv_estimator)"},
+    {"advantage", TEXT(advantage), 0, 0, 1, FOR_METHOD, "none, centered, rloo, grpo, gae (adv_estimator)"},
     {"ratio", TEXT(ratio), 0, 0, 1, FOR_METHOD, "pi/pi_old: none, token, sequence or cispo"},
     {"norm", TEXT(norm), 0, 0, 1, FOR_METHOD, "token, sequence, sum, constant (verl: loss_agg_mode)"},
     {"clip-low", FLOAT(clip_low), 0, 1, 1, FOR_METHOD, "the ratio counts from 1 - this (TRL: epsilon)"},
     {"clip-high", FLOAT(clip_high), 0, 1e6, 1, FOR_METHOD, "to 1 + this (TRL: epsilon_high)"},
     {"beta", FLOAT(beta), 0, 1e6, 1, FOR_METHOD, "price of a nat of KL (verl: kl_loss_coef)"},
+    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
     {"kl-estimator", TEXT(kl_estimator), 0, 0, 1, FOR_METHOD, "k1, k2 or k3, chapter 8 (verl: kl_loss_type)"},
     {"kl-in", TEXT(kl_in), 0, 0, 1, FOR_METHOD, "the loss, or the reward (verl: use_kl_in_reward)"},
     {"kl-per", TEXT(kl_per), 0, 0, 1, FOR_METHOD, "in the reward: sum per sequence, or mean per token"},
-    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD, "model of the KL; with --beta 0 only measured"},
-    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD,
-     "passes over the same rollouts (verl: ppo_epochs)"},
-    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD,
-     "questions a step; 0 = all (verl: ppo_mini_batch_size)"},
+    {"reference", TEXT(reference), 0, 0, 1, FOR_METHOD | FOR_DPO | FOR_COMPARE, "model that KL measures to"},
+    {"epochs-per-batch", INT(epochs_per_batch), 1, 1000, 1, FOR_METHOD, "passes over it (verl: ppo_epochs)"},
+    {"minibatch", INT(minibatch), 0, 4096, 1, FOR_METHOD, "questions a step, 0 = all (ppo_mini_batch_size)"},
     {"resample", INT(resample), 0, 1000, 1, FOR_METHOD, "dynamic sampling (DAPO), at most so many rounds"},
     {"overlong", INT(overlong), 0, 65536, 1, FOR_METHOD, "soft limit in tokens (verl: overlong_buffer.len)"},
     {"gamma", FLOAT(gamma), 0, 1, 1, FOR_METHOD, "gae: discount per token"},
     {"lambda", FLOAT(lambda), 0, 1, 1, FOR_METHOD, "gae: 1 = no bias, 0 = no variance"},
     {"value-lr", FLOAT(value_lr), 0, 10, 1, FOR_METHOD, "gae: learning rate of the value model"},
-    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD,
-     "gae: largest change; 0 = any (verl: cliprange_value)"},
-    // pairs, and training on pairs or on chosen answers
-    {"data", TEXT(data), 0, 0, 0, FOR_PAIRS | FOR_BEST_OF_N, "questions to sample answers to"},
-    {"questions", TEXT(data), 0, 0, 1, FOR_PREFS, "questions to sample answers to"},
+    {"value-clip", FLOAT(value_clip), 0, 1e6, 1, FOR_METHOD, "gae: 0 = any change (verl: cliprange_value)"},
+    // pairs, and training on chosen answers
     {"annotator", TEXT(annotator), 0, 0, 1, FOR_PAIRING, "verifier, demos, mixed, longer, shorter, wordy"},
     {"pairs-per-question", INT(per_question), 1, 1e6, 1, FOR_PAIRING, "at most so many pairs of each"},
     {"pairs", INT(most_pairs), 0, 1e9, 1, FOR_PAIRING, "so many of all pairs; 0 = all"},
     {"noise", FLOAT(noise), 0, 1, 1, FOR_PAIRING, "share of judgements that are turned around"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS, "file to write the pairs to"},
     {"loss", TEXT(loss), 0, 0, 1, FOR_REWARD_MODEL, "bradley-terry or outcome"},
-    {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
-    {"beta", FLOAT(beta), 1e-6, 1e3, 1, FOR_DPO, "price of a nat of drift (TRL: beta)"},
-    {"reference", TEXT(reference), 0, 0, 1, FOR_DPO, "none = the one to start from (TRL: ref_model)"},
-    {"data", TEXT(pairs), 0, 0, 1, FOR_PREFS, "pairs to train on; none = make them"},
-    {"eval-data", TEXT(eval_pairs), 0, 0, 1, FOR_PREFS, "held-out pairs"},
-    {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_PREFS, "held-out questions may be trained on"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PREFS, "directory for checkpoint and metrics.csv"},
-    {"batch-size", INT(batch_size), 1, 1e6, 1, FOR_PREFS, "pairs per update"},
-    {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_PREFS, "passes over the pairs"},
-    {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_PREFS, "updates; 0 = as num-epochs says"},
-    {"lr", FLOAT(lr), 0, 10, 1, FOR_PREFS, "learning rate at its highest; it falls to 0"},
-    {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which it rises"},
-    {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_PREFS, "AdamW: decay of matrices"},
-    {"grad-clip", FLOAT(grad_clip), 0, 1e9, 1, FOR_PREFS, "longest gradient norm; 0 = any"},
-    {"save-every", INT(save_every), 0, 1e9, 1, FOR_PREFS, "updates between saves; 0 = at the end"},
     {"keep", TEXT(keep), 0, 0, 0, FOR_BEST_OF_N, "prompt, overall, or random (the control)"},
     {"from", TEXT(from), 0, 0, 0, FOR_BEST_OF_N, "model to train, if not the one that answers"},
-    {"out", TEXT(out), 0, 0, 0, FOR_BEST_OF_N, "for kept.jsonl and the checkpoint"},
-    {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
-    {"batch-size", INT(batch_size), 1, 1e6, 0, FOR_BEST_OF_N, "answers per update"},
-    {"lr", FLOAT(lr), 0, 10, 0, FOR_BEST_OF_N, "learning rate at its highest"},
-    {"log-every", INT(log_every), 1, 1e9, 0, FOR_BEST_OF_N, "updates per printed line"},
 };
 
 enum { RL_OPTIONS = 64 };                // room for those of one command, and the end
@@ -6712,29 +6257,17 @@ static int take_options(Option* t, RlOptions* o, int command) {
     return n;
 }
 
-// gsm8k, boxed, model:DIR, or a sum such as gsm8k+model:DIR. The model's directory goes to judge, or "": it
-// is not loaded yet, so that a word that is no reward is refused before anything is read.
+// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to judge, or "": it is not
+// loaded yet, so that a word that is no reward is refused before anything is read.
 static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
-    Reward r = {.kind = &reward_kinds[0]};
-    int models = 0;
-    *judge = 0;
-    for (const char* part = text;; part++) {
-        char name[PATH_SIZE];
-        size_t n = strcspn(part, "+");
-        snprintf(name, sizeof name, "%.*s", (int)n, part);
-        if (strncmp(name, "model:", 6)) {
-            const RewardKind* kind = find_reward(name);
-            if (r.paid) fail(2, "--reward %s has two reward functions; one is enough", text);
-            r.kind = kind;
-            r.paid = 1;
-        } else {
-            if (models++) fail(2, "--reward %s has two reward models; one can be used", text);
-            snprintf(judge, PATH_SIZE, "%s", name + 6);
-            if (!*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
-        }
-        part += n;
-        if (!*part) return r;
-    }
+    const char* model = strstr(text, "model:");
+    char kind[PATH_SIZE];
+    snprintf(judge, PATH_SIZE, "%s", model ? model + 6 : "");
+    snprintf(kind, PATH_SIZE, "%s", text);
+    if (model && !*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+    if (model == text) return (Reward){.kind = &reward_kinds[0]};
+    if (model && model[-1] == '+') kind[model - text - 1] = 0;
+    return (Reward){.kind = find_reward(kind), .paid = 1};
 }
 
 static void check_sampling(const RlOptions* o) {
@@ -6743,19 +6276,35 @@ static void check_sampling(const RlOptions* o) {
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
+// Begins the command NAME, whose help is "NAME - what it does": its options with their values in o, --help
+// (which ends the program), the command line, the threads. What is no option goes to words, at most `room`;
+// returns how many. options (RL_OPTIONS zeros, or NULL): for those who ask later which of them were given.
+static int begin_command(RlOptions* o, Option* options, const char** words, int room, int command, int argc,
+                         char** argv, const char* help, const char* arguments) {
+    Option own[RL_OPTIONS] = {{0}};
+    char usage[80];
+    if (!options) options = own;
+    take_options(options, o, command);
+    int name = (int)strcspn(help, " ");
+    snprintf(usage, sizeof usage, "./rl %.*s%s [--option=value ...]", name, help, arguments);
+    if (asked_for_help(argc, argv, help, usage, options)) exit(end_of_output(0));
+    int count = parse_options(options, argc, argv, words, room);
+    check_sampling(o);
+    set_threads(o->threads);
+    return count;
+}
+
 // out/TAG, or the tag itself when it is a directory; returns whether it is there
 static int find_tagged(char path[PATH_SIZE], const char* tag) {
-    char config[PATH_SIZE];
-    join_path(config, tag, "config.json");
-    if (file_exists(config) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
+    join_path(path, tag, "config.json");
+    if (file_exists(path) || strchr(tag, '/')) snprintf(path, PATH_SIZE, "%s", tag);
     else join_path(path, "out", tag);
     return file_exists(path);
 }
 
 static void tagged_path(char path[PATH_SIZE], const char* tag) {
-    if (!find_tagged(path, tag))
-        fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl",
-             path);
+    if (find_tagged(path, tag)) return;
+    fail(2, "there is no model %s; ./train_gpt makes out/sft, `make run` out/run/sft and out/run/rl", path);
 }
 
 static Model load_tagged_model(const char* tag) {
@@ -6773,15 +6322,11 @@ static void refuse_overwriting(const char* out, const char* const* tags, int cou
             fail(2, "the run would be written over the model in %s, which it reads; try another --out", path);
 }
 
-// Whether the directory of --out is there or can be made, as far as can be told without making it: a bad name
-// is to cost no minutes, and a command that fails later leaves no empty directory.
+// Whether --out is there or can be made, as far as can be told beforehand: a bad name costs no minutes.
 static void check_folder_name(const char* out) {
-    struct stat info;
     if (!*out) fail(2, "a directory was expected, but its name is empty");
-    if (stat(out, &info) == 0) {
-        if (!S_ISDIR(info.st_mode)) fail(1, "%s is not a directory", out);
-        if (access(out, W_OK) != 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
-    } else if (errno != ENOENT) fail(1, "cannot make the directory %s: %s", out, strerror(errno));
+    if (access(out, W_OK | X_OK) != 0 && errno != ENOENT)
+        fail(1, "cannot make the directory %s or write into it: %s", out, strerror(errno));
 }
 
 // ---- ./rl train
@@ -6844,7 +6389,8 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value;
         l->value_optimizer = &s->value_optimizer;
-        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        s->value =
+            resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
         if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
@@ -6869,7 +6415,8 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with
+// spaces between them.
 static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
     for (const char* p = names; idle && *p; p += *p == ' ') {
         char name[32];
@@ -6882,41 +6429,41 @@ static void refuse_idle(int idle, const Option* options, const char* names, cons
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o);       // the words as numbers; it complains of others
     int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
     int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
     if (by_group && o->num_samples < 2)
-        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
-                "to compare with; take 2 or more, or --advantage none", o->advantage);
-    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 "
+                "leaves nothing to compare with; take 2 or more, or --advantage none", o->advantage);
+    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)  // a row's own is cut to size
+        fail(2, "--minibatch %d is more than an update's %d questions", o->minibatch, o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !by_group)
-        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
-                "something to teach as well; take --resample 0", o->advantage);
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s "
+                "these have something to teach as well; take --resample 0", o->advantage);
     if (l.ratio == RATIO_NONE && several)
-        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
-                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
-                "or --epochs-per-batch 1 --minibatch 0");
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts "
+                "are those of an older policy, and nothing corrects for that; take --ratio token with "
+                "--clip-low 0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
-                "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
-        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
-                "--ratio token, or another advantage");
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each "
+                "token; take --ratio token, or another advantage");
     if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
-                "take k2 or k3, or --kl-in reward");
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); take k2 or k3, or --kl-in reward");
     refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
                 "with --ratio none there is no ratio to clip; take --ratio token");
     refuse_idle(o->beta == 0.0f, options, "kl-estimator kl-in kl-per", "there is no KL term with --beta 0");
     refuse_idle(!l.kl_in_reward, options, "kl-per",
                 "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
-                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
-                "one advantage (chapter 4)");
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
+                "a whole has one advantage (chapter 4)");
     refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
                 "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
 }
@@ -6968,18 +6515,13 @@ static const char* asked_algo(int argc, char** argv) {
 static int command_train(int argc, char** argv) {
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    take_options(options, &o, FOR_TRAIN);
     set_method(&o, asked_algo(argc, argv));
-    if (asked_for_help(argc, argv, "train - reinforcement learning from a reward",
-                       "./rl train [--algo NAME] [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    begin_command(&o, options, NULL, 0, FOR_TRAIN, argc, argv, "train - reinforcement learning from a reward",
+                  " [--algo NAME]");
     if (o.resume && is_given(options, "algo"))
         fail(2, "a run keeps its method when it is resumed; leave --algo out");
     long step = choose_run(&o.out, rl_defaults().out, o.resume, o.overwrite, "rl", options);
-    check_sampling(&o);
     check_method(&o, options);
-    set_threads(o.threads);
     Setup setup;
     setup_load(&setup, &o, step);
     check_data(&o.data_hash, o.data);
@@ -6993,264 +6535,12 @@ static int command_train(int argc, char** argv) {
 // ---- ./rl algos
 
 static int command_algos(int argc, char** argv) {
-    Option options[] = {{0}};
-    if (asked_for_help(argc, argv, "algos - the methods of ./rl train, and what makes them different",
-                       "./rl algos", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, 0, argc, argv,
+                  "algos - the methods of ./rl train, and what makes them different", "");
     print_methods();
     return 0;
 }
-
-// ---- ./rl pairs, ./rl reward-model, ./rl dpo
-
-// The two commands that train on pairs. Their defaults are what differs.
-typedef struct {
-    const char *name, *what, *out, *loss, *annotator;
-    int scalar, options;             // a reward model; the command's bit in the table of options
-    float lr;
-} PairCommand;
-
-static const PairCommand pair_commands[] = {
-    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
-     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
-    {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
-     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
-};
-
-static RlOptions pair_defaults(const PairCommand* c) {
-    RlOptions o = rl_defaults();
-    o.annotator = c->annotator;
-    o.loss = c->loss;
-    o.out = c->out;
-    o.num_epochs = 1;
-    o.lr = c->lr;
-    o.log_every = 10;
-    o.beta = c->scalar ? 1.0f : 0.1f;
-    return o;
-}
-
-static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
-    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
-    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
-}
-
-// Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
-// numbers are its own.
-static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
-    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
-    Pairs p = {0};
-    int used = 0;
-    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
-           rules.annotator->what);
-    fflush(stdout);
-    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
-    for (int from = 0; from < q.count; from += together) {
-        int B = min_int(together, q.count - from);
-        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
-        for (int i = 0; i < B; i++) {
-            int before = p.count;
-            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
-            used += p.count > before;
-        }
-        rollouts_free(rollouts);
-    }
-    if (!p.count)
-        fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
-                "more --num-samples or another --annotator", path);
-    limit_pairs(&p, most, rules.seed);
-    printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
-    questions_free(&q);
-    return p;
-}
-
-static void write_pairs(const char* path, const Pairs* p) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
-    Text text = {0};
-    pairs_to_json(&text, p);
-    write_file(folder, name, &text);
-    text_free(&text);
-}
-
-static int command_pairs(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    char folder[PATH_SIZE];
-    o.out = NULL;
-    take_options(options, &o, FOR_PAIRS);
-    if (asked_for_help(argc, argv, "pairs - samples answers, judges them, writes who beats whom",
-                       "./rl pairs --out FILE [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    check_sampling(&o);
-    find_annotator(o.annotator);
-    find_reward(o.reward);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    out_file(folder, o.out);
-    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.out, &p);
-    printf("wrote %s\n", o.out);
-    pairs_free(&p), model_free(&m);
-    return 0;
-}
-
-// The questions of pairs, as problems without an answer; only .list is to be freed.
-static Problems questions_of(const Pairs* p) {
-    Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
-    for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;
-    return q;
-}
-
-// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
-// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
-// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
-static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
-    static char path[2][PATH_SIZE];
-    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->pairs, &o->eval_pairs};
-    int given[2];
-    for (int i = 0; i < 2; i++) {
-        given[i] = *file[i] && **file[i];
-        if (given[i]) list[i] = load_pairs(*file[i]);
-    }
-    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
-    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
-    for (int i = 0; i < 2; i++) {
-        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
-        check_folder_name(o->out);
-        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->out, names[i]);
-        write_pairs(path[i], &list[i]);
-        printf("  wrote %s\n", path[i]);
-        *file[i] = path[i];
-    }
-    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
-    if (!list[1].count) return;
-    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
-    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
-    free(a.list), free(b.list);
-}
-
-static const Column pair_columns[] = {
-    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
-    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
-    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
-    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
-    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
-    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
-    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
-    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
-    {0},
-};
-
-// The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
-static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
-                          const PairCommand* c, const Option* options, long step) {
-    const PairLoss* loss = find_pair_loss(o, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, o->seed);
-    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    char how[64];
-    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
-    printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
-           loss->what);
-    while (run_goes_on(&run)) {
-        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
-        deck_deal(chosen, &deck, run.step, o->batch_size);
-        for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
-                                   o->grad_clip, o->adam);
-        run_record(&run, m, NULL, &s);
-        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
-    }
-    free(deck.order), free(chosen), free(batch);
-    snprintf(how, sizeof how, "./rl %s", c->name);
-    return run_end(&run, how, o->out);
-}
-
-static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
-    double width = (1.0 - e->from) / CALIBRATION_BINS;
-    printf("\n%s: %d pairs of %d questions\n\n", path, e->pairs, e->questions);
-    printf("  ranked right   %6.4f   95%% interval %.4f to %.4f\n\n", e->accuracy, e->low, e->high);
-    if (e->from > 0) printf("  Chance of the predicted winner, and how often it won:\n\n");
-    else printf("  Chance that an answer is right, and how often it was the chosen one:\n\n");
-    printf("  %11s %8s %10s %10s\n", "called", e->from > 0 ? "pairs" : "answers", "predicted", "observed");
-    for (int b = 0; b < CALIBRATION_BINS; b++) {
-        printf("  %.1f to %.1f  %8d", e->from + b * width, e->from + (b + 1) * width, e->count[b]);
-        if (e->count[b]) printf(" %10.4f %10.4f\n", e->predicted[b], e->observed[b]);
-        else printf(" %10s %10s\n", "-", "-");
-    }
-    printf("\n  expected calibration error  %6.4f\n\n", e->error);
-}
-
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
-// first time.
-static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
-    int reads = !o->resume && o->pairs && *o->pairs;
-    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
-    refuse_idle(reads && reads_held_out, options,
-                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
-                "no answers are sampled; the pairs are in files");
-    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
-    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
-}
-
-static int run_on_pairs(RlOptions* o, const PairCommand* c, Option* options) {
-    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
-    check_sampling(o);
-    find_annotator(o->annotator);
-    refuse_idle_making(o, c, options);
-    const PairLoss* loss = find_pair_loss(o, c);
-    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
-    set_threads(o->threads);
-    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
-    Model m, start = {0}, other = {0};
-    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
-    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
-    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
-    if (!c->scalar && named) other = load_tagged_model(o->reference);
-    Model* reference = other.weights.memory ? &other : &start;
-    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
-             named ? o->reference : o->model);
-    Pairs list[2] = {{0}};
-    get_pairs(list, &start, o, c, m.config.context);
-    check_data(&o->data_hash, o->pairs);
-    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
-    model_free(&start), model_free(&other);
-    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
-    if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
-        print_pair_evaluation(&e, o->eval_pairs);
-    }
-    if (!status) printf("saved %s\n", o->out);
-    pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
-    return status;
-}
-
-static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    RlOptions o = pair_defaults(c);
-    Option options[RL_OPTIONS] = {{0}};
-    char usage[80];
-    take_options(options, &o, c->options);
-    snprintf(usage, sizeof usage, "./rl %s [--data FILE] [--option=value ...]", c->name);
-    if (asked_for_help(argc, argv, c->what, usage, options)) return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    return run_on_pairs(&o, c, options);
-}
-
-static int command_reward_model(int argc, char** argv) {
-    return command_on_pairs(argc, argv, &pair_commands[0]);
-}
-static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
 
 // ---- ./rl best-of-n
 
@@ -7312,21 +6602,16 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
 static int command_best_of_n(int argc, char** argv) {
     RlOptions o = rl_defaults();
     TrainOptions t = train_defaults();
-    Option options[RL_OPTIONS] = {{0}}, sft_options[TRAIN_OPTIONS] = {{0}};
+    Option sft_options[TRAIN_OPTIONS] = {{0}};
     char model[PATH_SIZE], kept[PATH_SIZE];
     o.out = "out/best";
     o.num_steps = 150;
     o.batch_size = t.batch_size;
     o.lr = 5e-4f;
     o.log_every = t.log_every;
-    take_options(options, &o, FOR_BEST_OF_N);
-    if (asked_for_help(argc, argv, "best-of-n - samples answers, keeps the best, trains on them",
-                       "./rl best-of-n [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
+    begin_command(&o, NULL, NULL, 0, FOR_BEST_OF_N, argc, argv,
+                  "best-of-n - samples answers, keeps the best, trains on them", "");
     int rule = choose(o.keep, keep_names, "keep");
-    set_threads(o.threads);
     Model m = load_tagged_model(o.model);
     tagged_path(model, o.from ? o.from : o.model);
     refuse_overwriting(o.out, (const char* const[]){model}, 1);
@@ -7348,399 +6633,15 @@ static int command_best_of_n(int argc, char** argv) {
     return train(&t, sft_options, NULL);
 }
 
-// ---- ./rl eval
-
-// What an evaluation says about k = 1, 2, 4, ... answers to a question.
-static void print_evaluation(const Evaluation* e) {
-    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
-           "no vote", "tokens");
-    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        int i = k - 1;
-        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
-               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
-        if (e->length > 0.0) printf(" %8.1f\n", k * e->length);
-        else printf(" %8s\n", "-");
-    }
-    printf("\n"
-           "  pass@k   at least one of k answers is right\n"
-           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
-           "  no vote  share of these groups in which no answer is in the rewarded format\n"
-           "  tokens   generated for k answers\n");
-}
-
-// pass@k of two models on the same questions, what changed, and which questions were solved at all.
-static void print_comparison(const Evaluation* before, const Evaluation* after) {
-    static const char* const names[4] = {"by neither", "only before", "only after", "by both"};
-    int K = before->samples, solved[4];
-    double low, high, *ks = allocate((size_t)K, sizeof(double));
-    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
-           "change", "95% interval");
-    for (int k = 1; k; k = next_k(k, 2, K)) {
-        double change = pass_difference(&low, &high, before, after, k);
-        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
-               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-               after->high[k - 1], change, low, high);
-    }
-    count_solved(solved, before, after);
-    printf("\nQuestions of which at least one of %d answers is right:\n\n", K);
-    for (int i = 3; i >= 0; i--) printf("  %-12s %6d\n", names[i], solved[i]);
-    for (int k = 1; k <= K; k++) ks[k - 1] = k;
-    printf("\n");
-    if (K > 1)
-        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question", .x = ks,
-                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
-                           .points = K, .log_x = 1});
-    free(ks);
-    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
-           "  pass@1  pass@%-5d training\n"
-           "  up      within 0  elicited: it made frequent what was within reach before\n"
-           "  up      up        solves what as many answers before did not\n"
-           "  up      down      made one answer better and the model narrower\n\n"
-           "Something new can show only on the %d of %d questions unsolved before.\n",
-           K, solved[0] + solved[2], before->questions);
-}
-
-// The table for other programs. before may be NULL; else what changed since stands in more columns.
-static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
-    double low, high;
-    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
-                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
-    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        int i = k - 1;
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
-                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
-        if (before) {
-            double change = pass_difference(&low, &high, before, e, k);
-            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
-                        before->high[i], change, low, high);
-        }
-        text_printf(csv, "\n");
-    }
-}
-
-static int command_eval(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    char folder[PATH_SIZE];
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.out = NULL;
-    o.eval_examples = 256;
-    take_options(options, &o, FOR_EVAL);
-    if (asked_for_help(argc, argv, "eval - pass@k and majority votes on held-out questions",
-                       "./rl eval [--compare MODEL] [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
-    set_threads(o.threads);
-    const RewardKind* kind = find_reward(o.reward);
-    int count = o.compare ? 2 : 1, context = INT_MAX;        // the model; the one before
-    const char* tag[2] = {o.model, o.compare};
-    Model m[2];
-    Evaluation e[2];
-    for (int i = 0; i < count; i++) {
-        m[i] = load_tagged_model(tag[i]);
-        context = min_int(context, m[i].config.context);
-    }
-    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
-    if (o.out) out_file(folder, o.out);
-    printf("%d questions x %d samples, reward %s\n\n", min_int(o.eval_examples, q.count), o.num_samples,
-           o.reward);
-    printf("%-7s %10s %10s %10s %10s  directory\n", "", "tool used", "in format", "length", "seconds");
-    for (int i = count - 1; i >= 0; i--) {
-        double begin = seconds_now();
-        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
-        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
-               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
-        fflush(stdout);
-    }
-    printf("\n");
-    if (o.compare) print_comparison(&e[1], &e[0]);
-    else print_evaluation(&e[0]);
-    Text csv = {0};
-    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
-    if (o.out) write_out_file(o.out, &csv);
-    text_free(&csv), questions_free(&q);
-    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
-    return 0;
-}
-
-// ---- ./rl overlap
-
-enum { OVERLAP_EXAMPLES = 3, OVERLAP_LINES = 4 };   // pairs of each kind, lines of each question
-
-static void print_pair(const Match* match, const Problems* a, const Problems* b, int i) {
-    printf("\n  question %d of B, question %d of A", i + 1, match->twin + 1);
-    if (match->likeness == NEARLY_SAME)
-        printf(": %.0f%% of its runs of %d words", 100.0 * match->share, GRAM_WORDS);
-    printf("\n");
-    print_beginning("    B", b->list[i].question, OVERLAP_LINES);
-    print_beginning("    A", a->list[match->twin].question, OVERLAP_LINES);
-}
-
-static int command_overlap(int argc, char** argv) {
-    static const char* const names[LIKENESSES + 1] = {
-        "the same without case, spaces, punctuation", "the same but for names",
-        "the same but for names and numbers", "near: share half of all runs of 8 words", "none of these"};
-    const char* path[2] = {NULL, NULL};
-    Option options[] = {{0}};
-    int count[LIKENESSES + 1] = {0};
-    if (asked_for_help(argc, argv, "overlap - which questions of B also stand in A, exactly or nearly",
-                       "./rl overlap A B", options))
-        return 0;
-    if (parse_options(options, argc, argv, path, 2) < 2)
-        fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
-    Problems a = load_problems(path[0]), b = load_problems(path[1]);
-    Match* match = match_questions(&a, &b);
-    for (int i = 0; i < b.count; i++) count[match[i].likeness]++;
-    printf("A  %s: %d questions\nB  %s: %d questions\n\n", path[0], a.count, path[1], b.count);
-    printf("Each question of B, by the strictest likeness that it has with one of A:\n\n");
-    for (int i = 0; i <= LIKENESSES; i++)
-        printf("  %-44s %6d  %6.2f%%\n", names[i], count[i], 100.0 * count[i] / b.count);
-    for (int likeness = SAME_WORDS; likeness < LIKENESSES; likeness++) {
-        int shown = 0;
-        if (count[likeness]) printf("\n%s:\n", names[likeness]);
-        for (int i = 0; i < b.count && shown < OVERLAP_EXAMPLES; i++) {
-            if (match[i].likeness != likeness) continue;
-            print_pair(&match[i], &a, &b, i);
-            shown++;
-        }
-    }
-    free(match), problems_free(&a), problems_free(&b);
-    return 0;
-}
-
-// ---- ./rl grade
-
-typedef struct {
-    const char *response, *answer;
-    char* question;                   // what all responses to one question have in common, or NULL
-    int line, number;                 // line of the file, place in it
-    char* vote;                       // the answer where the reward looks; "" = none
-    int correct;
-} Graded;
-
-typedef struct { Graded* list; int count; Json* records; } Responses;
-
-static void responses_free(Responses* r) {
-    for (int i = 0; i < r->count; i++) free(r->list[i].question), free(r->list[i].vote);
-    free(r->list), json_free(r->records);
-    *r = (Responses){0};
-}
-
-// The text that tells which question was answered: "question" or "problem", else "id"; NULL = none of them.
-static char* question_of(const Json* record, const char* path) {
-    const Json* id = json_get(record, question_field(record));
-    Text text = {0};
-    if (!id) id = json_get(record, "id");
-    if (!id) return NULL;
-    if (id->type == JSON_STRING) return copy_text(id->string);
-    if (id->type != JSON_NUMBER)
-        fail(2, "%s, line %d: the field \"%s\" is neither a text nor a number", path, record->line, id->key);
-    text_printf(&text, "%.17g", id->number);
-    return text.data;
-}
-
-static Responses load_responses(const char* path) {
-    Responses r = {.records = load_records(path)};
-    for (const Json* j = r.records->child; j; j = j->next) r.count++;
-    if (!r.count)
-        fail(2, "%s has no responses in it: lines like {\"response\": ..., \"answer\": ...}, or an array of "
-                "them, were expected", path);
-    r.list = allocate((size_t)r.count, sizeof(Graded));
-    Graded* g = r.list;
-    for (const Json* j = r.records->child; j; j = j->next, g++) {
-        const Json* response = json_get(j, "response");
-        if (!response) response = json_get(j, "prediction");
-        if (!response)
-            fail(2, "%s, line %d: neither a field \"response\" nor \"prediction\"", path, j->line);
-        if (response->type != JSON_STRING)
-            fail(2, "%s, line %d: the field \"%s\" is not a text", path, j->line, response->key);
-        *g = (Graded){.response = response->string, .answer = record_text(j, "answer", path),
-                      .question = question_of(j, path), .line = j->line, .number = (int)(g - r.list) + 1};
-    }
-    return r;
-}
-
-static int compare_graded(const void* a, const void* b) {   // the responses to one question side by side
-    const Graded *x = a, *y = b;
-    int order = x->question && y->question ? strcmp(x->question, y->question) : !x->question - !y->question;
-    return order ? order : x->number - y->number;
-}
-
-// The end of the group of responses that begins at `from`. A response without a question is on its own.
-static int group_end(const Responses* r, int from) {
-    int to = from + 1;
-    const char* question = r->list[from].question;
-    while (question && to < r->count && r->list[to].question && !strcmp(r->list[to].question, question)) to++;
-    return to;
-}
-
-// The means over the questions, as far as every question has k responses. Sorts the responses.
-static Evaluation evaluate_responses(int* longest, Responses* r) {
-    int shortest = INT_MAX;
-    *longest = 0;
-    qsort(r->list, (size_t)r->count, sizeof(Graded), compare_graded);
-    for (int from = 0, to; from < r->count; from = to) {
-        to = group_end(r, from);
-        shortest = min_int(shortest, to - from);
-        *longest = max_int(*longest, to - from);
-    }
-    Evaluation e = evaluation_new(shortest);
-    const char** votes = allocate((size_t)*longest, sizeof(char*));
-    int* correct = allocate((size_t)*longest, sizeof(int));
-    for (int from = 0, to; from < r->count; from = to) {
-        to = group_end(r, from);
-        for (int i = from; i < to; i++) {
-            votes[i - from] = r->list[i].vote;
-            correct[i - from] = r->list[i].correct;
-        }
-        evaluation_add(&e, votes, correct, to - from);
-    }
-    evaluation_finish(&e);
-    free(votes), free(correct);
-    return e;
-}
-
-static void print_share(const char* name, int count, int of, const char* what) {
-    printf("  %-10s %6d   %6.4f%s\n", name, count, (double)count / of, what);
-}
-
-static void print_grades(Responses* r, const RewardKind* kind) {
-    char answer[MAX_ANSWER + 1];
-    int n = r->count, right = 0, missing = 0, outside = 0, listed = 0, longest;
-    Text not_right = {0};
-    for (Graded* g = r->list; g < r->list + n; g++) {
-        Grade grade = grade_answer(g->response, g->answer, kind);
-        g->vote = copy_text(grade.answer);
-        g->correct = grade.correct;
-        right += grade.correct;
-        missing += !grade.found;
-        outside += !grade.found && extract_lenient(g->response, answer, sizeof answer) &&
-                   answers_equal(answer, g->answer);
-        if (!grade.correct && listed++ < 12) text_printf(&not_right, " %d", g->number);
-    }
-    Evaluation e = evaluate_responses(&longest, r);
-    printf("%d responses to %d questions, reward %s\n\n", n, e.questions, kind->name);
-    print_share("right", right, n, "");
-    print_share("wrong", n - right - missing, n, "   in the format, but not the answer");
-    print_share("no format", missing, n, "   nothing where the reward looks");
-    if (outside) printf("  %-10s %6d            of these, right when read leniently\n", "", outside);
-    printf("\n");
-    print_evaluation(&e);
-    if (longest > e.samples)
-        printf("\n%d to %d responses to a question; each question counts the same.\n", e.samples, longest);
-    if (listed)
-        printf("\nNot right: record%s%s; --explain N shows why.\n", not_right.data,
-               listed > 12 ? " and more" : "");
-    text_free(&not_right), evaluation_free(&e);
-}
-
-// An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
-static void print_understood(const char* answer) {
-    Normalized n;
-    Value value;
-    int variables = 0;
-    if (!normalize(&n, answer)) {
-        print_wrapped("Normal", "(too long)");
-        return;
-    }
-    print_wrapped("Normal", n.text);
-    if (!evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
-    printf("Value     %.12g", creal(value.z));
-    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
-    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-    printf("%s\n", variables ? " at evaluation point 0" : "");
-}
-
-// Which step of answers_equal decided.
-static const char* name_step(const char* a, const char* b) {
-    int equal;
-    Normalized x, y;
-    if (!answers_equal(a, b)) return "different";
-    if (!strcmp(a, b)) return "equal: the same text";
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return "equal: the same decimal number";
-    if (normalize(&x, a) && normalize(&y, b) && !strcmp(x.text, y.text)) return "equal: the same normal form";
-    return "equal: two spellings, taken apart and evaluated";
-}
-
-static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
-    char number[64], lenient[MAX_ANSWER + 1];
-    const char* answer = g->answer;
-    Grade grade = grade_answer(g->response, g->answer, kind);
-    if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
-    printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
-    print_wrapped("Response", g->response);
-    printf("\n");
-    print_wrapped("Found", grade.found ? grade.answer : "(nothing where the reward looks)");
-    if (grade.found) print_understood(grade.answer);
-    printf("\n");
-    print_wrapped("Answer", answer);
-    print_understood(answer);
-    printf("\n");
-    if (grade.found) print_wrapped("Compared", name_step(grade.answer, answer));
-    else if (extract_lenient(g->response, lenient, sizeof lenient)) {
-        print_wrapped("Leniently", lenient);
-        print_wrapped("Compared", name_step(lenient, answer));
-    }
-    printf("Reward    %g\n", (double)grade.reward);
-}
-
-static int command_grade(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* path = NULL;
-    o.reward = "boxed";
-    take_options(options, &o, FOR_GRADE);
-    if (asked_for_help(argc, argv,
-                       "grade - grades records {\"response\" or \"prediction\", \"answer\"}; those with the\n"
-                       "same \"question\" (or \"id\") are responses to one question",
-                       "./rl grade FILE [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &path, 1))
-        fail(2, "a file is missing: ./rl grade FILE, with lines {\"response\": ..., \"answer\": ...}");
-    const RewardKind* kind = find_reward(o.reward);
-    Responses r = load_responses(path);
-    if (o.explain > r.count) fail(2, "--explain %d: %s has %d records", o.explain, path, r.count);
-    if (o.explain) print_explanation(&r.list[o.explain - 1], kind, path);
-    else print_grades(&r, kind);
-    responses_free(&r);
-    return 0;
-}
-
-// ---- ./rl sample
-
-static int command_sample(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* question = NULL;
-    o.model = "out/run/rl";
-    o.num_samples = 4;
-    take_options(options, &o, FOR_SAMPLE);
-    if (asked_for_help(argc, argv, "sample - answers of a model to one question",
-                       "./rl sample \"QUESTION\" [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &question, 1) || !*question)
-        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
-                "have now?\"");
-    check_sampling(&o);
-    set_threads(o.threads);
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
+// The prompt of a question, if it fits with one token of an answer.
+static Tokens question_prompt(const char* question, const Model* m) {
     Tokens prompt = {0};
     render_prompt(&prompt, question);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    for (int i = 0; i < o.num_samples; i++) {
-        Text raw = rollout_text(&rollouts[i]), text = {0};
-        append_readable(&text, raw.data);
-        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
-        printf("\n%s\n\n", text.data);
-        text_free(&raw), text_free(&text);
-    }
-    rollouts_free(rollouts);
-    tokens_free(&prompt), model_free(&m);
-    return 0;
+    int frame = prompt.length - (int)strlen(question), room = max_int(0, m->config.context - frame - 1);
+    if (prompt.length >= m->config.context)
+        fail(2, "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into "
+                "the model's context of %d", prompt.length - frame, frame, room, m->config.context);
+    return prompt;
 }
 
 // ---- ./rl run: the whole story
@@ -7778,20 +6679,22 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
+            text_printf(&text[j], "\nreward %g",
+                        (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
     }
 }
 
-static void write_result(const char* folder, const RlOptions* o, const Evaluation* before, const Evaluation* after,
-                         double sft_seconds, double rl_seconds, double total_seconds) {
+static void write_result(const char* folder, const RlOptions* o, const Evaluation* before,
+                         const Evaluation* after, double sft_seconds, double rl_seconds,
+                         double total_seconds) {
     Text out = {0};
     text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n",
                 (unsigned long long)o->seed, thread_count(), o->reward);
-    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n", sft_seconds,
-                rl_seconds, total_seconds);
+    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n",
+                sft_seconds, rl_seconds, total_seconds);
     text_printf(&out, "  \"peak_rss_mb\": %.1f,\n", peak_memory_mb());
     evaluation_to_json(&out, "before", before);
     text_printf(&out, ",\n");
@@ -7801,8 +6704,10 @@ static void write_result(const char* folder, const RlOptions* o, const Evaluatio
     text_free(&out);
 }
 
-// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three of them.
-static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o, const RewardKind* kind) {
+// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three
+// of them.
+static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o,
+                          const RewardKind* kind) {
     *three = answer_questions(m, test, 0, min_int(3, test->count), 1, o->sample, o->seed + 3);
     return evaluate_model(m, test, 256, 16, o->sample, kind, NULL, o->seed + 2);
 }
@@ -7814,18 +6719,13 @@ static int command_run(int argc, char** argv) {
     char sft_folder[PATH_SIZE], rl_folder[PATH_SIZE];
     o.model = NULL;
     o.out = "out/run";
-    take_options(options, &o, FOR_RUN);
     set_method(&o, asked_algo(argc, argv));
+    begin_command(&o, options, NULL, 0, FOR_RUN, argc, argv,
+                  "run - supervised training, then reinforcement learning, then before and after", "");
     train_options(sft_options, &t);
-    if (asked_for_help(argc, argv, "run - supervised training, then reinforcement learning, then before and after",
-                       "./rl run [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    check_sampling(&o);
     check_method(&o, options);
     check_apart(o.data, o.eval_data, o.allow_overlap);
     if (!o.model) check_apart(t.data, o.eval_data, o.allow_overlap);
-    set_threads(o.threads);
     double started = seconds_now(), sft_seconds = 0.0;
     const char* folder = o.out;
     join_path(sft_folder, folder, "sft");
@@ -7854,8 +6754,9 @@ static int command_run(int argc, char** argv) {
     const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     Evaluation before = look_at(&three[0], m, &test, &o, kind);
-    printf("before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
-           before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    printf(
+        "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
+        before.questions, before.pass[0], before.tool_rate, before.format_rate);
     double rl_started = seconds_now();
     int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
@@ -7865,8 +6766,8 @@ static int command_run(int argc, char** argv) {
     print_three(&test, three[0], three[1], min_int(3, test.count), kind);
     double total = seconds_now() - started;
     write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
-    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total, sft_seconds,
-           rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
+           sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
     rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
     questions_free(&test), setup_free(&setup);
@@ -7875,78 +6776,74 @@ static int command_run(int argc, char** argv) {
 
 // ---- ./rl trace: one update under the microscope, on a model and a question of the reader's choice
 
-static int first_rewarded(const Group* g, int K) {
-    for (int k = 0; k < K; k++) if (g->reward[k] > 0.5f) return k;
-    return 0;
-}
-
-// Mean change of log pi(y|x), in nats per rollout, of those with a positive and of those with a negative advantage.
-static void print_mean_change(const Group* g, int K, const float* other, const char* what) {
-    int T1 = g->rollouts->T - 1, count[2] = {0, 0};
-    double change[2] = {0.0, 0.0};
-    for (int k = 0; k < K; k++) {
-        int positive = g->total[k] > 0.0f, side = positive || g->total[k] == 0.0f ? 0 : 1;
-        if (g->total[k] == 0.0f) continue;
-        count[side]++;
-        for (int i = k * T1; i < (k + 1) * T1; i++) if (g->mask[i]) change[side] += (double)other[i] - g->logp_old[i];
-    }
-    printf("\n%s, mean change of log pi(y|x) in nats:\n\n", what);
-    if (count[0]) printf("   %+10.4f   the %d with a positive advantage\n", change[0] / count[0], count[0]);
-    if (count[1]) printf("   %+10.4f   the %d with a negative one\n", change[1] / count[1], count[1]);
-}
-
 // The tokens that learn the most: what reaches the logit of a sampled token is dlogp x (1 - p), chapter 3.
 static void print_decisions(const Rollout* r, const float* logp, const float* dlogp) {
-    int done[3] = {-1, -1, -1};
-    double sum = 0.0;
+    double sum = 0.0, *share = allocate((size_t)r->T, sizeof(double));
     char text[24];
-    for (int t = r->prompt; t < r->prompt + r->length; t++)
-        sum += r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
-    if (sum == 0.0) return;
-    printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
-    for (int i = 0; i < 3; i++) {
-        double most = 0.0;
-        for (int t = r->prompt; t < r->prompt + r->length; t++) {
-            double x = fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1]));
-            if (!r->mask[t] || x <= most || t == done[0] || t == done[1]) continue;
-            most = x;
-            done[i] = t;
-        }
-        if (done[i] < 0) return;
-        printf("   %5.1f%%  t = %d, %s\n", 100.0 * most / sum, done[i] - r->prompt, token_text(text, r->ids[done[i]]));
+    for (int t = r->prompt; t < r->prompt + r->length; t++) {
+        share[t] = r->mask[t] ? fabs((double)dlogp[t - 1]) * (1.0 - exp((double)logp[t - 1])) : 0.0;
+        sum += share[t];
     }
+    if (sum > 0.0)
+        printf("\nWhat reaches the logit of a sampled token is dlogp x (1 - p). Most of it goes to\n\n");
+    for (int i = 0; i < 3 && sum > 0.0; i++) {
+        int most = r->prompt;
+        for (int t = r->prompt; t < r->prompt + r->length; t++)
+            if (share[t] > share[most]) most = t;
+        printf("   %5.1f%%  t = %d, %s\n", 100.0 * share[most] / sum, most - r->prompt,
+               token_text(text, r->ids[most]));
+        share[most] = 0.0;
+    }
+    free(share);
 }
 
-// The prompt of a question that came from the command line.
-static Tokens question_prompt(const char* question, const Model* m) {
-    Tokens prompt = {0};
-    render_prompt(&prompt, question);
-    int frame = prompt.length - (int)strlen(question);
-    if (prompt.length + 1 > m->config.context)
-        fail(2,
-             "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into the "
-             "model's context of %d",
-             prompt.length - frame, frame, max_int(0, m->config.context - frame - 1), m->config.context);
-    return prompt;
+// What stands in g after an update, or, without a right answer, after sampling alone (s is NULL).
+// other: the log-probs under the second model or after the update, or NULL.
+static void print_trace(const Group* g, const Metrics* s, const float* other, const RlOptions* o) {
+    static const char* const before_after[] = {"before", "after", "change"};
+    static const char* const two_models[] = {"A", "B", "B - A"};
+    const char* const* names = o->compare ? two_models : before_after;
+    int K = o->num_samples, chosen = max_int(0, o->rollout);
+    while (o->rollout < 0 && s && chosen < K - 1 && g->reward[chosen] <= 0.5f) chosen++;
+    size_t at = (size_t)chosen * (size_t)(g->rollouts->T - 1);
+    const float* dlogp = s && g->trained ? g->dlogp + at : NULL;
+    print_wrapped("Question", o->question);
+    if (s) printf("Answer    %s, reward %s, method %s\n", o->answer, o->reward, o->algo);
+    printf("Model     %s%s\n", o->compare ? "A = " : "", o->model);
+    if (o->compare) printf("          B = %s\n", o->compare);
+    printf("\n%d rollouts%s, seed %llu:\n\n", K, o->compare ? ", sampled by A" : "",
+           (unsigned long long)o->seed);
+    print_rollouts(g, K, s != NULL, other, names, chosen);
+    if (s)
+        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s->grad_norm,
+               s->lr);
+    if (s && !g->trained)
+        printf("All advantages are 0: nothing is learned from this group. More --num-samples may\nhelp.\n");
+    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
+           s ? ", dlogp = 1000 d loss / d log pi" : "");
+    print_tokens(&g->rollouts[chosen], g->logp_old + at, other ? other + at : NULL, names, dlogp);
+    if (dlogp) print_decisions(&g->rollouts[chosen], g->logp_old + at, dlogp);
+    printf("\nTake away: %s\n",
+           s ? "within an answer every sampled token has the same advantage, every\n"
+               "forced one dlogp 0. A token that was certain has nothing to learn; the open\n"
+               "decisions do."
+             : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
+               "With --answer N come reward, advantage and one update.");
 }
 
 static int command_trace(int argc, char** argv) {
-    static const char* const before_after[] = {"before", "after", "change"};
-    static const char* const two_models[] = {"A", "B", "B - A"};
     RlOptions o = rl_defaults();
     Option options[RL_OPTIONS] = {{0}};
-    const char* text = NULL;
     int first = 0;
     o.model = "out/run/rl";
-    o.out = "";
+    o.out = o.question = "";
     o.num_samples = 8;
     o.examples_per_step = 1;
-    take_options(options, &o, FOR_TRACE);
     set_method(&o, asked_algo(argc, argv));
-    if (asked_for_help(argc, argv, "trace - one update on one question: rollouts, rewards, loss, token by token",
-                       "./rl trace \"QUESTION\" [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &text, 1) || !*text)
+    begin_command(&o, options, &o.question, 1, FOR_TRACE, argc, argv,
+                  "trace - one update on one question: rollouts, rewards, loss, token by token",
+                  " \"QUESTION\"");
+    if (!*o.question)
         fail(2, "a question is missing: ./rl trace \"Tom has 3 pens and buys 4 more. How many pens does "
                 "Tom have now?\" --answer 7");
     if (o.rollout >= o.num_samples)
@@ -7954,15 +6851,12 @@ static int command_trace(int argc, char** argv) {
              o.num_samples, o.num_samples - 1);
     o.minibatch = min_int(o.minibatch, 1);
     o.resample = 0;                       // there is one question
-    check_sampling(&o);
     check_method(&o, options);
-    set_threads(o.threads);
     Setup setup;
-    Model second = {0};
     setup_load(&setup, &o, 0);
-    Model* m = &setup.policy;
-    if (o.compare) second = load_tagged_model(o.compare);
-    Question question = {.prompt = question_prompt(text, m), .question = text, .truth = copy_text(o.answer ? o.answer : "")};
+    Model *m = &setup.policy, second = o.compare ? load_tagged_model(o.compare) : (Model){0};
+    Question question = {.prompt = question_prompt(o.question, m), .question = o.question,
+                         .truth = copy_text(o.answer ? o.answer : "")};
     Questions q = {.list = &question, .count = 1, .longest = question.prompt.length};
     int K = o.num_samples, T = q.longest + min_int(o.sample.max_new_tokens, m->config.context) + 1;
     if (o.compare && second.config.context < min_int(m->config.context, T - 1))
@@ -7973,453 +6867,85 @@ static int command_trace(int argc, char** argv) {
     Metrics s = {0};
     if (o.answer) s = rl_step(&setup.learner, g, &q, &first, 0, 1.0);
     else {
-        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1, 0);
+        sample_rollouts(g->rollouts, worker(m), &question.prompt, 1, K, o.sample, tool_calculator, o.seed + 1,
+                        0);
         shift_mask(g->mask, g->rollouts->mask, K, T);
     }
     if (o.compare || o.answer) score_rollouts(other, o.compare ? &second : m, g->rollouts, K);
-    int chosen = o.rollout >= 0 ? o.rollout : o.answer ? first_rewarded(g, K) : 0;
-    const float* shown = o.compare || o.answer ? other : NULL;
-    const char* const* names = o.compare ? two_models : before_after;
-    print_wrapped("Question", text);
-    if (o.answer) printf("Answer    %s, reward %s, method %s\n", o.answer, o.reward, o.algo);
-    printf("Model     %s%s\n", o.compare ? "A = " : "", o.model);
-    if (o.compare) printf("          B = %s\n", o.compare);
-    printf("\n%d rollouts%s, seed %llu:\n\n", K, o.compare ? ", sampled by A" : "", (unsigned long long)o.seed);
-    print_rollouts(g, K, o.answer != NULL, shown, names, chosen);
-    if (o.answer) {
-        printf("\nOne update: loss %.6f, gradient norm %.4f, learning rate %.2e.\n", g->loss, s.grad_norm, s.lr);
-        if (!g->trained) printf("All advantages are 0: nothing is learned from this group. More --num-samples may help.\n");
-        print_mean_change(g, K, other, o.compare ? "From A to B" : "By this update");
-    }
-    printf("\nRollout %d, token by token; m is the mask%s.\n\n", chosen,
-           o.answer ? ", dlogp = d loss / d log pi in thousandths" : "");
-    size_t at = (size_t)chosen * (size_t)(T - 1);
-    int learned = o.answer && g->trained;
-    print_tokens(&g->rollouts[chosen], g->logp_old + at, shown ? shown + at : NULL, names, learned ? g->dlogp + at : NULL);
-    if (learned) print_decisions(&g->rollouts[chosen], g->logp_old + at, g->dlogp + at);
-    printf("\nTake away: %s\n",
-           o.answer ? "within an answer every sampled token has the same advantage, every forced\n"
-                      "one dlogp 0. A token that was certain has nothing to learn; the open decisions do."
-                    : "log pi(y|x) is a sum over sampled tokens, without the forced ones.\n"
-                      "With --answer N come reward, advantage and one update.");
+    print_trace(g, o.answer ? &s : NULL, o.compare || o.answer ? other : NULL, &o);
     groups_free(g, 1), free(other), tokens_free(&question.prompt), free(question.truth), setup_free(&setup);
     if (o.compare) model_free(&second);
     return 0;
 }
 
-// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
-
-// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
-// answer is the given one, or else one that the model samples.
-static void experiment_on_text(Model* m, int number, const RlOptions* o) {
-    Problems file = {0};
-    if (!o->question) file = load_problems(o->data);
-    const char* question = o->question ? o->question : file.list[0].question;
-    Tokens text = question_prompt(question, m);
-    int prompt = text.length;
-    if (o->completion) {
-        tokens_free(&text);
-        render_conversation(&text, question, o->completion);
-    } else {
-        Rollout* r = generate(m, &text, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
-        for (int t = prompt; t < prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
-        rollouts_free(r);
-    }
-    if (text.length > m->config.context)
-        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
-             m->config.context);
-    Text raw = {0}, answer = {0};
-    decode_tokens(&raw, text.ids + prompt, text.length - prompt, 1);
-    append_readable(&answer, raw.data);
-    printf("EXPERIMENT %d. %s (D3, hands-on experiments)\n\nModel     %s\n", number,
-           number == 1 ? "The decomposition and the mask" : "KL by hand", o->model);
-    print_wrapped("Question", question);
-    print_wrapped("Answer", answer.data);
-    printf("          (%s; [expression -> result] is a call of the tool)\n\n",
-           o->completion ? "given" : "sampled by the model");
-    if (number == 1) experiment_1(m, &text, prompt);
-    else experiment_2(m, &text, prompt, !o->completion, o->seed);
-    text_free(&raw), text_free(&answer), tokens_free(&text), problems_free(&file);
-}
-
-// D3's rule: 1 for a reply of --shortest to --longest characters.
-static float reward_length(const Rollout* r, const RlOptions* o) {
-    Text reply = {0};
-    int characters = 0;
-    decode_tokens(&reply, r->ids + r->prompt, r->length, 0);
-    for (size_t i = 0; i < reply.length; i++) characters += (reply.data[i] & 0xC0) != 0x80;
-    text_free(&reply);
-    return characters >= o->shortest && characters <= o->longest ? 1.0f : 0.0f;
-}
-
-// Experiment 3: K answers to each of the questions of a file, graded four times.
-static void experiment_on_groups(Model* m, const RlOptions* o) {
-    enum { REWARDS = 4 };
-    const char* const names[REWARDS] = {o->reward, "boxed", "partial", "length"};
-    float* reward[REWARDS];
-    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
-    int K = o->num_samples, groups = min_int(o->eval_examples, q.count);
-    int* right = allocate((size_t)groups * K, sizeof(int));
-    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * K, sizeof(float));
-    for (int g = 0; g < groups; g++) {
-        const Question* one = &q.list[g];
-        Rollout* r = generate(m, &one->prompt, 1, K, o->sample, tool_calculator, o->seed + 2, (uint64_t)g);
-        for (int k = 0; k < K; k++) {
-            Text text = rollout_text(&r[k]);
-            reward[0][g * K + k] = find_reward(o->reward)->reward(text.data, one->truth);
-            reward[1][g * K + k] = reward_boxed(text.data, one->truth);
-            reward[2][g * K + k] = reward_partial(text.data, one->truth);
-            reward[3][g * K + k] = reward_length(&r[k], o);
-            right[g * K + k] = reward[2][g * K + k] >= 0.5f;
-            text_free(&text);
-        }
-        rollouts_free(r);
-    }
-    printf("EXPERIMENT 3. How sparse a bandit's reward is (D3, hands-on experiments)\n\n");
-    printf("Model     %s\n", o->model);
-    print_wrapped("Question", q.list[0].question);
-    print_beginning("Answer", q.list[0].truth, 1);
-    printf("\nRewards   %s; boxed, 1 for a right answer in a box; partial, 1 for that, 0.5\n"
-           "          for a right one elsewhere, 0.1 for a box with a wrong one;\n"
-           "          length, D3's rule: 1 for %d to %d characters\n\n",
-           o->reward, o->shortest, o->longest);
-    experiment_3((const float* const*)reward, names, REWARDS, right, groups, K);
-    for (int i = 0; i < REWARDS; i++) free(reward[i]);
-    free(right);
-    questions_free(&q);
-}
-
-static int command_experiment(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    Option options[RL_OPTIONS] = {{0}};
-    const char* which = NULL;
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.num_samples = 8;
-    o.sample.top_k = 0;
-    o.eval_examples = 64;
-    o.shortest = 50;
-    o.longest = 100;
-    take_options(options, &o, FOR_EXPERIMENT);
-    if (asked_for_help(argc, argv, "experiment - the three experiments of D3, on any checkpoint",
-                       "./rl experiment 1|2|3 [--option=value ...]", options))
-        return 0;
-    if (!parse_options(options, argc, argv, &which, 1)) {
-        printf("  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
-               "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
-               "  3  eight samples of one question, and how many advantages are 0\n\n"
-               "./rl experiment N runs one on %s; --model-tag names another model\n"
-               "(out/run/sft is the one before reinforcement learning), --help lists the rest.\n",
-               o.model);
-        return 0;
-    }
-    if (strlen(which) != 1 || *which < '1' || *which > '3')
-        fail(2, "there is no experiment '%s'; there are 1 to 3", which);
-    if (o.shortest > o.longest)
-        fail(2, "--shortest %d is above --longest %d: no reply could be rewarded", o.shortest, o.longest);
-    check_sampling(&o);
-    set_threads(o.threads);
-    Model m = load_tagged_model(o.model);
-    if (*which == '3') experiment_on_groups(&m, &o);
-    else experiment_on_text(&m, *which - '0', &o);
-    model_free(&m);
-    return 0;
-}
-
 // ---- lessons and warm-ups
 
-static const struct { const char* title; void (*run)(int more); } lessons[] = {
-    {"The language of reinforcement learning", lesson_1},
-    {"Two warm-ups: thermostat and CartPole", lesson_2},
-    {"The language model as policy", lesson_3},
-    {"Why it is a bandit", lesson_4},
-    {"Rewards: the verifier", lesson_5},
-    {"Rollouts and the tool", lesson_6},
-    {"Advantages: better than average", lesson_7},
-    {"The objective: reward minus beta KL", lesson_8},
-    {"Losses", lesson_9},
-    {"The training loop", lesson_10},
-    {"Evaluation", lesson_11},
-    {"Recipes", lesson_12},
+static const struct { const char *name, *title; void (*run)(int more); } lessons[] = {
+    {"1", "The language of reinforcement learning", lesson_1},
+    {"2", "Two warm-ups: thermostat and CartPole", lesson_2},
+    {"3", "The language model as policy", lesson_3},
+    {"4", "Why it is a bandit", lesson_4},
+    {"5", "Rewards: the verifier", lesson_5},
+    {"6", "Rollouts and the tool", lesson_6},
+    {"7", "Advantages: better than average", lesson_7},
+    {"8", "The objective: reward minus beta KL", lesson_8},
+    {"9", "Losses", lesson_9},
+    {"10", "The training loop", lesson_10},
+    {"11", "Evaluation", lesson_11},
+    {"12", "Recipes", lesson_12},
+    {"chain", "D2's four answers, from logits to the gradient of the logits", lesson_chain},
 };
-enum { LESSONS = sizeof lessons / sizeof *lessons };
+enum { ENTRIES = sizeof lessons / sizeof *lessons, LESSONS = ENTRIES - 1 };   // `all` leaves the chain out
 
 static int command_lesson(int argc, char** argv) {
+    int more = argc == 2 && !strcmp(argv[1], "--more"), found = 0;
     if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
-        for (int i = 0; i < LESSONS; i++) printf("  %2d  %s\n", i + 1, lessons[i].title);
-        printf("  chain  D2's four answers, from logits to the gradient of the logits\n");
+        for (int i = 0; i < ENTRIES; i++) printf("  %5s  %s\n", lessons[i].name, lessons[i].title);
         printf("\n./rl lesson N prints one, ./rl lesson all prints all. --more adds what a first\n"
                "reading can do without: ./rl lesson 7 --more\n");
         return 0;
     }
-    int more = argc == 2 && !strcmp(argv[1], "--more");
     if (argc > 1 + more) fail(2, "one lesson at a time: ./rl lesson 7, lesson 7 --more, or lesson all");
-    char* end;
-    long n = strtol(argv[0], &end, 10);
-    if (!strcmp(argv[0], "all")) {
-        for (int i = 0; i < LESSONS; i++) {
-            if (i) printf("\n\n");
-            lessons[i].run(more);
-        }
-        return 0;
+    int all = !strcmp(argv[0], "all");
+    for (int i = 0; i < (all ? LESSONS : ENTRIES); i++) {
+        if (!all && strcmp(argv[0], lessons[i].name)) continue;
+        if (found++) printf("\n\n");
+        lessons[i].run(more);
     }
-    if (!strcmp(argv[0], "chain")) {
-        lesson_chain(more);
-        return 0;
-    }
-    if (*end || end == argv[0] || n < 1 || n > LESSONS)
-        fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
-    lessons[n - 1].run(more);
-    return 0;
-}
-
-static int command_thermostat(int argc, char** argv) {
-    uint64_t seed = 1;
-    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0}, {0}};
-    if (asked_for_help(argc, argv, "thermostat - REINFORCE keeps a room at 70 F",
-                       "./rl thermostat [--seed=N]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    run_thermostat(seed);
-    return 0;
-}
-
-static int command_cartpole(int argc, char** argv) {
-    uint64_t seed = 1;
-    float lr = (float)cartpole_learning_rate;
-    Option options[] = {{"seed", OPTION_SEED, &seed, 0, 0, "of everything random", 0, 0},
-                        {"lr", OPTION_FLOAT, &lr, 0, 1e6, "learning rate", 0, 0},
-                        {0}};
-    if (asked_for_help(argc, argv, "cartpole - group mean against value function on CartPole",
-                       "./rl cartpole [--option=value ...]", options))
-        return 0;
-    parse_options(options, argc, argv, NULL, 0);
-    run_cartpole(seed, lr);
-    return 0;
-}
-
-// ---- ./rl plot: what a run wrote down while it trained
-
-// One column of a table of comma-separated values, found by its name in the first line; an empty field is
-// NaN. A directory means its metrics.csv. *rows (out): how many there are. To be freed. Without such a
-// column: NULL, or a complaint if it is `needed`.
-static double* read_column(int* rows, const char* file, const char* name, int needed) {
-    char path[PATH_SIZE];
-    struct stat info;
-    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) join_path(path, file, "metrics.csv");
-    else snprintf(path, PATH_SIZE, "%s", file);
-    Text text = read_file(path);
-    const char* s = text.data;
-    size_t length = strlen(name);
-    int column = 0;
-    while (strncmp(s, name, length) || !strchr(",\r\n", s[length])) {
-        s += strcspn(s, ",\n");
-        column++;
-        if (*s++ == ',') continue;
-        if (needed)
-            fail(2, "%s has no column '%s'; its columns are %.*s", path, name,
-                 (int)strcspn(text.data, "\r\n"), text.data);
-        text_free(&text);
-        return NULL;
-    }
-    double* values = allocate(text.length, sizeof(double));
-    *rows = 0;
-    for (s += strcspn(s, "\n"); s[0] && s[1]; s += strcspn(s, "\n")) {
-        s++;
-        for (int i = 0; i < column; i++) s += strcspn(s, ",\n") + (s[strcspn(s, ",\n")] == ',');
-        values[*rows] = strchr(",\r\n", *s) ? NAN : strtod(s, NULL);   // strtod would read the next line
-        ++*rows;
-    }
-    text_free(&text);
-    return values;
-}
-
-// Each value becomes the mean of the numbers among the `window` values around it.
-static void smooth(double* x, int n, int window) {
-    double* mean = allocate((size_t)n, sizeof(double));
-    for (int i = 0; i < n; i++) {
-        int count = 0;
-        for (int j = max_int(0, i - (window - 1) / 2); j < n && j <= i + window / 2; j++) {
-            if (isnan(x[j])) continue;
-            count++;
-            mean[i] += (x[j] - mean[i]) / count;
-        }
-        if (isnan(x[i])) mean[i] = NAN;
-    }
-    memcpy(x, mean, (size_t)n * sizeof(double));
-    free(mean);
-}
-
-static const char* last_part(const char* path) {
-    const char* slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-static int command_plot(int argc, char** argv) {
-    const char* words[2 * PLOT_SERIES];
-    int window = 1, together = 0, files = 1, rows[PLOT_SERIES];
-    double* y[PLOT_SERIES];
-    char names[PLOT_SERIES][64];
-    Option options[] = {{"smooth", OPTION_INT, &window, 1, 1e6, "each value is the mean of so many", 0, 0},
-                        {"together", OPTION_FLAG, &together, 0, 0, "several columns on one scale", 0, 0},
-                        {0}};
-    if (asked_for_help(argc, argv, "plot - columns of a table, or of a run's metrics.csv, as curves",
-                       "./rl plot FILE|DIR... COLUMN... [--option=value ...]",
-                       options))
-        return 0;
-    int count = parse_options(options, argc, argv, words, 2 * PLOT_SERIES);
-    if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
-    while (files < count && file_exists(words[files])) files++;
-    int columns = count - files;
-    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
-    Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
-    if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
-    for (int s = 0; s < p.series; s++) {
-        const char *file = words[s / columns], *column = words[files + s % columns];
-        y[s] = read_column(&rows[s], file, column, 1);
-        smooth(y[s], rows[s], window);
-        p.points = max_int(p.points, rows[s]);
-        if (files == 1) snprintf(names[s], sizeof names[s], "%s", column);
-        else snprintf(names[s], sizeof names[s], columns > 1 ? "%s %s" : "%s", last_part(file), column);
-    }
-    for (int s = 0; s < p.series; s++) {
-        y[s] = enlarge(y[s], (size_t)p.points, sizeof(double));
-        for (int i = rows[s]; i < p.points; i++) y[s][i] = NAN;
-        p.y[s] = y[s];
-        p.names[s] = names[s];
-    }
-    p.scaled = columns > 1 && !together;
-    print_plot(&p);
-    for (int s = 0; s < p.series; s++) free(y[s]);
-    return 0;
-}
-
-// ---- ./rl compare: finished runs in one table
-
-static const double GOAL = 0.90;          // of held-out pass@1
-
-// From a run's log: the seconds of its updates, and how many updates and seconds of them it took to the goal.
-// NaN: not logged, or not reached.
-static void read_times(double* all, double* updates, double* seconds, const char* folder) {
-    char path[PATH_SIZE];
-    int rows;
-    *all = *updates = *seconds = NAN;
-    join_path(path, folder, "metrics.csv");
-    if (!file_exists(path)) return;
-    double *each = read_column(&rows, path, "seconds", 0), *test = read_column(&rows, path, "held_out", 0);
-    for (int i = 0; each && i < rows; i++) {
-        *all = (i ? *all : 0.0) + each[i];
-        if (!test || !(test[i] >= GOAL) || *updates > 0.0) continue;
-        *updates = i + 1;
-        *seconds = *all;
-    }
-    free(each), free(test);
-}
-
-// A number, or a dash for NaN, in `width` columns.
-static void print_cell_number(int width, int digits, double x) {
-    if (isnan(x)) printf("%*s", width, "-");
-    else printf("%*.*f", width, digits, x);
-}
-
-static void print_run(const char* folder, const Evaluation* e) {
-    int k = e->samples - 1;
-    double all, updates, seconds;
-    read_times(&all, &updates, &seconds, folder);
-    printf("%-12.12s %6.3f %5.3f-%5.3f %6.3f %5.3f-%5.3f", last_part(folder), e->pass[0], e->low[0],
-           e->high[0], e->pass[k], e->low[k], e->high[k]);
-    print_cell_number(6, 2, e->kl);
-    print_cell_number(7, 1, e->length);
-    print_cell_number(6, 0, all);
-    print_cell_number(5, 0, updates);
-    print_cell_number(6, 1, seconds);
-    printf("\n");
-    fflush(stdout);
-}
-
-static int command_compare(int argc, char** argv) {
-    enum { RUNS = 64 };
-    RlOptions o = rl_defaults();
-    const char* runs[RUNS];
-    char path[PATH_SIZE];
-    Model reference = {0};
-    int questions = 0;
-    Option options[RL_OPTIONS] = {{0}};
-    o.data = "data/test.jsonl";
-    o.eval_examples = 256;
-    take_options(options, &o, FOR_COMPARE);
-    if (asked_for_help(argc, argv, "compare - finished runs in one table",
-                       "./rl compare DIR... [--option=value ...]", options))
-        return 0;
-    int count = parse_options(options, argc, argv, runs, RUNS);
-    if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
-    check_sampling(&o);
-    set_threads(o.threads);
-    for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
-    if (o.reference) reference = load_tagged_model(o.reference);
-    printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
-           "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
-    for (int i = 0; i < count; i++) {
-        tagged_path(path, runs[i]);
-        Model m = load_fitting_model(path);
-        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
-                                      o.reference ? &reference : NULL, o.seed + 2);
-        if (!o.reference) e.kl = NAN;
-        print_run(path, &e);
-        questions = e.questions;
-        evaluation_free(&e), questions_free(&q), model_free(&m);
-    }
-    printf("\nk = %d answers to each of %d questions. KL to --reference, in nats per answer;\n"
-           "length in tokens; s: the seconds of all updates. To %.2f: the updates and their\n"
-           "seconds until held-out pass@1 was first that high, where the run looked.\n",
-           o.num_samples, questions, GOAL);
-    if (o.reference) model_free(&reference);
+    if (!found) fail(2, "there is no lesson '%s'; there are 1 to %d, chain and all", argv[0], LESSONS);
     return 0;
 }
 
 // ---- the table of commands, and main
 
-static const struct { const char *name, *what; int (*run)(int argc, char** argv); } commands[] = {
+typedef struct { const char *name, *what; int (*run)(int argc, char** argv); } Command;
+
+static const Command commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
-    {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
-    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
-    {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k and majority votes on held-out questions, also before/after", command_eval},
-    {"compare", "finished runs in one table", command_compare},
-    {"plot", "columns of a run's metrics.csv, as curves", command_plot},
-    {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
-    {"overlap", "which questions of one file also stand in another", command_overlap},
-    {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
-    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
-    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
-    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-// Runs the command argv[1]; returns its exit status, or -1 when there is none of this name.
-static int dispatch(int argc, char** argv) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 2, argv + 2);
-    return -1;
+// `more` (count) are the commands of docs/tools.c, with which make builds ./rl.
+static int rl_main(int argc, char** argv, const Command* more, int count) {
+    open_standard_streams();
+    int help = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+    if (help)
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
+               "[--option=value ...]\n\n");
+    for (int i = 0; i < COMMANDS + count; i++) {
+        const Command* c = i < COMMANDS ? &commands[i] : &more[i - COMMANDS];
+        if (help) printf("  %-13s %s\n", c->name, c->what);
+        else if (!strcmp(argv[1], c->name)) return end_of_output(c->run(argc - 2, argv + 2));
+    }
+    if (!help) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
+    return end_of_output(argc < 2 ? 2 : 0);
 }
 
 #ifndef RL_NO_MAIN
-int main(int argc, char** argv) {
-    open_standard_streams();
-    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
-               "[--option=value ...]\n\n");
-        for (int i = 0; i < COMMANDS; i++) printf("  %-13s %s\n", commands[i].name, commands[i].what);
-        return end_of_output(argc < 2 ? 2 : 0);
-    }
-    int status = dispatch(argc, argv);
-    if (status < 0) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
-    return end_of_output(status);
-}
+int main(int argc, char** argv) { return rl_main(argc, argv, NULL, 0); }
 #endif

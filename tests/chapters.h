@@ -1,5 +1,6 @@
-// chapters.h - rl.c for a test: all of it but main(). With IN_DOUBLE every float of the two files becomes a double, so that the
-// same code can be held against central differences. System headers come first: they must keep their floats.
+// chapters.h - rl.c for a test: all of it but main(). With IN_DOUBLE every float of the two files becomes a
+// double, so that the same code can be held against central differences. System headers come first: they must
+// keep their floats.
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <ctype.h>
@@ -28,5 +29,5 @@
 #endif
 #define float double
 #endif
-#define RL_NO_MAIN
-#include "../rl.c"
+#define TOOLS_NO_MAIN
+#include "../docs/tools.c"

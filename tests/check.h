@@ -13,20 +13,41 @@
 static int check_broken;   /* broken statements in the running test */
 static int check_failed;   /* failed tests in this program */
 
-#define CHECK(statement) \
-    do { if (!(statement)) { check_broken++; printf("  %s:%d: not so: %s\n", __FILE__, __LINE__, #statement); } } while (0)
+#define CHECK(statement)                                                                   \
+    do {                                                                                   \
+        if (!(statement)) {                                                                \
+            check_broken++;                                                                \
+            printf("  %s:%d: not so: %s\n", __FILE__, __LINE__, #statement);               \
+        }                                                                                  \
+    } while (0)
 
 /* |value - expected| <= tolerance * max(1, |expected|); a NaN never passes */
-#define CHECK_NEAR(value, expected, tolerance) \
-    do { double v_ = (double)(value), e_ = (double)(expected), t_ = (double)(tolerance) * fmax(1.0, fabs(e_)); \
-         if (!(fabs(v_ - e_) <= t_)) { check_broken++; \
-             printf("  %s:%d: %s is %.12g, expected %.12g (off by %.3g)\n", __FILE__, __LINE__, #value, v_, e_, v_ - e_); } } while (0)
+#define CHECK_NEAR(value, expected, tolerance)                                             \
+    do {                                                                                   \
+        double v_ = (double)(value), e_ = (double)(expected);                              \
+        if (!(fabs(v_ - e_) <= (double)(tolerance) * fmax(1.0, fabs(e_)))) {               \
+            check_broken++;                                                                \
+            printf("  %s:%d: %s is %.12g, expected %.12g (off by %.3g)\n", __FILE__,       \
+                   __LINE__, #value, v_, e_, v_ - e_);                                     \
+        }                                                                                  \
+    } while (0)
 
-#define CHECK_TEXT(value, expected) \
-    do { const char* v_ = (value); const char* e_ = (expected); if (strcmp(v_, e_)) { check_broken++; \
-             printf("  %s:%d: %s is \"%s\", expected \"%s\"\n", __FILE__, __LINE__, #value, v_, e_); } } while (0)
+#define CHECK_TEXT(value, expected)                                                        \
+    do {                                                                                   \
+        const char* v_ = (value);                                                          \
+        const char* e_ = (expected);                                                       \
+        if (strcmp(v_, e_)) {                                                              \
+            check_broken++;                                                                \
+            printf("  %s:%d: %s is \"%s\", expected \"%s\"\n", __FILE__, __LINE__, #value, v_, e_); \
+        }                                                                                  \
+    } while (0)
 
-#define RUN(test) \
-    do { check_broken = 0; test(); printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test); fflush(stdout); \
-         if (check_broken) check_failed++; } while (0)
+#define RUN(test)                                                                          \
+    do {                                                                                   \
+        check_broken = 0;                                                                  \
+        test();                                                                            \
+        printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test);                          \
+        fflush(stdout);                                                                    \
+        if (check_broken) check_failed++;                                                  \
+    } while (0)
 #endif

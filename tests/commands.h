@@ -24,7 +24,18 @@ static int press_here(int file) {
     return 0;
 }
 
-static char folder[] = "/tmp/test_rl_XXXXXX";   // for the test's files: mkdtemp() in main()
+static char folder[] = "/tmp/test_rl_XXXXXX";   // for the test's files
+
+static void open_folder(void) {
+    memset(folder + strlen(folder) - 6, 'X', 6);
+    if (!mkdtemp(folder)) fail(1, "cannot make a directory for the test's files");
+}
+
+static void remove_folder(void) {
+    char command[PATH_SIZE + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK(system(command) == 0);
+}
 
 // folder/name; the last few stay valid
 static const char* in_folder(const char* name) {

@@ -36,67 +36,58 @@ static void kl_of_one_place(void) {
     static const int ids[1] = {1};
     Rng rng = random_stream(7, 4, 0);
     double z0 = random_normal(&rng), z1 = random_normal(&rng);
-    for (int source = FROM_TEXT; source <= FROM_REFERENCE; source++)
+    for (int from_policy = 0; from_policy < 2; from_policy++)
         for (int i = 0; i < NOISES; i++) {
-            double noise, exact, k1, k3, d3_k1, d3_k3, dev1, dev3;
+            double noise, exact, k1, k3, dev1, dev3;
             double pi = 1.0 / (1.0 + exp(noises[i] * (z1 - z0)));
             double kl = log(2.0) + pi * log(pi) + (1.0 - pi) * log(1.0 - pi);
             double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
-            double L = log(2.0) + log(1.0 - pi);               // of the text's token
-            double five = 5.0 / sqrt(KL_DRAWS);                // standard errors of a mean
+            double p = from_policy ? pi : 0.5, q = from_policy ? 0.5 : pi;
+            double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
             Capture c = capture_begin();
-            double returned = print_kl_row(logits, ids, 1, 2, noises[i], source, 7);
+            double returned = print_kl_row(logits, ids, 1, 2, noises[i], from_policy, 7);
             Text text = capture_end(&c);
-            CHECK(sscanf(text.data, "%lf %lf %lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &d3_k1,
-                         &d3_k3, &dev1, &dev3) == 8);
+            CHECK(sscanf(text.data, "%lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &dev1, &dev3) == 6);
             text_free(&text);
-            CHECK_NEAR(returned, source == FROM_POLICY ? kl : other, 1e-12);
+            CHECK_NEAR(returned, from_policy ? kl : other, 1e-12);
             CHECK_NEAR(exact, returned, 1e-3);
-            CHECK(k1 == -d3_k1 && k3 >= 0.0 && d3_k3 >= 0.0);
-            if (source == FROM_TEXT) {
-                CHECK_NEAR(k1, L, 6e-3);
-                CHECK_NEAR(k3, exp(-L) - 1.0 + L, 6e-3);
-                CHECK_NEAR(d3_k3, exp(L) - 1.0 - L, 6e-3);
-            } else {   // the signs of the samples: five standard errors, and three printed digits
-                double p = source == FROM_POLICY ? pi : 0.5, q = source == FROM_POLICY ? 0.5 : pi;
-                double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
-                double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1, s3 = 0.0;
-                s3 += p * pow(q / p - 1.0 + l0, 2.0);
-                s3 += (1.0 - p) * pow((1.0 - q) / (1.0 - p) - 1.0 + l1, 2.0);
-                double k1_error = (source == FROM_POLICY ? k1 : d3_k1) - returned;
-                double k3_error = (source == FROM_POLICY ? k3 : d3_k3) - returned;
-                CHECK(fabs(k1_error) <= five * sqrt(s1 - returned * returned) + 5e-3 * fabs(k1));
-                CHECK(fabs(k3_error) <= five * sqrt(s3 - returned * returned) + 5e-3 * fabs(k3));
-            }
+            CHECK(noise == noises[i] && k3 >= 0.0);
+            double log_ratio = log(1.0 - pi) + log(2.0);       // of the text's token, as in D3's lines
+            CHECK_NEAR(k1, from_policy ? kl : -log_ratio, 6e-4);
+            CHECK_NEAR(k3, from_policy ? kl : exp(log_ratio) - 1.0 - log_ratio, 6e-4);
+            double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1;     // E[k1^2] and E[k3^2] over the two tokens
+            double s3 = p * pow(exp(-l0) - 1.0 + l0, 2.0) + (1.0 - p) * pow(exp(-l1) - 1.0 + l1, 2.0);
+            CHECK_NEAR(dev1, sqrt(s1 - returned * returned), 1e-3 * (1.0 + dev1));
+            CHECK_NEAR(dev3, sqrt(s3 - returned * returned), 1e-3 * (1.0 + dev3));
         }
 }
 
 // Five groups of four. Zero variance: the first, second and last, z = 3/5. Mean 11/20 = 0.55, so the formula
-// says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6. Groups of 16 that teach:
-// 16 * 2/5 = 6.4, +- sqrt(16 * 2/5 * 3/5) = 1.96. In the third and fourth group one answer each is rewarded but
-// wrong: 2/20.
+// says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6.
 static void groups_of_four(void) {
     static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
-    static const int right[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 1};
     const float* reward[1] = {rewards};
     const char* names[1] = {"rule"};
     Capture c = capture_begin();
-    experiment_3(reward, names, 1, right, 5, 4);
+    experiment_3(reward, names, 1, 5, 4);
     Text text = capture_end(&c);
     CHECK(strstr(text.data, "\n    4         1  0.0000\n"));
-    CHECK(strstr(text.data, "rule        0.550         0.600   0.600    0.133    6.4 +- 2.0        0.100\n"));
+    CHECK(strstr(text.data, "rule             0.550       0.600    0.600     0.133\n"));
     text_free(&text);
 }
 
-// "7 + 5" and the end: 5 characters; special tokens are none. Two letters of three bytes each are two.
+// 50 and 100 characters are rewarded, 49 and 101 are not; a letter of three bytes is one character, the end
+// of the answer none.
 static void length_rule(void) {
-    RlOptions five = {.shortest = 5, .longest = 5}, two = {.shortest = 1, .longest = 2};
-    int ids[8] = {BOS, '7', ' ', '+', ' ', '5', ASSISTANT_END, 0};
-    int foreign[8] = {BOS, 0xE5, 0x9B, 0xA0, 0xE4, 0xB8, 0xBA, ASSISTANT_END};
-    Rollout r = {.T = 8, .prompt = 1, .length = 6, .ids = ids};
-    Rollout f = {.T = 8, .prompt = 1, .length = 7, .ids = foreign};
-    CHECK(reward_length(&r, &five) == 1.0f && reward_length(&r, &two) == 0.0f);
-    CHECK(reward_length(&f, &two) == 1.0f && reward_length(&f, &five) == 0.0f);
+    static const struct { int letters; float reward; } cases[] = {{49, 0}, {50, 1}, {100, 1}, {101, 0}};
+    for (int i = 0; i < 4; i++)
+        for (int foreign = 0; foreign < 2; foreign++) {
+            Text text = {0};
+            for (int k = 0; k < cases[i].letters; k++) text_printf(&text, foreign ? "\xE5\x9B\xA0" : "a");
+            text_printf(&text, "<|assistant_end|>");
+            CHECK(reward_length(text.data, "") == cases[i].reward);
+            text_free(&text);
+        }
 }
 
 // ---- the plot (two lines on one scale: tests/recipes.sh)
@@ -112,9 +103,12 @@ static void check_plot(const Plot* p, const char* expected) {
 static void plot_of_two_units(void) {
     // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
     // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
-    static const double k[3] = {1, 4, 16}, reward[3] = {10, 20, 40}, rest[3] = {-3, -5, -4};
-    check_plot(&(Plot){.title = "Two units", .x_name = "k", .x = k, .y = {reward, rest},
-                       .names = {"reward", "rest"}, .series = 2, .points = 3, .scaled = 1, .log_x = 1},
+    double reward[16], rest[16];
+    for (int i = 0; i < 16; i++) reward[i] = rest[i] = NAN;                // nothing but at k = 1, 4 and 16
+    reward[0] = 10, reward[3] = 20, reward[15] = 40;
+    rest[0] = -3, rest[3] = -5, rest[15] = -4;
+    check_plot(&(Plot){.title = "Two units", .x_name = "k", .y = {reward, rest},
+                       .names = {"reward", "rest"}, .series = 2, .points = 16, .scaled = 1, .log_x = 1},
                "Two units\n"
                "\n"
                "    max |BB                                                         rr\n"
@@ -141,10 +135,10 @@ static void plot_of_two_units(void) {
 
 static void plots_of_little(void) {
     // No number at all; one point; numbers whose difference no double holds.
-    static const double x[2] = {0, 1}, none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
+    static const double none[2] = {NAN, INFINITY}, one[2] = {0.25, NAN};
     static const double far[2] = {1.5e308, -1.5e308};
     const char* nothing = "None\n\n  (there is nothing to draw)\n";
-    Plot p = {.title = "None", .x_name = "x", .x = x, .y = {none}, .names = {"a"}, .series = 1, .points = 2};
+    Plot p = {.title = "None", .x_name = "x", .y = {none}, .names = {"a"}, .series = 1, .points = 2};
     check_plot(&p, nothing);
     p.y[0] = far;
     check_plot(&p, nothing);

@@ -1,6 +1,7 @@
-/* gradients.c - every backward pass against central differences, in double precision.
+/* gradients.c - the tests in double precision: every backward pass and every loss against central differences,
+ * and the worksheets of the chapters once more, with 29 more bits.
  *
- * train_gpt.c is compiled here with `float` meaning double: the same lines, 29 more bits. A slope
+ * rl.c is compiled here with `float` meaning double. A slope
  *
  *     (loss(x + h) - loss(x - h)) / 2h       with h = 1e-5
  *
@@ -9,45 +10,25 @@
  *
  * The loss of a single layer is sum r y: its output y with fixed numbers r of both signs. Then dy = r.
  */
-#define _XOPEN_SOURCE 700
-#define _DARWIN_C_SOURCE
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#include "check.h"
-
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wkeyword-macro"
-#endif
-#define float double
-#define TRAIN_GPT_NO_MAIN
-#include "../train_gpt.c"
+#define IN_DOUBLE
+#include "chapters.h"
+#include "parts.h"
+#include "reference.h"
+#include "proofs.h"
+#include "chapter_01.c"
+#include "chapter_02.c"
+#include "chapter_03.c"
+#include "chapter_04.c"
+#include "chapter_07.c"
+#include "chapter_08.c"
+#include "chapter_09.c"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
 
 // array number k: smooth, of both signs, never twice the same
-static void fill(double* x, size_t n, int k, double scale, double offset) {
-    for (size_t i = 0; i < n; i++) x[i] = offset + scale * sin(0.7 * (double)(i + 1) + 1.3 * k);
-}
-
 static double* filled(size_t n, int k, double scale, double offset) {
     double* x = allocate(n, sizeof(double));
-    fill(x, n, k, scale, offset);
+    fill(x, (int)n, k, scale, offset);
     return x;
 }
 
@@ -121,16 +102,18 @@ static double embedding_loss(void) {
     return weighted_sum(layer.y, layer.r, (size_t)layer.n * layer.c);
 }
 
-static void test_embedding(void) {
+static void gradients_of_embedding(void) {
     // Token 2 is read three times: its row collects three gradients. Token 3 is never read: its row stays
     // at the 0.25 that was there before, since gradients are added.
     enum { V = 5, C = 3, N = 6 };
     int ids[N] = {2, 0, 2, 4, 1, 2};
-    layer.n = N, layer.c = C;
+    layer.n = N;
+    layer.c = C;
     layer.ids = allocate(N, sizeof(int));
     memcpy(layer.ids, ids, sizeof ids);
     layer.w = filled(V * C, 1, 1.0, 0.0);
-    layer.r = filled(N * C, 2, 1.0, 0.0), layer.y = filled(N * C, 0, 0.0, 0.0);
+    layer.r = filled(N * C, 2, 1.0, 0.0);
+    layer.y = filled(N * C, 0, 0.0, 0.0);
     double dw[V * C];
     for (int i = 0; i < V * C; i++) dw[i] = 0.25;
     embedding_backward(dw, layer.r, layer.ids, N, C);
@@ -148,12 +131,15 @@ static double rmsnorm_loss(void) {
 }
 
 static void set_rmsnorm(int n, int c) {
-    layer.n = n, layer.c = c;
-    layer.x = filled((size_t)n * c, 1, 1.0, 0.1), layer.w = filled((size_t)c, 2, 0.5, 1.0);
-    layer.y = filled((size_t)n * c, 0, 0.0, 0.0), layer.r = filled((size_t)n * c, 3, 1.0, 0.0);
+    layer.n = n;
+    layer.c = c;
+    layer.x = filled((size_t)n * c, 1, 1.0, 0.1);
+    layer.w = filled((size_t)c, 2, 0.5, 1.0);
+    layer.y = filled((size_t)n * c, 0, 0.0, 0.0);
+    layer.r = filled((size_t)n * c, 3, 1.0, 0.0);
 }
 
-static void test_rmsnorm(void) {
+static void gradients_of_rmsnorm(void) {
     // Widths around the eight partial sums. dx and dw are added to: they begin at 0.5.
     static const int sizes[][2] = {{1, 1}, {3, 7}, {2, 8}, {40, 5}, {2, 19}};
     for (int s = 0; s < 5; s++) {
@@ -170,7 +156,7 @@ static void test_rmsnorm(void) {
     }
 }
 
-static void test_rmsnorm_in_place(void) {
+static void gradients_of_rmsnorm_in_place(void) {
     // One row, stored, dx being dy itself: as the heads of query and key use it. The weight's gradient is
     // added to.
     enum { C = 11 };
@@ -185,7 +171,7 @@ static void test_rmsnorm_in_place(void) {
     clear_layer();
 }
 
-static void test_rmsnorm_by_hand(void) {
+static void rmsnorm_by_hand(void) {
     // x = (3, 4), eps 0: mean(x^2) = 12.5, rms = 3.5355339; w = (2, 10): y = (6, 40) / 3.5355339.
     // eps is inside the root: x = (1, 1) with eps = 3 has rms 2, so y = (0.5, 0.5).
     double x[2] = {3, 4}, w[2] = {2, 10}, one[2] = {1, 1}, y[2];
@@ -214,9 +200,10 @@ static double rope_loss(void) {
     return weighted_sum(y, layer.r, 6);
 }
 
-static void test_rope(void) {
+static void gradients_of_rope(void) {
     set_angles(config_of(100, 1, 1, 6));
-    layer.x = filled(6, 1, 1.0, 0.3), layer.r = filled(6, 2, 1.0, 0.0);
+    layer.x = filled(6, 1, 1.0, 0.3);
+    layer.r = filled(6, 2, 1.0, 0.0);
     double d[6];
     memcpy(d, layer.r, sizeof d);
     rope_at(d, 5, -1.0);
@@ -232,8 +219,10 @@ static void test_rope(void) {
     // What rotary positions are for: the product of a query and a key knows only how far apart they are.
     double q[6], k[6], product[2];
     for (int shift = 0; shift < 2; shift++) {
-        fill(q, 6, 3, 1.0, 0.0), fill(k, 6, 4, 1.0, 0.0);
-        rope_at(q, 9 + 40 * shift, 1.0), rope_at(k, 4 + 40 * shift, 1.0);
+        fill(q, 6, 3, 1.0, 0.0);
+        fill(k, 6, 4, 1.0, 0.0);
+        rope_at(q, 9 + 40 * shift, 1.0);
+        rope_at(k, 4 + 40 * shift, 1.0);
         product[shift] = weighted_sum(q, k, 6);
     }
     CHECK_NEAR(product[1], product[0], 1e-13);
@@ -249,7 +238,7 @@ static double qk_loss(void) {
     return weighted_sum(layer.y, layer.r, (size_t)layer.n * qkv_width(c));
 }
 
-static void test_qk(void) {
+static void gradients_of_qk(void) {
     // Positions come from the batch; they are not the token's index here.
     set_angles(config_of(80, 2, 1, 6));
     const Config* c = &layer.config;
@@ -257,14 +246,19 @@ static void test_qk(void) {
     layer.n = N;
     layer.ids = allocate((size_t)N, sizeof(int));
     for (int n = 0; n < N; n++) layer.ids[n] = (n * 7) % 80;
-    layer.x = filled((size_t)all, 1, 1.0, 0.2), layer.r = filled((size_t)all, 2, 1.0, 0.0);
+    layer.x = filled((size_t)all, 1, 1.0, 0.2);
+    layer.r = filled((size_t)all, 2, 1.0, 0.0);
     layer.y = filled((size_t)all, 0, 0.0, 0.0);
-    layer.w = filled((size_t)D, 3, 0.5, 1.0), layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
+    layer.w = filled((size_t)D, 3, 0.5, 1.0);
+    layer.w2 = filled((size_t)D, 4, 0.5, 1.0);
     double *d = filled((size_t)all, 2, 1.0, 0.0);                 // dy = r, to be replaced
     double *dwq = filled((size_t)D, 0, 0.0, 1.0), *dwk = filled((size_t)D, 0, 0.0, 3.0);
     qk_backward(d, dwq, dwk, layer.x, layer.w, layer.w2, layer.angles.cosine, layer.angles.sine, layer.ids,
                 N, c);
-    for (int i = 0; i < D; i++) dwq[i] -= 1.0, dwk[i] -= 3.0;
+    for (int i = 0; i < D; i++) {
+        dwq[i] -= 1.0;
+        dwk[i] -= 3.0;
+    }
     CHECK_NEAR(gradient_error(qk_loss, array(layer.x, all), array(d, all)), 0, TOLERANCE);
     CHECK_NEAR(gradient_error(qk_loss, array(layer.w, D), array(dwq, D)), 0, TOLERANCE);
     CHECK_NEAR(gradient_error(qk_loss, array(layer.w2, D), array(dwk, D)), 0, TOLERANCE);
@@ -292,8 +286,10 @@ static void check_attention(int heads, int kv_heads, int head_dim, const int* le
     const Batch* b = &layer.batch;
     model_reserve(&layer.angles, b->N);
     size_t Q = (size_t)qkv_width(c), HD = (size_t)heads * head_dim, N = (size_t)b->N;
-    layer.x = filled(N * Q, 1, 1.3, 0.0), layer.r = filled(N * HD, 2, 1.0, 0.0);
-    layer.y = filled(N * HD, 0, 0.0, 0.0), layer.lse = filled(N * heads, 0, 0.0, 0.0);
+    layer.x = filled(N * Q, 1, 1.3, 0.0);
+    layer.r = filled(N * HD, 2, 1.0, 0.0);
+    layer.y = filled(N * HD, 0, 0.0, 0.0);
+    layer.lse = filled(N * heads, 0, 0.0, 0.0);
     double* d = filled(N * Q, 0, 0.0, 99.0);   // stored, not added: the 99 must go
     attention_loss();
     attention_backward(d, layer.r, layer.y, layer.lse, layer.x, b, c, layer.angles.acts.scratch);
@@ -308,7 +304,7 @@ static void check_attention(int heads, int kv_heads, int head_dim, const int* le
     clear_layer();
 }
 
-static void test_attention(void) {
+static void gradients_of_attention(void) {
     // three segments on their own; 1, 2 and 4 query heads for each key/value head. Then one segment that is
     // longer than a block of queries.
     static const int length[] = {2, 9, 5}, longer[] = {2, QUERY_BLOCK + 5, 7}, alone[] = {-1, -1, -1};
@@ -318,7 +314,7 @@ static void test_attention(void) {
     check_attention(2, 1, 2, longer, alone, 3);
 }
 
-static void test_attention_shared_prefix(void) {
+static void gradients_of_attention_shared_prefix(void) {
     // a prefix and three continuations, then a second family, then one on its own: the keys of a prefix
     // collect gradients from all who see them, and from no one else
     static const int length[] = {5, 3, 1, 4, 2, 6, 3}, prefix[] = {-1, 0, 0, 0, -1, 4, -1};
@@ -330,7 +326,7 @@ static void test_attention_shared_prefix(void) {
     check_attention(2, 1, 2, long_length, long_prefix, 3);
 }
 
-static void test_attention_by_hand(void) {
+static void attention_by_hand(void) {
     // One head of width 2, theta's rotation left out (attention gets rotated queries and keys). Token 1
     // asks q = (sqrt 2 ln 3, 0); keys (1,0) and (0,0) give scores ln 3 and 0 after division by sqrt 2,
     // weights 3/4 and 1/4; values (4,0) and (0,8). Token 0 sees only itself: its output is its value.
@@ -356,11 +352,13 @@ static double swiglu_loss(void) {
     return weighted_sum(layer.y, layer.r, (size_t)layer.n * layer.c);
 }
 
-static void test_swiglu(void) {
+static void gradients_of_swiglu(void) {
     int N = 20, F = 9;
-    layer.n = N, layer.c = F;
+    layer.n = N;
+    layer.c = F;
     layer.x = filled((size_t)N * 2 * F, 1, 3.0, 0.0);
-    layer.y = filled((size_t)N * F, 0, 0.0, 0.0), layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
+    layer.y = filled((size_t)N * F, 0, 0.0, 0.0);
+    layer.r = filled((size_t)N * F, 2, 1.0, 0.0);
     double* d = filled((size_t)N * 2 * F, 0, 0.0, 99.0);   // stored
     swiglu_backward(d, layer.r, layer.x, N, F);
     CHECK_NEAR(gradient_error(swiglu_loss, array(layer.x, 2 * N * F), array(d, 2 * N * F)), 0, TOLERANCE);
@@ -378,12 +376,12 @@ enum { LOGPROB_M = 20, LOGPROB_V = 9 };
 static int logprob_targets[2 * LOGPROB_M], logprob_scored[LOGPROB_M];
 
 static double logprob_loss(void) {
-    double logp[LOGPROB_M], entropy[LOGPROB_M];
-    logprob_forward(logp, entropy, layer.y, layer.x, logprob_targets, logprob_scored, LOGPROB_M, LOGPROB_V);
+    double logp[LOGPROB_M];
+    logprob_forward(logp, layer.y, layer.x, logprob_targets, logprob_scored, LOGPROB_M, LOGPROB_V);
     return weighted_sum(logp, layer.r, LOGPROB_M);
 }
 
-static void test_logprob(void) {
+static void gradients_of_logprob(void) {
     // every second token is scored; the target of row m stands at targets[scored[m]]
     enum { M = LOGPROB_M, V = LOGPROB_V };
     for (int m = 0; m < M; m++) {
@@ -391,7 +389,8 @@ static void test_logprob(void) {
         logprob_targets[2 * m] = -1;
         logprob_targets[2 * m + 1] = (m * 4) % V;
     }
-    layer.x = filled(M * V, 1, 2.0, 0.0), layer.r = filled(M, 2, 1.0, 0.0);
+    layer.x = filled(M * V, 1, 2.0, 0.0);
+    layer.r = filled(M, 2, 1.0, 0.0);
     layer.y = filled(M * V, 0, 0.0, 0.0);
     logprob_loss();
     double* d = allocate(M * V, sizeof(double));
@@ -404,7 +403,8 @@ static void test_logprob(void) {
     // entropy = 2 * 1/4 ln 4 + 1/2 ln 2 = 1.5 ln 2 = 1.0397208
     double logits[3] = {100, 100, 100.69314718055994531}, logp, entropy, probs[3];
     int target = 2, scored = 0;
-    logprob_forward(&logp, &entropy, probs, logits, &target, &scored, 1, 3);
+    logprob_forward(&logp, probs, logits, &target, &scored, 1, 3);
+    entropy = row_entropy(logits, log_sum_exp(logits, 3), 3);
     CHECK_NEAR(logp, -0.69314718055994531, 1e-13);
     CHECK_NEAR(entropy, 1.0397207708399179, 1e-13);
     CHECK_NEAR(probs[0], 0.25, 1e-13);
@@ -435,8 +435,12 @@ static double model_loss(void) {
 enum { UNTIED, TIED, SCALAR, HEADS };
 static Model small_model(int heads, int kv_heads, int head_dim, int head) {
     Config c = config_of(16, heads, kv_heads, head_dim);
-    c.vocab_size = 7, c.layers = 2, c.width = 6, c.mlp_width = 5;
-    c.tied = head == TIED, c.scalar = head == SCALAR;
+    c.vocab_size = 7;
+    c.layers = 2;
+    c.width = 6;
+    c.mlp_width = 5;
+    c.tied = head == TIED;
+    c.scalar = head == SCALAR;
     Model m = model_new(c);
     int count = tensor_count(&m.config);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
@@ -488,12 +492,18 @@ static void check_model(int heads, int kv_heads, int head_dim, int head) {
 }
 
 // H D = 16 and C = 6: the heads need not fill the width
-static void test_model_grouped_queries(void) { check_model(4, 2, 4, TIED), check_model(4, 2, 4, UNTIED); }
-static void test_model_one_key_head(void) { check_model(4, 1, 2, TIED), check_model(4, 1, 2, UNTIED); }
-static void test_model_all_key_heads(void) { check_model(3, 3, 2, TIED), check_model(3, 3, 2, UNTIED); }
-static void test_model_scalar(void) { check_model(4, 2, 4, SCALAR), check_model(3, 3, 2, SCALAR); }
+static void gradients_of_model_grouped_queries(void) {
+    check_model(4, 2, 4, TIED), check_model(4, 2, 4, UNTIED);
+}
+static void gradients_of_model_one_key_head(void) {
+    check_model(4, 1, 2, TIED), check_model(4, 1, 2, UNTIED);
+}
+static void gradients_of_model_all_key_heads(void) {
+    check_model(3, 3, 2, TIED), check_model(3, 3, 2, UNTIED);
+}
+static void gradients_of_model_scalar(void) { check_model(4, 2, 4, SCALAR), check_model(3, 3, 2, SCALAR); }
 
-static void test_gradients_accumulate(void) {
+static void gradients_accumulate(void) {
     // A second backward pass adds the same again: every gradient doubles (to rounding, because the sums
     // run on).
     for (int head = TIED; head < HEADS; head++) {
@@ -518,7 +528,7 @@ static void test_gradients_accumulate(void) {
     }
 }
 
-static void test_shared_prefix_is_written_out(void) {
+static void gradients_of_a_prefix_written_out(void) {
     // small_batch() once more, without sharing: each continuation brings its own copy of the prefix. The
     // copies are not scored, so the scored tokens are the same ones in the same order.
     static const int one[] = {1, 5, 3, 6, 2, 2, 0, 4, 1}, one_targets[] = {-1, -1, -1, -1, 2, -1, 4, 1, 6};
@@ -554,7 +564,7 @@ static void test_shared_prefix_is_written_out(void) {
 
 // ---- the optimizer, by hand
 
-static void test_adamw(void) {
+static void adamw_by_hand(void) {
     // beta1 = 1/2, beta2 = 3/4, eps = 1/2, decay = 0.2, lr = 0.1, w = 1; gradients 0.5, then -1.25.
     //   step 1   m = 0.25           m^ = 0.25 / (1 - 1/2) = 0.5
     //            v = 0.0625         v^ = 0.0625 / (1 - 3/4) = 0.25, root 0.5
@@ -569,7 +579,10 @@ static void test_adamw(void) {
     AdamOptions s = {0.5, 0.75, 0.5, 0.2};
     model_zero_grads(&m);
     size_t n = m.weights.count, decayed = m.weights.undecayed;
-    for (size_t i = 0; i < n; i++) m.weights.memory[i] = 1.0, m.grads.memory[i] = 0.5;
+    for (size_t i = 0; i < n; i++) {
+        m.weights.memory[i] = 1.0;
+        m.grads.memory[i] = 0.5;
+    }
     adamw_step(&m, &o, 0.1, s);
     CHECK(o.step == 1);
     CHECK_NEAR(m.weights.memory[0], 0.95, 1e-14);
@@ -590,12 +603,14 @@ static void test_adamw(void) {
     model_free(&m), optimizer_free(&o);
 }
 
-static void test_clip_gradient(void) {
+static void clip_gradient_by_hand(void) {
     // Four gradients, in the first, the second and the last block of 1024: 1, 2, 2, 4; |g| = sqrt(1 + 4 +
     // 4 + 16) = 5. Clipped to 1 they are a fifth: 0.2, 0.4, 0.4, 0.8. A longer limit, or none, changes
     // nothing.
     Config c = config_of(4, 1, 1, 2);
-    c.vocab_size = 70, c.width = 32, c.mlp_width = 8;
+    c.vocab_size = 70;
+    c.width = 32;
+    c.mlp_width = 8;
     Model m = model_new(c);
     model_zero_grads(&m);
     double* g = m.grads.memory;
@@ -603,7 +618,10 @@ static void test_clip_gradient(void) {
     CHECK(last > 3 * 1024 && (last + 1) % 1024 != 0);
     CHECK_NEAR(clip_gradient(&m, 1.0), 0, 0);      // no gradient, no division by zero
     CHECK(g[0] == 0.0);
-    g[0] = 1, g[1023] = -2, g[1024] = 2, g[last] = 4;
+    g[0] = 1;
+    g[1023] = -2;
+    g[1024] = 2;
+    g[last] = 4;
     CHECK_NEAR(clip_gradient(&m, 6.0), 5, 1e-15);
     CHECK(g[0] == 1 && g[1023] == -2 && g[1024] == 2 && g[last] == 4);
     CHECK_NEAR(clip_gradient(&m, 0.0), 5, 1e-15);
@@ -616,7 +634,7 @@ static void test_clip_gradient(void) {
     model_free(&m);
 }
 
-static void test_lr_schedule(void) {
+static void lr_schedule_by_hand(void) {
     // 12 updates, 2 of them warm-up: 1/2, 1, then from 1 in a line that would reach 0.1 at update 12:
     // update 7 is half way, 1 - 0.9 * 5/10 = 0.55; the last, 11, has 1 - 0.9 * 9/10 = 0.19
     CHECK_NEAR(lr_schedule(0, 12, 2, 0.1), 0.5, 1e-15);
@@ -631,26 +649,397 @@ static void test_lr_schedule(void) {
     CHECK_NEAR(lr_schedule(4, 4, 4, 0.0), 1.0, 1e-15);
 }
 
-int main(void) {
-    RUN(test_embedding);
-    RUN(test_rmsnorm);
-    RUN(test_rmsnorm_in_place);
-    RUN(test_rmsnorm_by_hand);
-    RUN(test_rope);
-    RUN(test_qk);
-    RUN(test_attention);
-    RUN(test_attention_shared_prefix);
-    RUN(test_attention_by_hand);
-    RUN(test_swiglu);
-    RUN(test_logprob);
-    RUN(test_model_grouped_queries);
-    RUN(test_model_one_key_head);
-    RUN(test_model_all_key_heads);
-    RUN(test_model_scalar);
-    RUN(test_gradients_accumulate);
-    RUN(test_shared_prefix_is_written_out);
-    RUN(test_adamw);
-    RUN(test_clip_gradient);
-    RUN(test_lr_schedule);
-    return check_failed != 0;
+// ---- the losses of chapters 8 and 9, under all four norms
+
+// what is differentiated: x (n) goes in, the loss comes out, d (n) its derivative
+typedef struct { const char* name; int norm, estimator; const double* other; } LossCase;
+
+static const double loss_target[REF_N] = {9,    -1.0, -1.5, -1.1, -0.3, -1.9, -1.3, 9,
+                                          -0.2, 9,    9,    9,    -1.6, -0.9, 9};
+
+static double loss_of_case(double* d, const double* x, const LossCase* c) {
+    const int* mask = ref_group_mask;
+    const double *adv = ref_adv, *other = c->other;
+    int K = REF_K, T1 = REF_T1;
+    if (!strcmp(c->name, "policy gradient")) return group_policy_gradient(d, x, adv, mask, K, T1, c->norm);
+    if (!strcmp(c->name, "clip")) return group_clip(d, x, other, adv, mask, K, T1, 0.2, 0.28, c->norm);
+    if (!strcmp(c->name, "gspo")) return group_gspo(d, x, other, adv, mask, K, T1, 0.2, 0.28, c->norm);
+    if (!strcmp(c->name, "value")) return group_value(d, x, other, loss_target, mask, K, T1, 0.0, c->norm);
+    if (!strcmp(c->name, "value clip"))
+        return group_value(d, x, other, loss_target, mask, K, T1, 0.2, c->norm);
+    if (!strcmp(c->name, "sft")) {
+        double w[REF_N];
+        token_weights(w, mask, K, T1, c->norm, LIMIT);
+        return loss_sft(d, x, w, K * T1);
+    }
+    return group_kl(d, x, other, mask, K, T1, c->norm, c->estimator);
 }
+
+static void gradients_of_losses(void) {
+    static const char* const names[] = {
+        "policy gradient", "clip", "gspo", "value", "value clip", "sft", "kl", "kl", "kl"};
+    double x[REF_N], other[REF_N], d[REF_N], scratch[REF_N], h = 1e-5;
+    int moved = 0;
+    fill_logp(x, 4);
+    fill_logp(other, 5);
+    for (int i = 0; i < 9; i++)
+        for (int norm = 0; norm < NORMS; norm++) {
+            LossCase c = {names[i], norm, i - 5, other};
+            double loss = loss_of_case(d, x, &c);
+            CHECK(isfinite(loss));
+            for (int t = 0; t < REF_N; t++) {
+                double kept = x[t];
+                x[t] = kept + h;
+                double up = loss_of_case(scratch, x, &c);
+                x[t] = kept - h;
+                double down = loss_of_case(scratch, x, &c);
+                x[t] = kept;
+                CHECK_GRADIENT_OFF(d[t], (up - down) / (2.0 * h), 1e-10);
+                if (!ref_group_mask[t]) CHECK(d[t] == 0.0);
+                moved += d[t] != 0.0;
+            }
+        }
+    CHECK(moved > 9 * NORMS * 5);
+}
+
+static void gradients_of_cispo(void) {
+    // The clipped ratio is a weight, held constant: for the differences the old log-probability moves along.
+    double x[REF_N], old[REF_N], d[REF_N], scratch[REF_N], h = 1e-5;
+    fill_logp(x, 4);
+    fill_logp(old, 5);
+    for (int norm = 0; norm < NORMS; norm++) {
+        group_cispo(d, x, old, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2, 0.28, norm);
+        for (int t = 0; t < REF_N; t++) {
+            double kept = x[t], kept_old = old[t], difference = 0.0;
+            for (int sign = 1; sign >= -1; sign -= 2) {
+                x[t] = kept + sign * h;
+                old[t] = kept_old + sign * h;
+                difference += sign * group_cispo(scratch, x, old, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2,
+                                                 0.28, norm);
+            }
+            x[t] = kept;
+            old[t] = kept_old;
+            CHECK_GRADIENT_OFF(d[t], difference / (2.0 * h), 1e-10);
+            CHECK((d[t] == 0.0) == !ref_group_mask[t]);          // no token is ever switched off
+        }
+    }
+}
+
+static void gradients_of_clip_in_every_region(void) {
+    // two ratios outside each bound, two inside, away from the corners 0.8 and 1.28, for both signs of
+    // advantage
+    const double ratios[] = {0.3, 0.7, 0.9, 1.2, 1.4, 3.0};
+    const int one[1] = {1};
+    for (int i = 0; i < 6; i++) {
+        for (int sign = -1; sign <= 1; sign += 2) {
+            double adv[1] = {0.7 * sign}, old[1] = {-2.0}, x[1] = {-2.0 + log(ratios[i])}, d[1], s[1],
+                   h = 1e-6;
+            group_clip(d, x, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN);
+            double up[1] = {x[0] + h}, down[1] = {x[0] - h};
+            double numeric = (group_clip(s, up, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN) -
+                              group_clip(s, down, old, adv, one, 1, 1, 0.2, 0.28, NORM_TOKEN_MEAN)) /
+                             (2.0 * h);
+            CHECK_GRADIENT_OFF(d[0], numeric, 1e-9);
+            int stopped = (sign > 0 && ratios[i] > 1.28) || (sign < 0 && ratios[i] < 0.8);
+            CHECK((d[0] == 0.0) == stopped);
+        }
+    }
+}
+
+static void gradients_of_clip_under_drift(void) {
+    // log-ratios up to and beyond 80 on both sides: value and slope must still belong together
+    const double drifts[] = {-120.0, -81.0, -79.0, -40.0, -1e-3, 1e-3, 40.0, 79.0, 81.0, 120.0}, w[1] = {1.0};
+    for (int i = 0; i < 10; i++) {
+        double d[1], s[1], h = 1e-5, adv[1] = {drifts[i] > 0 ? -1.0 : 1.0}, up[1] = {drifts[i] + h},
+                           down[1] = {drifts[i] - h};
+        loss_clip(d, drifts + i, adv, w, 1, 0.2, 0.2);
+        double numeric =
+            (loss_clip(s, up, adv, w, 1, 0.2, 0.2) - loss_clip(s, down, adv, w, 1, 0.2, 0.2)) / (2.0 * h);
+        CHECK_GRADIENT_OFF(d[0], numeric, 1e-300);
+    }
+}
+
+static void gradients_of_gspo_in_every_region(void) {
+    // The ratio of a whole answer outside each bound and inside, for both signs, under every norm. Within an
+    // answer weight and advantage are equal, so its tokens share their derivative: the flat loop is the exact
+    // gradient of GSPO's objective.
+    const double ratios[] = {0.3, 0.7, 0.9, 1.2, 1.4, 3.0};
+    const int mask[8] = {1, 1, 0, 1, 0, 1, 0, 0};
+    for (int norm = 0; norm < NORMS; norm++)
+        for (int i = 0; i < 6; i++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                double adv[2] = {0.7 * sign, 0.2}, old[8] = {-2.0, -1.0, NAN, -0.5, NAN, -1.0, NAN, NAN},
+                       x[8], d[8], s[8], h = 1e-6;
+                for (int t = 0; t < 4; t++)
+                    x[t] = old[t] + log(ratios[i]) + (t == 0 ? 0.4 : t == 1 ? -0.3 : -0.1);
+                for (int t = 4; t < 8; t++) x[t] = old[t] + 0.05;
+                group_gspo(d, x, old, adv, mask, 2, 4, 0.2, 0.28, norm);
+                int stopped = (sign > 0 && ratios[i] > 1.28) || (sign < 0 && ratios[i] < 0.8);
+                for (int t = 0; t < 8; t++) {
+                    if (!mask[t]) {
+                        CHECK(d[t] == 0.0);
+                        continue;
+                    }
+                    double kept = x[t];
+                    x[t] = kept + h;
+                    double up = group_gspo(s, x, old, adv, mask, 2, 4, 0.2, 0.28, norm);
+                    x[t] = kept - h;
+                    double down = group_gspo(s, x, old, adv, mask, 2, 4, 0.2, 0.28, norm);
+                    x[t] = kept;
+                    CHECK_GRADIENT_OFF(d[t], (up - down) / (2.0 * h), 1e-9);
+                    if (t < 4) CHECK((d[t] == 0.0) == stopped && d[t] == d[0]);
+                }
+            }
+}
+
+static void gradients_of_value_in_every_region(void) {
+    // V below, inside and above the bounds V_old +- 0.2 = 0.3 .. 0.7; targets below, between and above.
+    // Clipped where the bound is farther from the target than V is: V has gone beyond it, towards the target.
+    const double values[] = {0.1, 0.45, 0.6, 0.9}, targets[] = {-1.0, 0.05, 0.47, 0.93, 2.0}, old[1] = {0.5};
+    const int one[1] = {1};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 5; j++) {
+            double x[1] = {values[i]}, d[1], s[1], h = 1e-6, up[1] = {x[0] + h}, down[1] = {x[0] - h};
+            group_value(d, x, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN);
+            double numeric = (group_value(s, up, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN) -
+                              group_value(s, down, old, targets + j, one, 1, 1, 0.2, NORM_TOKEN_MEAN)) /
+                             (2.0 * h);
+            CHECK_GRADIENT_OFF(d[0], numeric, 1e-9);
+            double held = fmin(fmax(x[0], 0.3), 0.7);
+            CHECK((d[0] == 0.0) == (fabs(held - targets[j]) > fabs(x[0] - targets[j])));
+        }
+}
+
+// The loss of every row of the table of methods and, where a row has one, the KL term in the loss. Advantages
+// are per token for GAE, per answer for all others. CISPO's weight is a constant: for the differences the old
+// log-probability moves along.
+static void gradients_of_every_method(void) {
+    enum { K = REF_K, T1 = REF_T1, N = K * T1 };
+    Rng rng = random_stream(1, 2, 3);
+    int moved = 0, stopped = 0;
+    for (int i = 0; i < METHODS; i++) {
+        for (int round = 0; round < 5; round++) {
+            RlOptions o = rl_defaults();
+            set_method(&o, methods[i].name);
+            Learner l = learner_new(NULL, NULL, (Reward){0}, &o);
+            double x[N], old[N], ref[N], adv[N], d[N], s[N], h = 1e-6;
+            int mask[N], kl_in_loss = o.beta > 0.0 && !l.kl_in_reward;
+            for (int j = 0; j < N; j++) {
+                x[j] = -1.5 + random_normal(&rng) * 0.5;
+                mask[j] = random_int(&rng, 4) > 0;
+                old[j] = x[j] + random_normal(&rng) * (l.ratio == RATIO_SEQUENCE ? 0.05 : 0.3);
+                ref[j] = x[j] + random_normal(&rng) * 0.3;
+                adv[j] = random_normal(&rng);
+                if (l.advantage != ADVANTAGE_GAE && j % T1) adv[j] = adv[j - 1];
+                if (!mask[j]) x[j] = old[j] = ref[j] = NAN;
+            }
+            const double* reference = kl_in_loss ? ref : NULL;
+            method_loss(d, &l, x, old, reference, adv, mask, K, T1);
+            for (int j = 0; j < N; j++) {
+                if (!mask[j]) {
+                    CHECK(d[j] == 0.0);
+                    continue;
+                }
+                double difference = 0.0, kept = x[j], kept_old = old[j];
+                for (int sign = 1; sign >= -1; sign -= 2) {
+                    x[j] = kept + sign * h;
+                    old[j] = kept_old + (l.ratio == RATIO_CISPO ? sign * h : 0.0);
+                    difference += sign * method_loss(s, &l, x, old, reference, adv, mask, K, T1);
+                }
+                x[j] = kept;
+                old[j] = kept_old;
+                CHECK_GRADIENT_OFF(d[j], difference / (2.0 * h), 1e-9);
+                moved += d[j] != 0.0;
+                stopped += d[j] == 0.0;
+            }
+        }
+    }
+    CHECK(moved > 200 && stopped > 10);
+}
+
+static void gradients_of_preferences(void) {
+    const double margins[] = {-80.0, -3.0, -0.5, 0.0, 0.5, 3.0, 20.0};
+    for (int i = 0; i < 7; i++) {
+        double dc, dr, a, b, h = 1e-5, m = margins[i];
+        loss_reward_model(&dc, &dr, 1.0 + m, 1.0);
+        double nc =
+            (loss_reward_model(&a, &b, 1.0 + m + h, 1.0) - loss_reward_model(&a, &b, 1.0 + m - h, 1.0)) /
+            (2 * h);
+        double nr =
+            (loss_reward_model(&a, &b, 1.0 + m, 1.0 + h) - loss_reward_model(&a, &b, 1.0 + m, 1.0 - h)) /
+            (2 * h);
+        CHECK(fabs(dc - nc) <= 1e-6 * fabs(dc) + 1e-11 * fmax(1.0, fabs(m)));
+        CHECK(fabs(dr - nr) <= 1e-6 * fabs(dr) + 1e-11 * fmax(1.0, fabs(m)));
+        loss_dpo(&dc, &dr, -12.0 + m, -15.5, -11.0, -14.0, 0.7);
+        nc = (loss_dpo(&a, &b, -12.0 + m + h, -15.5, -11.0, -14.0, 0.7) -
+              loss_dpo(&a, &b, -12.0 + m - h, -15.5, -11.0, -14.0, 0.7)) / (2 * h);
+        nr = (loss_dpo(&a, &b, -12.0 + m, -15.5 + h, -11.0, -14.0, 0.7) -
+              loss_dpo(&a, &b, -12.0 + m, -15.5 - h, -11.0, -14.0, 0.7)) / (2 * h);
+        CHECK(fabs(dc - nc) <= 1e-6 * fabs(dc) + 1e-11 * fmax(1.0, fabs(m)));
+        CHECK(fabs(dr - nr) <= 1e-6 * fabs(dr) + 1e-11 * fmax(1.0, fabs(m)));
+    }
+}
+
+// ---- answers through a model: answers_forward() and answers_backward()
+
+// Five rows with a prompt of three tokens: rows 0 and 3 are alike, row 1 has a token of the tool (mask 0) in
+// the middle, row 2 has nothing scored, row 4 has the text of row 0 and another mask. Behind the last scored
+// token anything may stand.
+enum { ANSWERS_K = 5, ANSWERS_T = 9, ANSWERS_T1 = ANSWERS_T - 1, ANSWERS_N = ANSWERS_K * ANSWERS_T1 };
+static const int answers_ids[ANSWERS_K * ANSWERS_T] = {1, 5, 3, 2, 2, 0, 0, 0, 0, 1, 5, 3, 6, 5, 4,
+                                                       1, 3, 0, 1, 5, 3, 4, 4, 4, 0, 0, 0, 1, 5, 3,
+                                                       2, 2, 0, 0, 0, 0, 1, 5, 3, 2, 2, 0, 0, 0, 0};
+static const int answers_mask[ANSWERS_N] = {0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0,
+                                            0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0};
+static Model answers_model;
+static double answers_d[ANSWERS_N];
+
+static double answers_loss(void) {
+    double out[ANSWERS_N], sum = 0.0;
+    answers_forward(out, &answers_model, answers_ids, answers_mask, ANSWERS_K, ANSWERS_T);
+    for (int i = 0; i < ANSWERS_N; i++) sum += answers_mask[i] ? answers_d[i] * out[i] : 0.0;
+    return sum;
+}
+
+static void gradients_of_answers(void) {
+    for (int head = 0; head < HEADS; head++) {
+        answers_model = small_model(4, 2, 4, head);
+        fill(answers_d, ANSWERS_N, 5, 1.0, 0.1);
+        for (int i = 0; i < ANSWERS_N; i++) if (!answers_mask[i]) answers_d[i] = NAN;       // is not read
+        model_zero_grads(&answers_model);
+        answers_loss();
+        answers_backward(&answers_model, answers_d, answers_ids, answers_mask, ANSWERS_K, ANSWERS_T);
+        int count = tensor_count(&answers_model.config);
+        Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
+        tensor_list(w, &answers_model.weights, &answers_model.config);
+        tensor_list(g, &answers_model.grads, &answers_model.config);
+        for (int k = 0; k < count; k++) CHECK_NEAR(gradient_error(answers_loss, w[k], g[k]), 0, TOLERANCE);
+        free(w), free(g);
+        model_free(&answers_model);
+    }
+}
+
+// ---- the losses of a pair, through the whole model. Weights of all kinds are tried: the embedding, both
+// layers, the head
+
+static double mean_pair_loss(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
+                             double beta) {
+    double sum = 0.0;
+    pairs_forward(result, m, list, count, loss, beta, 0);
+    for (int i = 0; i < count; i++) sum += result[i].loss;
+    return sum / count;
+}
+
+static void check_pair_loss(const char* name, double beta) {
+    enum { N = 2 };
+    const PairLoss* loss = NULL;
+    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
+        if (!strcmp(pair_losses[i].name, name)) loss = &pair_losses[i];
+    Config c = {VOCAB_SIZE, 64, 2, 8, 2, 1, 4, 12, 1, 10000.0, 1e-6, 0};
+    c.scalar = loss->scalar;
+    Model m = model_new(c);
+    model_init(&m, 11);
+    for (int i = 0; loss->scalar && i < c.width; i++) m.weights.score[i] = sin(1.0 + i);
+    for (int i = 0; i < c.vocab_size * c.width; i++)
+        m.weights.embedding[i] *= 20.0; // logits that are not all alike
+    Pairs p = {0};
+    PairResult result[N];
+    pairs_add(&p, "9-2?", "It is <<9-2=7>>7", "6");
+    pairs_add(&p, "1+1?", "2", "<<1+2=3>>3");
+    render_pairs(&p, 64, "two");
+    Pair* list[N] = {&p.list[0], &p.list[1]};
+    // a reference that is not the policy, but near enough that the loss is curved
+    if (!loss->scalar) {
+        set_reference(&p, &m, loss);
+        p.list[0].reference[CHOSEN] -= 1.5;
+        p.list[1].reference[REJECTED] -= 2.0;
+    }
+    model_zero_grads(&m);
+    pairs_forward(result, &m, list, N, loss, beta, 1);
+    for (int i = 0; i < N; i++) CHECK(fabs(result[i].margin) > 0.05);
+    double h = 1e-5, largest = 0.0, worst = 0.0;
+    for (size_t i = 0; i < m.weights.count; i++) {
+        double w = m.weights.memory[i], g = m.grads.memory[i];
+        // most of the embedding belongs to bytes that do not occur
+        if (i % (i < (size_t)(c.vocab_size * c.width) ? 31 : i < m.weights.count - (size_t)c.width ? 5 : 1))
+            continue;
+        m.weights.memory[i] = w + h;
+        double up = mean_pair_loss(result, &m, list, N, loss, beta);
+        m.weights.memory[i] = w - h;
+        double down = mean_pair_loss(result, &m, list, N, loss, beta);
+        m.weights.memory[i] = w;
+        largest = fmax(largest, fabs(g));
+        worst = fmax(worst, fabs(g - (up - down) / (2.0 * h)));
+    }
+    CHECK(largest > 1e-2);
+    CHECK(worst < 1e-7 * fmax(1.0, largest));
+    pairs_free(&p), model_free(&m);
+}
+
+static void gradients_of_bradley_terry_through_the_model(void) { check_pair_loss("bradley-terry", 1.0); }
+static void gradients_of_outcome_through_the_model(void) { check_pair_loss("outcome", 1.0); }
+static void gradients_of_dpo_through_the_model(void) { check_pair_loss("dpo", 0.3); }
+
+static void test_layers(void) {
+    RUN(gradients_of_embedding);
+    RUN(gradients_of_rmsnorm);
+    RUN(gradients_of_rmsnorm_in_place);
+    RUN(rmsnorm_by_hand);
+    RUN(gradients_of_rope);
+    RUN(gradients_of_qk);
+    RUN(gradients_of_attention);
+    RUN(gradients_of_attention_shared_prefix);
+    RUN(attention_by_hand);
+    RUN(gradients_of_swiglu);
+    RUN(gradients_of_logprob);
+}
+
+static void test_model_gradients(void) {
+    RUN(gradients_of_model_grouped_queries);
+    RUN(gradients_of_model_one_key_head);
+    RUN(gradients_of_model_all_key_heads);
+    RUN(gradients_of_model_scalar);
+    RUN(gradients_accumulate);
+    RUN(gradients_of_a_prefix_written_out);
+    RUN(gradients_of_answers);
+}
+
+static void test_optimizer(void) {
+    RUN(adamw_by_hand);
+    RUN(clip_gradient_by_hand);
+    RUN(lr_schedule_by_hand);
+}
+
+static void test_loss_gradients(void) {
+    RUN(gradients_of_losses);
+    RUN(gradients_of_cispo);
+    RUN(gradients_of_clip_in_every_region);
+    RUN(gradients_of_clip_under_drift);
+    RUN(gradients_of_gspo_in_every_region);
+    RUN(gradients_of_value_in_every_region);
+    RUN(gradients_of_every_method);
+    RUN(gradients_of_preferences);
+}
+
+static void test_pair_gradients(void) {
+    RUN(gradients_of_bradley_terry_through_the_model);
+    RUN(gradients_of_outcome_through_the_model);
+    RUN(gradients_of_dpo_through_the_model);
+}
+
+static const Part parts[] = {
+    {"layers", test_layers},
+    {"model_gradients", test_model_gradients},
+    {"optimizer", test_optimizer},
+    {"loss_gradients", test_loss_gradients},
+    {"pair_gradients", test_pair_gradients},
+    {"chapter_01", test_chapter_01},
+    {"chapter_02", test_chapter_02},
+    {"chapter_03", test_chapter_03},
+    {"chapter_04", test_chapter_04},
+    {"chapter_07", test_chapter_07},
+    {"chapter_08", test_chapter_08},
+    {"chapter_09", test_chapter_09},
+};
+
+int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }

@@ -1,4 +1,5 @@
-// guessing.h - for tests of whole runs: a model so small that an update takes milliseconds, and which has something to learn.
+// guessing.h - for tests of whole runs: a model so small that an update takes milliseconds, and which has
+// something to learn.
 
 // a model small enough for a test; its vocabulary is the real one
 static Model tiny_model(uint64_t seed) {
@@ -42,8 +43,37 @@ static Model guessing_model(uint64_t seed) {
 
 static RlOptions small_run(const char* out) {
     RlOptions o = rl_defaults();
-    o.num_samples = 4, o.examples_per_step = 3, o.num_steps = 4, o.eval_every = 0,
+    o.num_samples = 4;
+    o.examples_per_step = 3;
+    o.num_steps = 4;
+    o.eval_every = 0;
     o.sample.max_new_tokens = 12;
-    o.lr = 1e-2f, o.init_lr_frac = 1.0f, o.out = out, o.log_every = 100;
+    o.lr = 1e-2f;
+    o.init_lr_frac = 1.0f;
+    o.out = out;
+    o.log_every = 100;
     return o;
+}
+
+// A learner that is paid by the verifier of "#### 4".
+static Learner learner_of(Model* m, Optimizer* optimizer, const RlOptions* o) {
+    return learner_new(m, optimizer, (Reward){.kind = &reward_kinds[0], .paid = 1}, o);
+}
+
+static int same_weights(const Weights* a, const Weights* b) {
+    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
+}
+
+// What a test prints on the way is not for its page.
+static int mute(void) {
+    fflush(stdout);
+    int screen = dup(1);
+    if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
+    return screen;
+}
+
+static void unmute(int screen) {
+    fflush(stdout);
+    dup2(screen, 1);
+    close(screen);
 }

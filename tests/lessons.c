@@ -157,7 +157,6 @@ static void experiment_1_adds_up(void) {
     CHECK(sum < -30.0f);
     CHECK_NEAR(last_number(line_of(said.data, "one pass over")), sum, 1e-4);
     CHECK_NEAR(last_number(line_of(said.data, "a pass for each")), sum, 1e-4);
-    CHECK(last_number(line_of(said.data, "largest difference")) < 1e-5);
     CHECK(line_of(said.data, "forced tokens counted as chosen") != NULL);
     free(logits), free(logp);
     text_free(&said), tokens_free(&text), tokens_free(&prompt), model_free(&m);

@@ -1,5 +1,5 @@
 /* qwen3_tiny.h - logits, loss and gradients of a two-layer Qwen3 model, computed by an independent PyTorch
- * program in double precision. The weights are not here: test_model.c makes them by a formula, tensor by
+ * program in double precision. The weights are not here: model.c makes them by a formula, tensor by
  * tensor, in the order of tensor_list(). The gradients are in the same order, each with Hugging Face's shape,
  * row by row.
  *

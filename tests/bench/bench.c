@@ -1,9 +1,10 @@
-// bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the numbers are for reading.
+// bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the
+// numbers are for reading.
 //
-// Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all alike.
+// Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all
+// alike.
 #define RL_NO_MAIN
 #include "../../rl.c"
-#include "../experience.h"
 
 enum { ROUNDS = 9 };
 
@@ -17,7 +18,8 @@ static double median(double* x, int n) {
     return x[n / 2];
 }
 
-// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. 16 independent chains hide the latency.
+// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. 16 independent
+// chains hide the latency.
 static double peak_gflops(void) {
 #ifdef __GNUC__
     long turns = 4000000;
@@ -25,11 +27,22 @@ static double peak_gflops(void) {
     double begin = seconds_now();
     #pragma omp parallel for reduction(+ : total) schedule(static)
     for (int t = 0; t < thread_count(); t++) {
-        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f, s6 = s0 + 6.0f, s7 = s0 + 7.0f;
-        vec s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f, x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
+        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f;
+        vec s6 = s0 + 6.0f, s7 = s0 + 7.0f, s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f;
+        vec x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
         for (long i = 0; i < turns; i++) {
-            s0 = s0 * x + y, s1 = s1 * x + y, s2 = s2 * x + y, s3 = s3 * x + y, s4 = s4 * x + y, s5 = s5 * x + y;
-            s6 = s6 * x + y, s7 = s7 * x + y, s8 = s8 * x + y, s9 = s9 * x + y, sa = sa * x + y, sb = sb * x + y;
+            s0 = s0 * x + y;
+            s1 = s1 * x + y;
+            s2 = s2 * x + y;
+            s3 = s3 * x + y;
+            s4 = s4 * x + y;
+            s5 = s5 * x + y;
+            s6 = s6 * x + y;
+            s7 = s7 * x + y;
+            s8 = s8 * x + y;
+            s9 = s9 * x + y;
+            sa = sa * x + y;
+            sb = sb * x + y;
         }
         vec s = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + ((s8 + s9) + (sa + sb));
         for (int i = 0; i < (int)LANES; i++) total += s[i];
@@ -54,7 +67,8 @@ static double matmul_gflops(const Shape* s) {
     #pragma omp parallel for schedule(static)
     for (int t = 0; t < threads; t++) {
         float *A = memory + one * (size_t)t, *B = A + a, *C = B + b;
-        View x = s->kind == 2 ? transposed(A, (size_t)s->M) : view(A, (size_t)s->K), y = s->kind == 1 ? transposed(B, (size_t)s->K) : view(B, (size_t)s->N);
+        View x = s->kind == 2 ? transposed(A, (size_t)s->M) : view(A, (size_t)s->K),
+             y = s->kind == 1 ? transposed(B, (size_t)s->K) : view(B, (size_t)s->N);
         for (int r = 0; r < repeat; r++) matmul(C, (size_t)s->N, x, y, s->M, s->N, s->K, s->kind == 2);
     }
     double seconds = seconds_now() - begin;
@@ -64,11 +78,16 @@ static double matmul_gflops(const Shape* s) {
 
 static void bench_matmul(void) {
     Config c = train_defaults().config;
-    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size, N = BATCH_TOKENS;
+    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size,
+        N = 384; // tokens of a typical pass
     const Shape shapes[] = {
-        {"qkv     x W", N, Q, C, 0}, {"out     x W", N, C, HD, 0}, {"gate up x W", N, 2 * F, C, 0}, {"down    x W", N, C, F, 0}, {"logits  x W^T", N, V, C, 1},
-        {"qkv     dy W^T", N, C, Q, 1}, {"out     dy W^T", N, HD, C, 1}, {"gate up dy W^T", N, C, 2 * F, 1}, {"down    dy W^T", N, F, C, 1},
-        {"qkv     x^T dy", C, Q, N, 2}, {"out     x^T dy", HD, C, N, 2}, {"gate up x^T dy", C, 2 * F, N, 2}, {"down    x^T dy", F, C, N, 2},
+        {"qkv     x W", N, Q, C, 0},     {"out     x W", N, C, HD, 0},
+        {"gate up x W", N, 2 * F, C, 0}, {"down    x W", N, C, F, 0},
+        {"logits  x W^T", N, V, C, 1},   {"qkv     dy W^T", N, C, Q, 1},
+        {"out     dy W^T", N, HD, C, 1}, {"gate up dy W^T", N, C, 2 * F, 1},
+        {"down    dy W^T", N, F, C, 1},  {"qkv     x^T dy", C, Q, N, 2},
+        {"out     x^T dy", HD, C, N, 2}, {"gate up x^T dy", C, 2 * F, N, 2},
+        {"down    x^T dy", F, C, N, 2},
     };
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     double peak[ROUNDS], speed[SHAPES][ROUNDS], flops = 0.0, seconds = 0.0;
@@ -77,111 +96,159 @@ static void bench_matmul(void) {
         for (int i = 0; i < SHAPES; i++) speed[i][r] = matmul_gflops(&shapes[i]);
     }
     double top = median(peak, ROUNDS);
-    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n  %-16s %5s %5s %5s %10s %8s\n", thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
+    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n  %-16s %5s %5s %5s "
+           "%10s %8s\n",
+           thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
     for (int i = 0; i < SHAPES; i++) {
         const Shape* s = &shapes[i];
         double work = 2.0 * s->M * s->N * s->K, gflops = median(speed[i], ROUNDS);
-        flops += work, seconds += work / gflops;
-        printf("  %-16s %5d %5d %5d %10.0f %7.0f%%\n", s->name, s->M, s->N, s->K, gflops, 100.0 * gflops / top);
+        flops += work;
+        seconds += work / gflops;
+        printf("  %-16s %5d %5d %5d %10.0f %7.0f%%\n", s->name, s->M, s->N, s->K, gflops,
+               100.0 * gflops / top);
     }
-    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops / seconds, 100.0 * flops / seconds / top);
+    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops / seconds,
+           100.0 * flops / seconds / top);
 }
 
-// A supervised update and a reinforcement-learning update of the default model, untrained (its rollouts run to the full length).
+// What an RL update works with, on the first questions of the training file.
+enum {
+    B = 16,
+    K = 16,
+    NEW = 48
+}; // questions, rollouts of each, the length of an answer of the trained model
+
+static float reward_parity(const char* response, const char* truth) {
+    (void)truth;
+    return (float)((unsigned char)*response % 2);
+}
+
+// Pays for an odd first byte: an untrained model has groups with a difference, as a model in training does.
+static const RewardKind parity = {"parity", reward_parity, reward_parity, extract_hash_answer};
+
+static Learner learner_for(Model* m, Optimizer* optimizer, RlOptions* o, const char* algo) {
+    *o = rl_defaults();
+    set_method(o, algo);
+    o->num_samples = K;
+    o->examples_per_step = B;
+    o->sample.max_new_tokens = NEW;
+    o->resample = 0;                             // the same rollouts for every method
+    o->lr = o->value_lr = 0.0f;                  // and in every round
+    return learner_new(m, optimizer, (Reward){.kind = &parity, .paid = 1}, o);
+}
+
+static int count_trained(const Group* group) {
+    int trained = 0;
+    for (int i = 0; i < B; i++) trained += group[i].trained;
+    return trained;
+}
+
+// A supervised update and a reinforcement-learning update of the default model, untrained (its rollouts run
+// to the full length).
 static void bench_training(void) {
+    enum { CONVERSATIONS = 64 };
     TrainOptions t = train_defaults();
-    RlOptions o = rl_defaults();
+    RlOptions o;
     Model m = model_new(t.config);
     model_init(&m, 1);
     Optimizer optimizer = optimizer_new(&t.config);
     Problems problems = load_problems(t.data);
-    Questions q = load_questions(o.data, t.config.context, o.sample.max_new_tokens);
-    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
-    int count = render_all(examples, &problems, t.config.context, t.data), chosen[16];
-    const Tokens* batch[64];
-    double supervised[ROUNDS], sampling[ROUNDS], training[ROUNDS], norm;
+    Learner l = learner_for(&m, &optimizer, &o, "nanochat");
+    Questions q = load_questions(o.data, t.config.context, NEW);
+    Group* group = groups_new(B, K, q.longest + NEW + 1);
+    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)), prompts[B];
+    int count = render_all(examples, &problems, t.config.context, t.data), chosen[B], trained = 0;
+    const Tokens* batch[CONVERSATIONS];
+    double supervised[ROUNDS], sampling[ROUNDS], updating[ROUNDS];
     long tokens = 0, sampled = 0;
-    o.sample.max_new_tokens = 48;                // the length of an answer of the trained model
-    o.lr = 1e-5f, o.init_lr_frac = 1.0f;
-    Learner learner = learner_of(&m, &optimizer, &o);
-    for (int i = 0; i < 64; i++) batch[i] = &examples[i % count], tokens += batch[i]->length;
-    for (int i = 0; i < 16; i++) chosen[i] = i;
+    for (int i = 0; i < CONVERSATIONS; i++) {
+        batch[i] = &examples[i % count];
+        tokens += batch[i]->length;
+    }
+    for (int i = 0; i < B; i++) {
+        chosen[i] = i;
+        prompts[i] = q.list[i].prompt;
+    }
     for (int r = 0; r < ROUNDS; r++) {
         double begin = seconds_now();
-        train_step(&m, &optimizer, batch, 64, 1e-4f, 1.0f, t.adam, &norm);
+        sft_loss(&m, batch, CONVERSATIONS, 1);
+        clip_and_step(&m, &optimizer, 1e-4, 1.0, t.adam);
         supervised[r] = seconds_now() - begin;
-        Tokens prompts[16];
-        for (int i = 0; i < 16; i++) prompts[i] = q.list[chosen[i]].prompt;
         begin = seconds_now();
-        Rollout* rollouts = generate(&m, prompts, 16, 16, o.sample, tool_calculator, (uint64_t)r, 0);
+        rollouts_free(generate(&m, prompts, B, K, o.sample, tool_calculator, (uint64_t)r, 0));
         sampling[r] = seconds_now() - begin;
-        float advantage[256];
-        for (int i = 0; i < 256; i++) advantage[i] = i % 2 ? 0.5f : -0.5f;
-        begin = seconds_now();
-        Experience e = experience_of(prompts, rollouts, advantage, 16, 16);
-        experience_step(&learner, &e, 1, 1);
-        training[r] = seconds_now() - begin;
+        updating[r] = rl_step(&l, group, &q, chosen, r, 1.0).seconds;
+        trained = count_trained(group);
         sampled = 0;
-        for (int i = 0; i < 256; i++) sampled += rollouts[i].length;
-        experience_free(&e);
+        for (int i = 0; i < B; i++) sampled += group[i].grades.tokens;
     }
-    double a = median(supervised, ROUNDS), b = median(sampling, ROUNDS), c = median(training, ROUNDS);
+    double a = median(supervised, ROUNDS), b = median(sampling, ROUNDS), c = median(updating, ROUNDS);
     printf("default model, %zu parameters, %d threads\n\n", m.weights.count, thread_count());
-    printf("  supervised update, 64 conversations        %7.3f s   %8.0f tokens/s\n", a, (double)tokens / a);
-    printf("  sampling 16 x 16 rollouts, 48 tokens each  %7.3f s   %8.0f tokens/s\n", b, (double)sampled / b);
-    printf("  training on them, every group has signal   %7.3f s   %8.0f tokens/s\n", c, (double)sampled / c);
-    printf("  one RL update of 16 x 16                   %7.3f s\n\n", b + c);
+    printf("  supervised update, %d conversations        %7.3f s   %8.0f tokens/s\n", CONVERSATIONS, a,
+           (double)tokens / a);
+    printf("  sampling %d x %d rollouts, %d tokens each  %7.3f s   %8.0f tokens/s\n", B, K, NEW, b,
+           (double)sampled / b);
+    printf("  one RL update of %d x %d, %2d trained on    %7.3f s   %8.0f tokens/s\n\n", B, K, trained, c,
+           (double)sampled / c);
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
-    free(examples);
+    free(examples), groups_free(group, B);
     problems_free(&problems), questions_free(&q), optimizer_free(&optimizer), model_free(&m);
 }
 
-// What an update of each method costs once the rollouts are there: steps 4 to 6 on the same 16 x 16 rollouts of 48 tokens, each
-// group with signal. The learning rates are 0, so that all rounds compute the same. Asked: 1.3 x nanochat, 2.2 x for ppo.
+// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all.
+// With the learning rates at 0 all rounds compute the same. Asked of the part after the sampling: 1.3 x
+// nanochat, 2.2 x for ppo.
 static void bench_methods(void) {
-    enum { B = 16, K = 16 };
+    enum { TIMES = 5 };
     static RlOptions o[METHODS];
     Learner l[METHODS];
-    static const char start[] = "out/run/sft";    // `make run` leaves it
-    int trained = file_exists("out/run/sft/config.json");
-    Model m = trained ? load_fitting_model(start) : model_new(train_defaults().config);
-    if (!trained) model_init(&m, 1);
+    static const char begin[] = "out/run/sft";    // `make run` leaves it
+    int taught = file_exists("out/run/sft/config.json"), chosen[B];
+    Model m = taught ? load_fitting_model(begin) : model_new(train_defaults().config);
+    if (!taught) model_init(&m, 1);
     Config c = m.config;
-    Model reference = model_new(c);
+    Model reference = model_new(c), value = scalar_model_on(&m);
     memcpy(reference.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
     reference.frozen = 1;
-    Model value = scalar_model_on(&m);
     Optimizer optimizer = optimizer_new(&c), value_optimizer = optimizer_new(&value.config);
     for (int i = 0; i < METHODS; i++) {
-        o[i] = rl_defaults();
-        set_method(&o[i], methods[i].name);
-        o[i].lr = o[i].value_lr = 0.0f, o[i].sample.max_new_tokens = 48;
-        l[i] = learner_of(&m, &optimizer, &o[i]);
+        l[i] = learner_for(&m, &optimizer, &o[i], methods[i].name);
         if (o[i].beta > 0.0f) l[i].reference = &reference;
-        if (l[i].advantage == ADVANTAGE_GAE) l[i].value = &value, l[i].value_optimizer = &value_optimizer;
+        if (l[i].advantage != ADVANTAGE_GAE) continue;
+        l[i].value = &value;
+        l[i].value_optimizer = &value_optimizer;
     }
-    Questions q = load_questions(o[0].data, c.context, 48);
+    Questions q = load_questions(o[0].data, c.context, NEW);
+    Group* group = groups_new(B, K, q.longest + NEW + 1);
     Tokens prompts[B];
-    float advantage[B * K] = {0};
-    for (int i = 0; i < B; i++) prompts[i] = q.list[i].prompt;
-    Experience e = experience_of(prompts, generate(&m, prompts, B, K, o[0].sample, tool_calculator, 1, 0), advantage, B, K);
-    for (int i = 0; i < B * K; i++) e.reward[i] = (float)(i % 2);
-    double seconds[METHODS][ROUNDS], ratio[METHODS][ROUNDS];
-    for (int r = -1; r < ROUNDS; r++)             // the first round only warms up
+    double seconds[METHODS][TIMES], ratio[METHODS][TIMES], sampling[TIMES];
+    int trained[METHODS];
+    for (int i = 0; i < B; i++) {
+        chosen[i] = i;
+        prompts[i] = q.list[i].prompt;
+    }
+    for (int r = -1; r < TIMES; r++) {            // the first round only warms up
+        double from = seconds_now();
+        rollouts_free(generate(&m, prompts, B, K, o[0].sample, tool_calculator, o[0].seed + 1, 0));
+        if (r >= 0) sampling[r] = seconds_now() - from;
         for (int i = 0; i < METHODS; i++) {
-            double took = experience_update(&l[i], &e);
-            if (r >= 0) seconds[i][r] = took, ratio[i][r] = took / seconds[0][r];
+            double took = rl_step(&l[i], group, &q, chosen, 0, 1.0).seconds;
+            trained[i] = count_trained(group);
+            if (r < 0) continue;
+            seconds[i][r] = took;
+            ratio[i][r] = (took - sampling[r]) / (seconds[0][r] - sampling[r]);
         }
-    Rollout distinct[K];
-    int place[K], different = 0;
-    for (int i = 0; i < B; i++) different += distinct_rollouts(distinct, place, e.rollouts + i * K, K);
-    printf("training part of one update, %d x %d rollouts, %d of them different, of %s, %d threads\n\n", B, K, different,
-           trained ? start : "an untrained model (after `make run`: out/run/sft)", thread_count());
-    printf("  %-10s %9s %11s %7s   %s\n", "method", "seconds", "x nanochat", "asked", "beyond the policy's own passes");
+    }
+    printf("one update of each method, %d x %d rollouts of %s, %d threads; sampling alone %.3f s\n\n", B, K,
+           taught ? begin : "an untrained model (after `make run`: out/run/sft)", thread_count(),
+           median(sampling, TIMES));
+    printf("  %-10s %9s %8s %18s %7s   %s\n", "method", "seconds", "trained", "training, x first", "asked",
+           "beyond the policy's own passes");
     for (int i = 0; i < METHODS; i++)
-        printf("  %-10s %9.3f %11.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], ROUNDS),
-               median(ratio[i], ROUNDS), l[i].value ? 2.2 : 1.3, l[i].reference ? "reference " : "", l[i].value ? "value model" : "");
-    experience_free(&e), questions_free(&q), optimizer_free(&optimizer), optimizer_free(&value_optimizer);
+        printf("  %-10s %9.3f %8d %18.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], TIMES),
+               trained[i], median(ratio[i], TIMES), l[i].value ? 2.2 : 1.3,
+               l[i].reference ? "reference " : "", l[i].value ? "value model" : "");
+    groups_free(group, B), questions_free(&q), optimizer_free(&optimizer), optimizer_free(&value_optimizer);
     model_free(&m), model_free(&reference), model_free(&value);
 }
 

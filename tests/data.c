@@ -1,4 +1,4 @@
-/* test_data.c - the files in data/, and the program that writes them
+/* data.c - the files in data/, and the program that writes them
  *
  * generate.c promises that train, test and demonstrations share no problem, not even with other names and
  * things. It keeps the promise with its own idea of "the same problem"; here the finished lines are compared.
@@ -331,7 +331,7 @@ static void the_generator_fails_cleanly(void) {
 int main(void) {
     const char* tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/test_data.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder)) return printf("FAIL test_data: cannot make the directory %s\n", folder), 1;
+    if (!mkdtemp(folder)) return printf("FAIL data: cannot make the directory %s\n", folder), 1;
     RUN(sizes);
     RUN(no_question_twice);
     RUN(nor_with_other_names_and_things);

@@ -1,13 +1,9 @@
-/* test_model.c - arithmetic, the model, decoding and the update, in single precision.
+/* model.c - arithmetic, the model, decoding and the update, in single precision.
  *
  * Whole numbers make exact tests: a sum of products of integers stays exact in float below 2^24, so a matrix
  * product must equal the naive one to the last bit. Where the text promises "bit for bit", bits are compared.
  */
-#define TRAIN_GPT_NO_MAIN
-#include "../train_gpt.c"
-#include "check.h"
 #include "qwen3_tiny.h"
-#include <sys/wait.h>
 
 // ---- helpers
 
@@ -53,7 +49,7 @@ static int exit_status(void (*action)(void)) {
 
 // Thread counts to be compared: the first is the reference. Without OpenMP there is only one.
 #ifdef _OPENMP
-static const int thread_counts[] = {1, 2, 4};
+static const int thread_counts[] = {1, 2, 3, 4};
 #else
 static const int thread_counts[] = {1};
 #endif
@@ -63,7 +59,7 @@ enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 // Arithmetic
 // =============================================================================================
 
-static void test_exp_error(void) {
+static void model_exp_error(void) {
     // Over [-87.3, 88] the largest error is 1.023 ulp with fused multiply-add, 0.992 without (a correctly
     // rounded exp has 0.5): found by a run over all floats; here every 2000th is looked at.
     double worst = 0.0;
@@ -84,7 +80,7 @@ static void test_exp_error(void) {
     CHECK(falls == 0);       // exp rises, and so do its samples
 }
 
-static void test_exp_at_the_joints(void) {
+static void model_exp_at_the_joints(void) {
     // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across every step the next float must not
     // be smaller.
     int falls = 0;
@@ -100,7 +96,7 @@ static void test_exp_at_the_joints(void) {
     CHECK(falls == 0);
 }
 
-static void test_exp_at_the_ends(void) {
+static void model_exp_at_the_ends(void) {
     CHECK(fast_exp(0.0f) == 1.0f && fast_exp(-0.0f) == 1.0f);
     CHECK(fast_exp(-87.3f) > 0.0f);                             // 1.2e-38, above the smallest normal number
     CHECK(fast_exp(-87.3f) >= 1.17549435e-38f);
@@ -111,26 +107,27 @@ static void test_exp_at_the_ends(void) {
     CHECK(isnan(fast_exp(NAN)));                                // a NaN is not hidden
 }
 
-static void test_dot(void) {
+static void model_dot(void) {
     // lengths around the eight partial sums: 1*1 + 2*2 + ... + n*n = n(n+1)(2n+1)/6
     float a[64];
     for (int i = 0; i < 64; i++) a[i] = (float)(i + 1);
     for (int n = 0; n <= 64; n++) CHECK(dot(a, a, n) == (float)(n * (n + 1) * (2 * n + 1) / 6));
 }
 
-static void test_maximum(void) {
+static void model_maximum(void) {
     // the largest of n numbers, wherever it stands; all are negative, so that a forgotten start value of
     // 0 would win
     for (int n = 1; n <= 40; n++)
         for (int at = 0; at < n; at++) {
             float x[41];
             for (int i = 0; i < 41; i++) x[i] = -5.0f - (float)(i % 3);
-            x[at] = -2.0f, x[n] = -1.0f;             // what lies behind does not count
+            x[at] = -2.0f;  // what lies behind does not count
+            x[n] = -1.0f;
             CHECK(maximum(x, n) == -2.0f);
         }
 }
 
-static void test_exp_and_sum(void) {
+static void model_exp_and_sum(void) {
     // exp(ln 1 - ln 2), exp(ln 2 - ln 2), ... = 1/2, 2/2, 3/2, ...: n of them are n (n + 1) / 4
     for (int n = 1; n <= 40; n++) {
         float x[40];
@@ -150,7 +147,9 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
     size_t size_a = lda * (size_t)(a_columns ? K : M), size_b = ldb * (size_t)(b_columns ? N : K);
     size_t size_c = ldc * (size_t)(M + 1);
     float *a = floats(size_a), *b = floats(size_b), *c = floats(size_c), *expected = floats(size_c);
-    fill_integers(a, size_a, 1), fill_integers(b, size_b, 2), fill_integers(c, size_c, 3);
+    fill_integers(a, size_a, 1);
+    fill_integers(b, size_b, 2);
+    fill_integers(c, size_c, 3);
     memcpy(expected, c, size_c * sizeof(float));
     View va = a_columns ? transposed(a, lda) : view(a, lda);
     View vb = b_columns ? transposed(b, ldb) : view(b, ldb);
@@ -170,20 +169,24 @@ static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, i
     return exact;
 }
 
-static void test_matmul(void) {
+static void model_matmul(void) {
     // 250 sizes from 1 x 1 x 1 to 70 x 70 x 70, mostly odd, every way to store the factors
     Rng rng = {11};
     int inexact = 0;
     for (int i = 0; i < 250; i++) {
         int M = 1 + random_int(&rng, 70), N = 1 + random_int(&rng, 70), K = 1 + random_int(&rng, 70);
-        if (i < 8) M = 1 + i % 2, N = 1 + i / 2 % 2, K = 1 + i / 4;
+        if (i < 8) {
+            M = 1 + i % 2;
+            N = 1 + i / 2 % 2;
+            K = 1 + i / 4;
+        }
         for (int way = 0; way < 8 && !inexact; way++)
             inexact += !product_is_exact(M, N, K, way & 1, way >> 1 & 1, way >> 2);
     }
     CHECK(inexact == 0);
 }
 
-static void test_matmul_long_sums(void) {
+static void model_matmul_long_sums(void) {
     // more than one panel of PANEL_K = 256 steps: the later panels add to the first; and the whole tile
     // and its edges
     static const int size[][3] = {
@@ -195,20 +198,21 @@ static void test_matmul_long_sums(void) {
             CHECK(product_is_exact(size[i][0], size[i][1], size[i][2], way & 1, way >> 1 & 1, way >> 2));
 }
 
-static void test_matmul_without_terms(void) {
+static void model_matmul_without_terms(void) {
     // an empty sum is 0, and adding one changes nothing
     float c[4] = {5, 5, 5, 5}, none = 0;
     matmul(c, 2, view(&none, 1), view(&none, 2), 2, 2, 0, 1);
     CHECK(c[0] == 5 && c[3] == 5);
 }
 
-static void test_matmul_order_of_the_sum(void) {
+static void model_matmul_order_of_the_sum(void) {
     // Each element is one sum in the order k = 0, 1, 2, ...: either of rounded products or (where the
     // processor has fused multiply-add) of fused ones, but all of them alike. 300 steps pass the border
     // of a panel.
     enum { M = 29, N = 75, K = 300 };
     float *a = floats(M * K), *b = floats(K * N), *c = floats(M * N);
-    fill_normal(a, M * K, 1), fill_normal(b, K * N, 2);
+    fill_normal(a, M * K, 1);
+    fill_normal(b, K * N, 2);
     matmul(c, N, view(a, K), view(b, N), M, N, K, 0);
     int rounded = 0, fused = 0;
     for (int m = 0; m < M; m++)
@@ -220,19 +224,21 @@ static void test_matmul_order_of_the_sum(void) {
                 r = r + product;
                 f = fmaf(a[m * K + k], b[k * N + n], f);
             }
-            rounded += r == c[m * N + n], fused += f == c[m * N + n];
+            rounded += r == c[m * N + n];
+            fused += f == c[m * N + n];
         }
     CHECK(rounded == M * N || fused == M * N);
     free(a), free(b), free(c);
 }
 
-static void test_matmul_rows_are_independent(void) {
+static void model_matmul_rows_are_independent(void) {
     // A row's result does not depend on how many other rows there are, nor on where among them it stands:
     // 37 rows together, one by one, and from the fifth on.
     enum { M = 37, N = 45, K = 260 };
     for (int columns = 0; columns < 2; columns++) {
         float *a = floats(M * K), *b = floats(K * N), *all = floats(M * N), *one = floats(M * N);
-        fill_normal(a, M * K, 3), fill_normal(b, K * N, 4);
+        fill_normal(a, M * K, 3);
+        fill_normal(b, K * N, 4);
         View va = columns ? transposed(a, M) : view(a, K);
         matmul(all, N, va, view(b, N), M, N, K, 0);
         for (int m = 0; m < M; m++)
@@ -247,7 +253,7 @@ static void test_matmul_rows_are_independent(void) {
 
 // ---- random numbers
 
-static void test_rng(void) {
+static void model_rng(void) {
     // the first numbers of splitmix64 from state 1234567, as its authors' program prints them
     Rng rng = {1234567};
     CHECK(random_u64(&rng) == 6457827717110365317u);
@@ -263,7 +269,9 @@ static void test_rng(void) {
         double z = random_normal(&rng);
         int k = random_int(&rng, 7);
         outside += !(u >= 0.0f && u < 1.0f) || k < 0 || k > 6;
-        sum += (double)u, normal += z, square += z * z;
+        sum += (double)u;
+        normal += z;
+        square += z * z;
         count[k < 0 || k > 6 ? 0 : k]++;
     }
     CHECK(outside == 0);
@@ -274,7 +282,7 @@ static void test_rng(void) {
     for (int k = 0; k < 7; k++) CHECK(abs(count[k] - DRAWS / 7) < 443);
 }
 
-static void test_random_streams(void) {
+static void model_random_streams(void) {
     // The same (seed, a, b) is the same stream; another seed, a or b, or a and b exchanged, is another
     // one. 20 x 20 streams of 3 seeds: 1200 first numbers, no two alike.
     enum { STREAMS = 1200 };
@@ -298,7 +306,7 @@ static void test_random_streams(void) {
     CHECK_NEAR(differ / (n - 1), 32.0, 0.47 / 32);
 }
 
-static void test_shuffle(void) {
+static void model_shuffle(void) {
     // a permutation of any length
     for (int n = 0; n < 40; n++) {
         Rng rng = random_stream(1, 2, (uint64_t)n);
@@ -325,7 +333,7 @@ static void test_shuffle(void) {
 // The model
 // =============================================================================================
 
-static void test_reference(void) {
+static void model_reference(void) {
     // The independent PyTorch program's numbers. Element i (from 0, row by row) of tensor k, in the order
     // of tensor_list(), is 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To
     // 1e-5" is meant relative to the largest magnitude of the tensor: a single element may be small
@@ -364,7 +372,10 @@ static void test_reference(void) {
     float dlogp[10];
     double loss = 0.0;
     model_forward(&m, &b);
-    for (int i = 0; i < 10; i++) loss -= (double)m.acts.logp[i] / 10, dlogp[i] = -0.1f;
+    for (int i = 0; i < 10; i++) {
+        loss -= (double)m.acts.logp[i] / 10;
+        dlogp[i] = -0.1f;
+    }
     CHECK_NEAR(loss, qwen3_loss, 1e-6);
     model_zero_grads(&m);
     model_backward(&m, &b, dlogp);
@@ -386,7 +397,7 @@ static void test_reference(void) {
     model_free(&m), batch_free(&b);
 }
 
-static void test_tensors_cover_the_weights(void) {
+static void model_tensors_cover_the_weights(void) {
     // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding
     // and the norms; what the head has of its own is at the end. Heads: an unembedding, a tied one, a score,
     // and a score where the body comes from a tied model.
@@ -423,12 +434,13 @@ static void test_tensors_cover_the_weights(void) {
     }
 }
 
-static void test_model_init(void) {
+static void model_initial_weights(void) {
     // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the
     // embedding 0.02
     Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f, 0};
     Model m = model_new(c), again = model_new(c);
-    model_init(&m, 1), model_init(&again, 1);
+    model_init(&m, 1);
+    model_init(&again, 1);
     CHECK(same_bits(m.weights.memory, again.weights.memory, m.weights.count));
     model_init(&again, 2);
     CHECK(!same_bits(m.weights.memory, again.weights.memory, m.weights.count));
@@ -454,7 +466,7 @@ static void test_model_init(void) {
 //     token 1: (3,4), mean square (9 + 16)/2 = 12.5:   (3,4) / sqrt(12.5) = (0.8485281, 1.1313708)
 // The norm's weights (1,2) and the score (0.5,-1) make of them
 //     0.5 * 1 + 1 * 2 = 2.5      and      0.5 * 0.8485281 - 1 * 2 * 1.1313708 = -1.8384776
-static void test_scalar_by_hand(void) {
+static void model_scalar_by_hand(void) {
     Model m = model_new((Config){2, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-12f, 1});
     Batch b = {0};
     model_init(&m, 1);
@@ -480,7 +492,7 @@ static void test_scalar_by_hand(void) {
 // The body of a policy and that of a scalar model of the same sizes are the same block of numbers: the first
 // ones lie where the policy's lie, are drawn alike, and give the same hidden states. So a reward model can
 // take over a policy's body with one memcpy.
-static void test_scalar_has_the_same_body(void) {
+static void model_scalar_has_the_same_body(void) {
     for (int tied = 0; tied < 2; tied++) {
         Config c = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, tied, 100.0f, 1e-6f, 0};
         Model policy = model_new(c);
@@ -489,11 +501,13 @@ static void test_scalar_has_the_same_body(void) {
         size_t body = policy.weights.count - head_count(&policy.config);
         CHECK(body == scalar.weights.count - head_count(&scalar.config) && head_count(&scalar.config) == 12);
         Tensor p[32], s[32];
-        tensor_list(p, &policy.weights, &policy.config), tensor_list(s, &scalar.weights, &scalar.config);
+        tensor_list(p, &policy.weights, &policy.config);
+        tensor_list(s, &scalar.weights, &scalar.config);
         for (int k = 0; k < 2 + 2 * 11; k++)
             CHECK(!strcmp(p[k].name, s[k].name) &&
                   p[k].data - policy.weights.memory == s[k].data - scalar.weights.memory);
-        model_init(&policy, 5), model_init(&scalar, 5);
+        model_init(&policy, 5);
+        model_init(&scalar, 5);
         CHECK(same_bits(policy.weights.memory, scalar.weights.memory, body));
         CHECK(same_bits(scalar.weights.score, (float[12]){0}, 12));   // 0, and not -0
 
@@ -501,7 +515,8 @@ static void test_scalar_has_the_same_body(void) {
         Batch b = {0};
         batch_add(&b, (int[]){1, 2, 3, 4}, (int[]){-1, 3, 4, 5}, 4, -1);
         batch_add(&b, (int[]){7, 8}, (int[]){-1, 9}, 2, 0);
-        model_forward(&policy, &b), model_scalar_forward(&scalar, &b);
+        model_forward(&policy, &b);
+        model_scalar_forward(&scalar, &b);
         CHECK(same_bits(policy.acts.hidden, scalar.acts.hidden, 4 * 12));
         CHECK(same_bits(scalar.acts.scalar, (float[4]){0}, 4));
         fill_normal(scalar.weights.score, 12, 9);
@@ -520,7 +535,7 @@ static void test_scalar_has_the_same_body(void) {
     }
 }
 
-static void test_rope_table(void) {
+static void model_rope_table(void) {
     // position 3, pair 1 of D = 4, theta 100: angle 3 * 100^(-2/4) = 0.3
     Config c = {5, 8, 1, 4, 1, 1, 4, 4, 1, 100.0f, 1e-6f, 0};
     float cosine[16], sine[16];
@@ -531,7 +546,7 @@ static void test_rope_table(void) {
     CHECK_NEAR(sine[3 * 2 + 1], sin(0.3), 1e-7);
 }
 
-static void test_batch(void) {
+static void model_batch(void) {
     // a prefix of 3 and its continuation of 2; then one on its own. Positions go on where the prefix ends.
     Batch b = {0};
     int ids[] = {7, 8, 9}, targets[] = {-1, 5, -1};
@@ -568,7 +583,7 @@ static void odd_head(void) {
     model_new(c);
 }
 
-static void test_what_is_refused(void) {
+static void model_what_is_refused(void) {
     CHECK(exit_status(token_too_large) == 2);
     CHECK(exit_status(token_negative) == 2);
     CHECK(exit_status(target_too_large) == 2);
@@ -577,7 +592,7 @@ static void test_what_is_refused(void) {
     CHECK(exit_status(odd_head) == 2);
 }
 
-static void test_nothing_scored(void) {
+static void model_nothing_scored(void) {
     // a batch whose targets are all -1 has no loss, and its gradient is exactly 0
     Model m = model_new(tiny);
     model_init(&m, 3);
@@ -602,69 +617,268 @@ static void test_nothing_scored(void) {
     model_free(&m), batch_free(&b);
 }
 
-// ---- tasks, the only place where there are threads
-
-enum { TASKS = 40 };
-typedef struct { int done[TASKS]; float logp[TASKS]; int with_grads; } TaskLog;
-
-// Task i: three tokens and one target that depend on i; the gradient of (i + 1) / 10 logp.
-static void small_task(Model* worker, int index, void* context) {
-    TaskLog* log = context;
-    int ids[3] = {index % 7, index, 2 * index}, targets[3] = {-1, -1, 3 * index};
-    Batch b = {0};
-    float dlogp = (float)(index + 1) * 0.1f;
-    batch_add(&b, ids, targets, 3, -1);
-    model_forward(worker, &b);
-    log->logp[index] = worker->acts.logp[0];
-    if (log->with_grads) model_backward(worker, &b, &dlogp);
-    log->done[index]++;
-    batch_free(&b);
+static void model_matmul_strips_in_parallel(void) {
+    // A large product outside of any parallel loop gives its strips to the threads: the same bits as in a
+    // row, for each way to store the factors, and the same as inside of a parallel loop, where it does not.
+    // 1e6 multiply-adds are the limit.
+    enum { M = 130, N = 140, K = 301 };
+    CHECK((double)M * N * K > 1e6);
+    float *a = floats(M * K), *b = floats(K * N), *serial = floats(M * N), *c = floats(M * N);
+    fill_normal(a, M * K, 5);
+    fill_normal(b, K * N, 6);
+    for (int way = 0; way < 8; way++) {
+        View va = way & 1 ? transposed(a, M) : view(a, K), vb = way & 2 ? transposed(b, K) : view(b, N);
+        int accumulate = way >> 2;
+        set_threads(1);
+        fill_normal(serial, M * N, 7);
+        matmul(serial, N, va, vb, M, N, K, accumulate);
+        for (int threads = 2; threads <= 4; threads++) {
+            set_threads(threads);
+            fill_normal(c, M * N, 7);
+            matmul(c, N, va, vb, M, N, K, accumulate);
+            CHECK(same_bits(c, serial, M * N));
+        }
+        float* inside = floats(2 * M * N);
+        fill_normal(inside, M * N, 7);
+        fill_normal(inside + M * N, M * N, 7);
+#pragma omp parallel for
+        for (int i = 0; i < 2; i++) matmul(inside + i * M * N, N, va, vb, M, N, K, accumulate);
+        CHECK(same_bits(inside, serial, M * N) && same_bits(inside + M * N, serial, M * N));
+        free(inside);
+    }
+    set_threads(2);
+    free(a), free(b), free(serial), free(c);
 }
 
-static void test_tasks(void) {
-    // Forty tasks for sixteen workers: each is done once, and their gradients add up to those of one
-    // model that does them all in a row. For 1, 2 and 4 threads every bit is the same. A second run adds
-    // to the gradients; one without gradients leaves them alone.
-    CHECK(TASKS > 2 * WORKERS);
+// ---- turns: which gradients are added in which order does not depend on the number of threads
+
+static void model_turns(void) {
+    // Forty losses (i + 1)/10 logp of three tokens each, in turns: the gradients add up to those of one model
+    // that does them all in a row, for 1, 2, 3 and 4 threads with the same bits. A second round adds to the
+    // first.
+    enum { JOBS = 40, T = 4 };
     Model serial = model_new(tiny);
     model_init(&serial, 5);
     model_zero_grads(&serial);
     size_t n = serial.weights.count;
-    float* first = floats(n);
-    TaskLog expected = {.with_grads = 1};
-    for (int i = 0; i < TASKS; i++) small_task(&serial, i, &expected);
-    for (int t = 0; t < THREAD_COUNTS; t++) {
-        set_threads(thread_counts[t]);
-        Model m = model_new(tiny);
+    float *first = floats(n), *second = floats(n);
+    CHECK(turns_of(&serial) == MAX_TURNS && JOBS > 2 * MAX_TURNS);
+    for (int threads = 0; threads <= 4; threads++) {
+        Model m = model_new(tiny), *all = threads ? &m : &serial;
         model_init(&m, 5);
-        TaskLog log = {.with_grads = 1};
-        run_tasks(&m, TASKS, 1, small_task, &log);
-        for (int i = 0; i < TASKS; i++) CHECK(log.done[i] == 1 && log.logp[i] == expected.logp[i]);
-        double worst = 0.0, largest = 0.0;
-        for (size_t i = 0; i < n; i++) {
-            worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)serial.grads.memory[i]));
-            largest = fmax(largest, fabs((double)serial.grads.memory[i]));
+        model_zero_grads(&m);
+        set_threads(max_int(threads, 1));
+        int turns = turns_of(&m), rounds = threads ? 2 : 1;
+        for (int round = 0; round < rounds; round++) {
+#pragma omp parallel for schedule(dynamic)
+            for (int turn = 0; turn < turns; turn++) {
+                Model* w = threads ? learning_worker(all, turn) : all;
+                for (int i = turn; i < JOBS; i += turns) {
+                    int ids[T] = {i % 7, i, 2 * i, 3 * i}, mask[T - 1] = {0, 0, 1};
+                    float out[T - 1], d[T - 1] = {0, 0, (float)(i + 1) * 0.1f};
+#pragma omp critical
+                    {
+                        answers_forward(out, w, ids, mask, 1, T);
+                        answers_backward(w, d, ids, mask, 1, T);
+                    }
+                }
+            }
+            if (threads) add_gradients(&m, turns);
+            if (threads == 1) memcpy(round ? second : first, m.grads.memory, n * sizeof(float));
+            if (threads) CHECK(same_bits(m.grads.memory, round ? second : first, n));
+            double worst = 0.0, largest = 0.0;
+            for (size_t i = 0; i < n; i++) {
+                worst = fmax(
+                    worst, fabs((double)m.grads.memory[i] - (round + 1.0) * (double)serial.grads.memory[i]));
+                largest = fmax(largest, fabs((double)serial.grads.memory[i]));
+            }
+            if (threads) CHECK(largest > 0.0 && worst < 2e-5 * largest);
         }
-        CHECK(largest > 0.0 && worst < 1e-5 * largest);
-        if (t == 0) memcpy(first, m.grads.memory, n * sizeof(float));
-        CHECK(same_bits(m.grads.memory, first, n));
-        log.with_grads = 0;
-        run_tasks(&m, TASKS, 0, small_task, &log);
-        CHECK(same_bits(m.grads.memory, first, n));
-        log.with_grads = 1;
-        run_tasks(&m, TASKS, 1, small_task, &log);
-        worst = 0.0;
-        for (size_t i = 0; i < n; i++)
-            worst = fmax(worst, fabs((double)m.grads.memory[i] - 2.0 * (double)serial.grads.memory[i]));
-        CHECK(worst < 2e-5 * largest);
-        run_tasks(&m, 3, 1, small_task, &log);          // fewer tasks than workers
-        CHECK(log.done[2] == 4 && log.done[3] == 3);
-        run_tasks(&m, 0, 1, small_task, &log);          // none at all
         model_free(&m);
     }
     set_threads(2);
-    free(first);
-    model_free(&serial);
+    free(first), free(second), model_free(&serial);
+}
+
+static void model_turns_follow_from_the_size(void) {
+    // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, in 32 MB what
+    // fits
+    Model m = {0};
+    m.weights.count = 300000;
+    CHECK(turns_of(&m) == MAX_TURNS);
+    m.weights.count = 1000000;
+    CHECK(turns_of(&m) == 8);
+    m.weights.count = 600000000;
+    CHECK(turns_of(&m) == 2);
+}
+
+// ---- answers: packed against plain
+
+// K rows of T tokens: a prompt of 4 tokens; rows 0, 2 and 4 alike, row 5 with the text of row 0 and a token
+// that was forced, row 6 with nothing scored; the others of their own. Lengths differ, padding is 0.
+enum { ROWS = 7, ROW_T = 14, ROW_T1 = ROW_T - 1 };
+static void some_rows(int* ids, int* mask) {
+    Rng rng = {21};
+    int full[ROWS * ROW_T] = {0};
+    memset(ids, 0, ROWS * ROW_T * sizeof(int));
+    for (int k = 0; k < ROWS; k++) {
+        int same = k == 2 || k == 4 || k == 5, length = 6 + k % 4 * 2;
+        for (int t = 0; t < 4; t++) ids[k * ROW_T + t] = 40 + t;
+        for (int t = 4; t < length; t++) {
+            ids[k * ROW_T + t] = 97 + random_int(&rng, 9);
+            full[k * ROW_T + t] = k != 6 && t != 7;                 // token 7 of a long answer is the tool's
+        }
+        if (!same) continue;
+        memcpy(ids + k * ROW_T, ids, ROW_T * sizeof(int));
+        memcpy(full + k * ROW_T, full, ROW_T * sizeof(int));
+    }
+    full[5 * ROW_T + 5] = 0;
+    shift_mask(mask, full, ROWS, ROW_T);
+}
+
+static void model_equal_rows_are_found(void) {
+    int ids[ROWS * ROW_T], mask[ROWS * ROW_T1], first[ROWS];
+    static const int by_hand[ROWS] = {0, 1, 0, 3, 0, 5, -1};
+    some_rows(ids, mask);
+    find_first_rows(first, ids, mask, ROWS, ROW_T);
+    CHECK(!memcmp(first, by_hand, sizeof first));
+    CHECK(shared_length(ids, mask, ROWS, ROW_T) ==
+          3); // the prompt but for its last token, which predicts a scored one
+    const int none[2 * 3] = {0}, one[4] = {5, 6, 5, 7};
+    CHECK(shared_length(one, none, 2, 2) == 1);                    // nothing scored: what is alike
+}
+
+// One plain pass per row, nothing packed: the values (K,T1), and with d the gradients of m.
+static void plain_answers(float* out, Model* m, const float* d, const int* ids, const int* mask, int K,
+                          int T) {
+    for (int k = 0; k < K; k++) {
+        int targets[64], n = 0, at = 0;
+        float scored[64];
+        Batch b = {0};
+        for (int t = 0; t < T - 1; t++) {
+            targets[t] = mask[k * (T - 1) + t] ? ids[k * T + t + 1] : -1;
+            if (targets[t] >= 0) {
+                n++;
+                if (d) scored[n - 1] = d[k * (T - 1) + t];
+            }
+        }
+        batch_add(&b, ids + k * T, targets, T - 1, -1);
+        if (m->config.scalar) model_scalar_forward(m, &b);
+        else model_forward(m, &b);
+        const float* said = m->config.scalar ? m->acts.scalar : m->acts.logp;
+        for (int t = 0; t < T - 1; t++) out[k * (T - 1) + t] = targets[t] >= 0 ? said[at++] : 0.0f;
+        if (d && m->config.scalar) model_scalar_backward(m, &b, scored);
+        else if (d) model_backward(m, &b, scored);
+        CHECK(at == b.M && at == n);
+        batch_free(&b);
+    }
+}
+
+static void model_packed_answers_are_the_plain_ones(void) {
+    // Log-probabilities and scalars: the same bits as one unpacked forward pass per row, also for a second
+    // call; the gradients agree to rounding. A mask that is empty altogether gives 0 and no gradient.
+    int ids[ROWS * ROW_T], mask[ROWS * ROW_T1];
+    some_rows(ids, mask);
+    for (int scalar = 0; scalar < 2; scalar++) {
+        Config c = tiny;
+        c.scalar = scalar;
+        Model m = model_new(c), plain = model_new(c);
+        model_init(&m, 6);
+        if (scalar) fill_normal(m.weights.score, 12, 9);
+        memcpy(plain.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
+        float out[ROWS * ROW_T1], expected[ROWS * ROW_T1], d[ROWS * ROW_T1];
+        fill_normal(d, ROWS * ROW_T1, 8);
+        for (int i = 0; i < ROWS * ROW_T1; i++) if (!mask[i]) d[i] = NAN;           // is not read
+        model_zero_grads(&m);
+        model_zero_grads(&plain);
+        plain_answers(expected, &plain, d, ids, mask, ROWS, ROW_T);
+        for (int twice = 0; twice < 2; twice++) {
+            for (int i = 0; i < ROWS * ROW_T1; i++) out[i] = 9.0f;
+            answers_forward(out, &m, ids, mask, ROWS, ROW_T);
+            CHECK(same_bits(out, expected, ROWS * ROW_T1));
+        }
+        CHECK(m.batch.M < count_masked(mask, ROWS * ROW_T1));       // equal rows were computed once
+        answers_backward(&m, d, ids, mask, ROWS, ROW_T);
+        double worst = 0.0, largest = 0.0;
+        for (size_t i = 0; i < m.grads.count; i++) {
+            worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)plain.grads.memory[i]));
+            largest = fmax(largest, fabs((double)plain.grads.memory[i]));
+        }
+        CHECK(largest > 1e-3 && worst < 1e-5 * largest);
+        int none[ROWS * ROW_T1] = {0}, nonzero = 0;
+        model_zero_grads(&m);
+        answers_forward(out, &m, ids, none, ROWS, ROW_T);
+        answers_backward(&m, d, ids, none, ROWS, ROW_T);
+        for (int i = 0; i < ROWS * ROW_T1; i++) nonzero += out[i] != 0.0f;
+        for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
+        CHECK(nonzero == 0);
+        model_free(&m), model_free(&plain);
+    }
+}
+
+static void model_chapter_3_is_what_the_model_computes(void) {
+    // token_logprobs() and token_entropy() take whole arrays of logits. On those that the model computed they
+    // give what its forward pass gives, and what the sampler has recorded, to the bit.
+    Model m = model_new(tiny);
+    model_init(&m, 6);
+    for (int i = 0; i < VOCAB_SIZE * 12; i++)
+        m.weights.embedding[i] *= 20.0f; // logits that are not all alike
+    enum { T = 9, T1 = T - 1 };
+    const int ids[T] = {1, 2, 3, 50, 60, 70, 80, 90, 100}, all[T1] = {1, 1, 1, 1, 1, 1, 1, 1};
+    float logp[T1], out[T1], entropy[T];
+    answers_forward(out, &m, ids, all, 1, T);
+    float* logits = floats(T * VOCAB_SIZE);
+    memcpy(logits, m.acts.logits, T1 * VOCAB_SIZE * sizeof(float));
+    token_logprobs(logp, logits, ids, 1, T, VOCAB_SIZE);
+    CHECK(same_bits(logp, out, T1));
+    Tokens prompt = {0};
+    tokens_add(&prompt, 1, 0);
+    tokens_add(&prompt, 2, 0);
+    tokens_add(&prompt, 3, 0);
+    Rollout* r = generate(&m, &prompt, 1, 3, (SampleOptions){8, 1.0f, 50, 0.9f}, NULL, 4, 0);
+    int sampled = 0;
+    for (int k = 0; k < 3; k++) {
+        int n = r[k].prompt + r[k].length, mask[64] = {0};
+        for (int t = 0; t + 1 < n; t++) mask[t] = 1;
+        float said[64], nats[64], row[64];
+        answers_forward(said, &m, r[k].ids, mask, 1, n);
+        float* z = floats((size_t)n * VOCAB_SIZE);
+        memcpy(z, m.acts.logits, (size_t)(n - 1) * VOCAB_SIZE * sizeof(float));
+        token_logprobs(row, z, r[k].ids, 1, n, VOCAB_SIZE);
+        token_entropy(nats, z, n - 1, VOCAB_SIZE);
+        for (int t = 0; t + 1 < n; t++) {
+            CHECK(row[t] == said[t]);
+            if (!r[k].mask[t + 1]) continue;
+            CHECK(r[k].logp[t] == row[t] && r[k].entropy[t] == nats[t]);
+            sampled++;
+        }
+        free(z);
+    }
+    token_entropy(entropy, logits, T1, VOCAB_SIZE);
+    CHECK(sampled > 12 && entropy[0] > 0.0f && entropy[0] < (float)log(265.0));
+    free(logits), rollouts_free(r), tokens_free(&prompt), model_free(&m);
+}
+
+static void model_a_frozen_model_says_the_same(void) {
+    // Three layers in the arrays of one: log-probabilities and scores bit for bit, also for a second batch.
+    int ids[ROWS * ROW_T], mask[ROWS * ROW_T1];
+    some_rows(ids, mask);
+    for (int scalar = 0; scalar < 2; scalar++) {
+        Config c = {VOCAB_SIZE, 96, 3, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, scalar};
+        Model m = model_new(c), frozen = model_new(c);
+        model_init(&m, 9);
+        for (int i = 0; scalar && i < c.width; i++) m.weights.score[i] = (float)i - 7.5f;
+        memcpy(frozen.weights.memory, m.weights.memory, m.weights.count * sizeof(float));
+        frozen.frozen = 1;
+        for (int K = 1; K <= ROWS; K += ROWS - 1) {
+            float said[ROWS * ROW_T1], found[ROWS * ROW_T1];
+            int scored = count_masked(mask, K * ROW_T1);
+            answers_forward(said, &m, ids, mask, K, ROW_T);
+            answers_forward(found, &frozen, ids, mask, K, ROW_T);
+            CHECK(scored >= 2 && said[3] != 0.0f && same_bits(said, found, (size_t)(K * ROW_T1)));
+        }
+        model_free(&m), model_free(&frozen);
+    }
 }
 
 // =============================================================================================
@@ -729,13 +943,12 @@ static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, con
         int P = prompts[q].length - 1, root = shared ? batch_add(b, prompts[q].ids, NULL, P, -1) : -1;
         for (int k = 0; k < K; k++) {
             const Rollout* r = &rollouts[q * K + k];
-            int n = 0;
-            for (int i = shared ? P : 0; i <= P; i++) ids[n] = prompts[q].ids[i], targets[n++] = -1;
-            for (int t = 0; t < r->length; t++) {
-                targets[n - 1] = r->mask[t] ? r->ids[t] : -1;
-                ids[n] = r->ids[t], targets[n++] = -1;
+            int from = shared ? P : 0, end = r->prompt + r->length;
+            for (int t = from; t < end; t++) {
+                ids[t - from] = r->ids[t];
+                targets[t - from] = t + 1 < end && r->mask[t + 1] ? r->ids[t + 1] : -1;
             }
-            batch_add(b, ids, targets, n - 1, root);
+            batch_add(b, ids, targets, end - 1 - from, root);
         }
     }
 }
@@ -749,8 +962,8 @@ static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const 
     batch_of_rollouts(&b, prompts, B, K, rollouts, shared);
     model_forward(m, &b);
     for (int i = 0; i < B * K; i++)
-        for (int t = 0; t < rollouts[i].length; t++) {
-            if (!rollouts[i].mask[t]) continue;
+        for (int t = 0; t < rollouts[i].T - 1; t++) {
+            if (!rollouts[i].mask[t + 1]) continue;
             if (at < b.M) different += !same_bits(&rollouts[i].logp[t], &m->acts.logp[at], 1);
             at++;
         }
@@ -759,18 +972,20 @@ static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const 
     return different;
 }
 
+// Two rollouts of one prompt, whose rows may have room for different numbers of tokens: the same in every
+// bit.
 static int same_rollout(const Rollout* a, const Rollout* b) {
-    size_t n = (size_t)a->length;
-    return a->length == b->length && a->finished == b->finished && !memcmp(a->ids, b->ids, n * sizeof(int)) &&
-           !memcmp(a->mask, b->mask, n * sizeof(int)) && same_bits(a->logp, b->logp, n) &&
-           same_bits(a->logp_sampler, b->logp_sampler, n);
+    size_t n = (size_t)(a->prompt + a->length), n1 = n - 1;
+    return a->length == b->length && a->prompt == b->prompt && a->finished == b->finished &&
+           !memcmp(a->ids, b->ids, n * sizeof(int)) && !memcmp(a->mask, b->mask, n * sizeof(int)) &&
+           same_bits(a->logp, b->logp, n1) && same_bits(a->entropy, b->entropy, n1);
 }
 
 static const int some_lengths[4] = {2, 9, 61, 30};     // the shortest possible; one longer than QUERY_BLOCK
 enum { SOME = 4, EACH = 5, NEW = 33 };
 static const SampleOptions plain_sampling = {NEW, 1.0f, 0, 1.0f};
 
-static void test_sampling_is_the_training_pass(void) {
+static void model_sampling_is_the_training_pass(void) {
     // What is recorded while sampling, token by token with a cache, equals bit for bit what the training
     // pass computes for whole sequences: with the prompt shared, and with every sequence written out.
     // Rows finish at different times and some tokens are forced.
@@ -779,24 +994,29 @@ static void test_sampling_is_the_training_pass(void) {
     Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
     int finished = 0, cut = 0, forced = 0, lengths = 0, last = -1;
     for (int i = 0; i < SOME * EACH; i++) {
-        CHECK(r[i].prompt == i / EACH);
-        finished += r[i].finished, cut += !r[i].finished && r[i].length == NEW;
-        lengths += r[i].length != last, last = r[i].length;
-        for (int t = 0; t < r[i].length; t++) forced += !r[i].mask[t];
+        const Tokens* prompt = &prompts[i / EACH];
+        CHECK(r[i].prompt == prompt->length &&
+              !memcmp(r[i].ids, prompt->ids, (size_t)prompt->length * sizeof(int)));
+        finished += r[i].finished;
+        cut += !r[i].finished && r[i].length == NEW;
+        lengths += r[i].length != last;
+        last = r[i].length;
+        for (int t = 0; t < r[i].length; t++) forced += !r[i].mask[r[i].prompt + t];
+        // padding: token 0, mask 0, log-probability 0; the prompt has mask 0
+        for (int t = 0; t < r[i].T; t++) {
+            int answer = t >= r[i].prompt && t < r[i].prompt + r[i].length;
+            if (!answer) CHECK(!r[i].mask[t] && (t < r[i].prompt || r[i].ids[t] == 0));
+            if (t > 0 && !r[i].mask[t]) CHECK(r[i].logp[t - 1] == 0.0f && r[i].entropy[t - 1] == 0.0f);
+        }
     }
     CHECK(finished >= 5 && cut >= 2 && forced >= 10 && lengths >= 8);   // else the test would show little
     CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 1) == 0);
     CHECK(logp_mismatches(&m, prompts, SOME, EACH, r, 0) == 0);
-    // at temperature 1 without truncation the sampler is the model: on-policy, to the bit
-    int off = 0;
-    for (int i = 0; i < SOME * EACH; i++)
-        off += !same_bits(r[i].logp, r[i].logp_sampler, (size_t)r[i].length);
-    CHECK(off == 0);
-    rollouts_free(r, SOME * EACH), free_prompts(prompts, SOME);
+    rollouts_free(r), free_prompts(prompts, SOME);
     model_free(&m);
 }
 
-static void test_forced_tokens(void) {
+static void model_forced_tokens(void) {
     // After every sampled <|python_end|> come <|output_start|> digit <|output_end|> with mask 0 and
     // log-probability 0, unless the rollout ends before. Everything else is sampled. A row ends with
     // <|assistant_end|> or <|bos|>, or is full.
@@ -807,17 +1027,22 @@ static void test_forced_tokens(void) {
     for (int i = 0; i < SOME * EACH; i++) {
         int pending = 0, called_at = 0, ended = 0;
         for (int t = 0; t < r[i].length; t++) {
-            int id = r[i].ids[t];
+            int id = r[i].ids[r[i].prompt + t], sampled = r[i].mask[r[i].prompt + t];
+            float logp = r[i].logp[r[i].prompt + t - 1], entropy = r[i].entropy[r[i].prompt + t - 1];
             wrong += ended;                                  // nothing follows the end
             if (pending) {
                 int digit = '0' + (called_at + 1) % 10;
                 wrong += id != (pending == 3 ? OUTPUT_START : pending == 2 ? digit : OUTPUT_END);
-                wrong += r[i].mask[t] != 0 || r[i].logp[t] != 0.0f || r[i].logp_sampler[t] != 0.0f;
+                wrong += sampled != 0 || logp != 0.0f || entropy != 0.0f;
                 pending--;
                 continue;
             }
-            wrong += r[i].mask[t] != 1 || !(r[i].logp[t] < 0.0f);
-            if (id == PYTHON_END) pending = 3, called_at = t, calls++;
+            wrong += sampled != 1 || !(logp < 0.0f) || !(entropy > 0.0f);
+            if (id == PYTHON_END) {
+                pending = 3;
+                called_at = t;
+                calls++;
+            }
             ended = id == ASSISTANT_END || id == BOS;
         }
         wrong += r[i].finished != ended;
@@ -825,12 +1050,13 @@ static void test_forced_tokens(void) {
     }
     CHECK(wrong == 0);
     CHECK(calls >= 5);
-    rollouts_free(r, SOME * EACH), free_prompts(prompts, SOME);
+    rollouts_free(r), free_prompts(prompts, SOME);
     model_free(&m);
 }
 
 static int ending_tool(int* forced, int capacity, const int* ids, int length) {
-    (void)capacity, (void)ids;
+    (void)capacity;
+    (void)ids;
     forced[0] = ASSISTANT_END;
     return length == 1;
 }
@@ -841,7 +1067,7 @@ static int flooding_tool(int* forced, int capacity, const int* ids, int length) 
     return length == 2 ? capacity : 0;
 }
 
-static void test_forced_tokens_at_the_edges(void) {
+static void model_forced_tokens_at_the_edges(void) {
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, 2);
     // a forced <|assistant_end|> does not end a rollout: only the model's own word does
@@ -849,24 +1075,26 @@ static void test_forced_tokens_at_the_edges(void) {
     int after = 0;
     for (int i = 0; i < 6; i++)
         if (r[i].length > 1) {
-            CHECK(r[i].ids[1] == ASSISTANT_END && r[i].mask[1] == 0);
-            CHECK(r[i].length > 2 && r[i].mask[2] == 1);
+            const int *answer = r[i].ids + r[i].prompt, *mask = r[i].mask + r[i].prompt;
+            CHECK(answer[1] == ASSISTANT_END && mask[1] == 0);
+            CHECK(r[i].length > 2 && mask[2] == 1);
             after++;
         }
     CHECK(after > 0);
-    rollouts_free(r, 6);
+    rollouts_free(r);
     // a tool that forces more than there is room for: the rollout is cut off at max_new_tokens
     r = generate(&m, prompts, 2, 3, (SampleOptions){9, 1.0f, 0, 1.0f}, flooding_tool, 6, 0);
     for (int i = 0; i < 6; i++) {
         if (r[i].finished) continue;
-        CHECK(r[i].length == 9 && r[i].mask[1] == 1 && r[i].mask[2] == 0 && r[i].mask[8] == 0);
-        CHECK(r[i].ids[8] == 'x');
+        const int *answer = r[i].ids + r[i].prompt, *mask = r[i].mask + r[i].prompt;
+        CHECK(r[i].length == 9 && mask[1] == 1 && mask[2] == 0 && mask[8] == 0);
+        CHECK(answer[8] == 'x');
     }
-    rollouts_free(r, 6), free_prompts(prompts, 2);
+    rollouts_free(r), free_prompts(prompts, 2);
     model_free(&m);
 }
 
-static void test_rollouts_do_not_depend_on_the_batch(void) {
+static void model_rollouts_do_not_depend_on_the_batch(void) {
     // 24 prompts of up to 70 tokens, six rollouts of each: more rows than are decoded in one batch, and
     // in the first batch more prompt tokens than the 1024 of one prefill. Each prompt's rollouts are the
     // same, in every bit, when it is sampled alone; `first` keeps its random stream. And the number of
@@ -885,10 +1113,10 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
         Rollout* alone = generate(&m, prompts + q, 1, K, o, digit_tool, 5, 100 + (uint64_t)q);
         for (int k = 0; k < K; k++) {
             different += !same_rollout(&alone[k], &all[q * K + k]);
-            CHECK(alone[k].prompt == 0 && all[q * K + k].prompt == q);
+            CHECK(alone[k].prompt == prompts[q].length && all[q * K + k].prompt == prompts[q].length);
         }
         distinct += !same_rollout(&alone[0], &alone[1]);
-        rollouts_free(alone, K);
+        rollouts_free(alone);
     }
     CHECK(different == 0);
     CHECK(distinct >= B - 2);          // the rollouts of a prompt differ among themselves
@@ -900,11 +1128,11 @@ static void test_rollouts_do_not_depend_on_the_batch(void) {
     distinct = 0;
     for (int i = 0; i < B * K; i++) distinct += !same_rollout(&other[i], &all[i]);
     CHECK(distinct >= B * K - 12);      // another seed, other rollouts
-    rollouts_free(all, B * K), rollouts_free(other, B * K), rollouts_free(more, 14), free_prompts(prompts, B);
+    rollouts_free(all), rollouts_free(other), rollouts_free(more), free_prompts(prompts, B);
     model_free(&m);
 }
 
-static void test_rollouts_do_not_depend_on_threads(void) {
+static void model_rollouts_do_not_depend_on_threads(void) {
     // forty rollouts of each prompt: more rows than one batch takes, so that there is something to share out
     enum { K = 40 };
     CHECK(SOME * K > DECODE_ROWS);
@@ -916,14 +1144,14 @@ static void test_rollouts_do_not_depend_on_threads(void) {
         Rollout* r = generate(&m, prompts, SOME, K, (SampleOptions){12, 1.0f, 0, 1.0f}, digit_tool, 3, 0);
         for (int k = 0; k < SOME * K && i > 0; k++) CHECK(same_rollout(&r[k], &first[k]));
         if (i == 0) first = r;
-        else rollouts_free(r, SOME * K);
+        else rollouts_free(r);
     }
     set_threads(2);
-    rollouts_free(first, SOME * K), free_prompts(prompts, SOME);
+    rollouts_free(first), free_prompts(prompts, SOME);
     model_free(&m);
 }
 
-static void test_greedy(void) {
+static void model_greedy(void) {
     // temperature 0 takes the largest logit of the full forward pass at every step; so does top_k = 1 at
     // any temperature
     Model m = decoding_model(CONTEXT);
@@ -937,18 +1165,18 @@ static void test_greedy(void) {
     model_forward(&m, &b);
     for (int i = 0; i < SOME; i++) {
         CHECK(same_rollout(&one[i], &r[i]) && same_rollout(&hot[i], &r[i]));
-        for (int t = 0; t < r[i].length; t++, at++) {
+        for (int t = r[i].prompt; t < r[i].prompt + r[i].length; t++, at++) {
             const float* logits = m.acts.logits + (size_t)at * VOCAB_SIZE;
-            wrong += logits[r[i].ids[t]] != maximum(logits, VOCAB_SIZE) || r[i].logp_sampler[t] != 0.0f;
-            wrong += !same_bits(&r[i].logp[t], &m.acts.logp[at], 1);   // the model's own, not 0
+            wrong += logits[r[i].ids[t]] != maximum(logits, VOCAB_SIZE);
+            wrong += !same_bits(&r[i].logp[t - 1], &m.acts.logp[at], 1);   // the model's own, not 0
         }
     }
     CHECK(wrong == 0 && at == b.M && at > 20);
-    rollouts_free(r, SOME), rollouts_free(one, SOME), rollouts_free(hot, SOME), free_prompts(prompts, SOME);
+    rollouts_free(r), rollouts_free(one), rollouts_free(hot), free_prompts(prompts, SOME);
     batch_free(&b), model_free(&m);
 }
 
-static void test_cut_off(void) {
+static void model_cut_off(void) {
     // A prompt of 61 tokens in a context of 64 leaves 3; one of 2 stops at max_new_tokens = 5. Without an
     // end token in its reach (its unembedding is made quiet) nothing finishes.
     Model m = decoding_model(64);
@@ -962,20 +1190,21 @@ static void test_cut_off(void) {
         CHECK(!r[8 + k].finished && r[8 + k].length == 1);
     }
     CHECK(logp_mismatches(&m, prompts, 3, 4, r, 1) == 0);
-    rollouts_free(r, 12), free_prompts(prompts, 3);
+    rollouts_free(r), free_prompts(prompts, 3);
     model_free(&m);
 }
 
-static void test_greedy_ties(void) {
+static void model_greedy_ties(void) {
     // of two equal largest logits both ways to be greedy take the first, whose probability is 1/(2 + 2/e)
     // = 0.3655
-    float logits[4] = {1, 2, 2, 1}, work[8], logp, logp_sampler;
+    float logits[4] = {1, 2, 2, 1}, work[8], logp, entropy;
+    const double p = 1.0 / (2.0 + 2.0 / exp(1.0)), q = p / exp(1.0);
     Rng rng = {1};
     for (int k = 0; k < 2; k++) {
         SampleOptions o = {1, k ? 1.0f : 0.0f, k, 1.0f};
         for (int n = 0; n < 20; n++) {
-            CHECK(sample_token(&logp, &logp_sampler, logits, 4, o, &rng, work) == 1);
-            CHECK(logp_sampler == 0.0f);
+            CHECK(sample_token(&logp, &entropy, logits, 4, o, &rng, work) == 1);
+            CHECK_NEAR(entropy, -2.0 * p * log(p) - 2.0 * q * log(q), 1e-6);   // the model's, not 0
             CHECK_NEAR(logp, -log(2.0 + 2.0 / exp(1.0)), 1e-6);
         }
     }
@@ -987,7 +1216,7 @@ static void prompt_too_long(void) {
     generate(&m, make_prompts(length, 1), 1, 1, (SampleOptions){5, 1.0f, 0, 1.0f}, NULL, 1, 0);
 }
 
-static void test_prompt_too_long(void) {
+static void model_prompt_too_long(void) {
     CHECK(exit_status(prompt_too_long) == 2);
 }
 
@@ -997,15 +1226,18 @@ static void test_prompt_too_long(void) {
 // expected[i] = probability under the sampler, 0 = never.
 static void check_sampler(const double* probability, const double* expected, int V, SampleOptions o) {
     enum { DRAWS = 20000 };
-    float logits[16], work[32], logp, logp_sampler;
+    float logits[16], work[32], logp, entropy;
+    double nats = 0.0;
     int count[16] = {0}, wrong = 0, kinds = 0;
     Rng rng = {77};
     for (int i = 0; i < V; i++) logits[i] = 3.0f + (float)log(probability[i]);   // any constant may be added
+    for (int i = 0; i < V; i++) nats -= probability[i] * log(probability[i]);
     for (int n = 0; n < DRAWS; n++) {
-        int id = sample_token(&logp, &logp_sampler, logits, V, o, &rng, work);
+        int id = sample_token(&logp, &entropy, logits, V, o, &rng, work);
         count[id]++;
         wrong += !(fabs((double)logp - log(probability[id])) <= 2e-6);           // the model's
-        wrong += !(fabs((double)logp_sampler - log(expected[id])) <= 2e-6);      // the sampler's
+        wrong += !(fabs((double)entropy - nats) <= 2e-6); // the model's, whatever the sampler
+        wrong += expected[id] == 0.0;
     }
     CHECK(wrong == 0);
     // chi-square = sum (count - np)^2 / np: with at most 7 degrees of freedom above 29.9 once in ten
@@ -1021,7 +1253,7 @@ static void check_sampler(const double* probability, const double* expected, int
     CHECK(kinds == 1 || chi > 0.01);
 }
 
-static void test_sampler(void) {
+static void model_sampler(void) {
     static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
     check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 0, 1.0f});
     check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 5, 1.0f});        // top-k of all is all
@@ -1035,7 +1267,7 @@ static void test_sampler(void) {
     check_sampler(wide, root, 5, (SampleOptions){1, 2.0f, 0, 1.0f});
 }
 
-static void test_top_k(void) {
+static void model_top_k(void) {
     static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
     // the best three have 0.85
     static const double three[5] = {0.4 / 0.85, 0, 0.25 / 0.85, 0, 0.2 / 0.85};
@@ -1056,7 +1288,7 @@ static void test_top_k(void) {
     check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 3, 1.0f});
 }
 
-static void test_top_p(void) {
+static void model_top_p(void) {
     static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
     // 0.4 < 0.6 <= 0.4 + 0.25: two tokens are the smallest set that has 0.6
     static const double two[5] = {0.4 / 0.65, 0, 0.25 / 0.65, 0, 0};
@@ -1074,7 +1306,7 @@ static void test_top_p(void) {
     check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
 }
 
-static void test_kth_largest(void) {
+static void model_kth_largest(void) {
     // against sorting, with many ties: 60 lists, every k
     Rng rng = {3};
     int wrong = 0;
@@ -1085,7 +1317,8 @@ static void test_kth_largest(void) {
             for (int i = 1; i < n; i++)
                 for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
                     float t = sorted[j];
-                    sorted[j] = sorted[j - 1], sorted[j - 1] = t;
+                    sorted[j] = sorted[j - 1];
+                    sorted[j - 1] = t;
                 }
             wrong += kth_largest(x, n, k) != sorted[k - 1];
         }
@@ -1095,6 +1328,14 @@ static void test_kth_largest(void) {
 // =============================================================================================
 // The update
 // =============================================================================================
+
+// One supervised update, as ./train_gpt does it.
+static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, double lr,
+                         double max_norm, AdamOptions adam, double* norm) {
+    double loss = sft_loss(m, list, count, 1);
+    *norm = clip_and_step(m, o, lr, max_norm, adam);
+    return loss;
+}
 
 static const AdamOptions adam = {0.9f, 0.95f, 1e-8f, 0.1f};
 static const Config toy_config = {VOCAB_SIZE, 96, 2, 20, 4, 2, 6, 30, 1, 10000.0f, 1e-6f, 0};
@@ -1111,7 +1352,7 @@ static void make_toy_set(Tokens* set, const Tokens** list) {
     }
 }
 
-static void test_training_learns(void) {
+static void model_training_learns(void) {
     // Before: every token has about probability 1/265, so the loss is near ln 265 = 5.58. After 60
     // updates the six answers are known.
     Tokens set[TOY];
@@ -1133,14 +1374,17 @@ static void test_training_learns(void) {
     model_free(&m), optimizer_free(&o);
 }
 
-static void test_training_does_not_depend_on_threads(void) {
+static void model_training_does_not_depend_on_threads(void) {
     // Losses, norms and all weights after three updates, bit for bit. 60 conversations are several tasks.
     Tokens set[TOY];
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
     int tokens = 0;
-    for (int i = 0; i < 60; i++) many[i] = list[i * i % TOY], tokens += many[i]->length;
-    CHECK(tokens > 2 * BATCH_TOKENS);
+    for (int i = 0; i < 60; i++) {
+        many[i] = list[i * i % TOY];
+        tokens += many[i]->length;
+    }
+    CHECK(tokens > 1000 && 60 > 2 * TOGETHER);
     float* weights = NULL;
     double loss[3] = {0}, norm[3] = {0};
     for (int t = 0; t < THREAD_COUNTS; t++) {
@@ -1150,7 +1394,10 @@ static void test_training_does_not_depend_on_threads(void) {
         Optimizer o = optimizer_new(&m.config);
         for (int step = 0; step < 3; step++) {
             double n, l = train_step(&m, &o, many, 60, 0.01f, 1.0f, adam, &n);
-            if (t == 0) loss[step] = l, norm[step] = n;
+            if (t == 0) {
+                loss[step] = l;
+                norm[step] = n;
+            }
             CHECK(l == loss[step] && n == norm[step]);
         }
         if (t == 0) {
@@ -1165,10 +1412,9 @@ static void test_training_does_not_depend_on_threads(void) {
     for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
 }
 
-static void test_loss_of_conversations(void) {
-    // 60 conversations, more than the BATCH_TOKENS that pass through the model at a time: loss, count and
-    // gradient are those of one batch of all of them, to rounding. The mean is over all scored tokens,
-    // not over batches.
+static void model_loss_of_conversations(void) {
+    // 60 conversations, more than pass through the model at a time: loss and gradient are those of one batch
+    // of all of them, to rounding. The mean is over all scored tokens, not over batches.
     Tokens set[TOY];
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
@@ -1176,58 +1422,73 @@ static void test_loss_of_conversations(void) {
     model_init(&m, 1);
     Batch b = {0};
     long mask = 0;
-    int tokens = 0;
+    int tokens = 0, targets[96];
     for (int i = 0; i < 60; i++) {
         many[i] = list[i * i % TOY];
-        batch_add_conversation(&b, many[i]);
-        tokens += many[i]->length - 1;
+        int n = many[i]->length - 1;
+        for (int t = 0; t < n; t++)
+            targets[t] = many[i]->mask[t + 1] ? many[i]->ids[t + 1] : -1; // token t predicts token t + 1
+        batch_add(&b, many[i]->ids, targets, n, -1);
+        tokens += n;
         for (int t = 0; t < many[i]->length; t++) mask += many[i]->mask[t];
     }
-    CHECK(tokens > BATCH_TOKENS && b.N == tokens && b.M == mask);
-    // token t predicts token t + 1 where that one is the assistant's
-    CHECK(b.targets[0] == -1 && b.ids[0] == BOS);
-    for (int t = 0; t + 1 < set[0].length; t++)
-        CHECK(b.targets[t] == (set[0].mask[t + 1] ? set[0].ids[t + 1] : -1));
+    CHECK(b.N == tokens && b.M == mask);
+    // the padded arrays: ids, and the mask shifted by one; behind the end 0
+    Padded p = pad_conversations(list, TOY);
+    for (int k = 0; k < TOY; k++)
+        for (int t = 0; t < p.T; t++) {
+            CHECK(p.ids[k * p.T + t] == (t < set[k].length ? set[k].ids[t] : 0));
+            if (t + 1 < p.T)
+                CHECK(p.mask[k * (p.T - 1) + t] == (t + 1 < set[k].length ? set[k].mask[t + 1] : 0));
+        }
+    padded_free(&p);
     float* d = floats((size_t)b.M);
     double sum = 0.0;
     model_forward(&m, &b);
-    for (int i = 0; i < b.M; i++) sum -= (double)m.acts.logp[i], d[i] = -1.0f / (float)mask;
+    for (int i = 0; i < b.M; i++) {
+        sum -= (double)m.acts.logp[i];
+        d[i] = -1.0f / (float)mask;
+    }
     model_zero_grads(&m);
     model_backward(&m, &b, d);
     float* gradient = floats(m.grads.count);
     memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
     model_zero_grads(&m);
-    double loss = conversations_loss(&m, many, 60, -1.0f / (float)mask), worst = 0.0, largest = 0.0;
-    CHECK(scored_tokens(many, 60) == mask);
-    CHECK_NEAR(loss, sum, 1e-6);
+    CHECK_NEAR(sft_loss(&m, many, 60, 1), sum / (double)mask, 1e-6);
+    double worst = 0.0, largest = 0.0, square = 0.0;
     for (size_t i = 0; i < m.grads.count; i++) {
         worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)gradient[i]));
         largest = fmax(largest, fabs((double)gradient[i]));
+        square += (double)gradient[i] * (double)gradient[i];
     }
     CHECK(largest > 0.0 && worst < 1e-5 * largest);
-    // With dlogp = 0 there is no gradient at all. train_step: the same mean loss; |g| as computed here,
-    // whatever was in the gradients before; and they are clipped. Learning rate 0 moves nothing.
-    double norm, square = 0.0;
-    for (size_t i = 0; i < m.grads.count; i++) square += (double)gradient[i] * (double)gradient[i];
-    model_zero_grads(&m);
-    CHECK_NEAR(conversations_loss(&m, many, 60, 0.0f), sum, 1e-6);
-    CHECK(m.grads.memory[0] == 0.0f && m.grads.memory[m.grads.count - 1] == 0.0f);
+    // without learning: the same loss, and the gradients stay as they are
+    memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
+    CHECK_NEAR(sft_loss(&m, many, 60, 0), sum / (double)mask, 1e-6);
+    CHECK(same_bits(gradient, m.grads.memory, m.grads.count));
+    // an update: the same mean loss; |g| as computed here, and it is clipped (with beta1 = 0 AdamW's first
+    // moment is the gradient); learning rate 0 moves nothing; afterwards the gradient is 0 for the next
+    // update
     Optimizer o = optimizer_new(&m.config);
+    AdamOptions plain = {0.0f, 0.95f, 1e-8f, 0.1f};
     float* before = floats(m.weights.count);
     memcpy(before, m.weights.memory, m.weights.count * sizeof(float));
-    m.grads.memory[0] = m.grads.memory[m.grads.count - 1] = 1e9f;
-    CHECK_NEAR(train_step(&m, &o, many, 60, 0.0f, 0.125f, adam, &norm), sum / (double)mask, 1e-6);
+    model_zero_grads(&m);
+    double norm, cut = 0.0;
+    CHECK_NEAR(train_step(&m, &o, many, 60, 0.0, 0.125, plain, &norm), sum / (double)mask, 1e-6);
     CHECK_NEAR(norm, sqrt(square), 1e-5);
     CHECK(norm > 0.125);
-    CHECK_NEAR(clip_gradient(&m, 0.0), 0.125, 1e-6);
+    for (size_t i = 0; i < m.grads.count; i++) cut += (double)o.first.memory[i] * (double)o.first.memory[i];
+    CHECK_NEAR(sqrt(cut), 0.125, 1e-6);
     CHECK(same_bits(before, m.weights.memory, m.weights.count));
+    for (size_t i = 0; i < m.grads.count; i++) if (m.grads.memory[i] != 0.0f) { CHECK(!"a gradient"); break; }
     free(before);
     for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
     free(d), free(gradient);
     model_free(&m), optimizer_free(&o), batch_free(&b);
 }
 
-static void test_update_without_scored_tokens(void) {
+static void model_update_without_scored_tokens(void) {
     // Conversations in which the assistant says nothing: loss 0, norm 0, no NaN anywhere; so for no
     // conversation at all.
     Tokens t = {0};
@@ -1246,48 +1507,54 @@ static void test_update_without_scored_tokens(void) {
     model_free(&m), optimizer_free(&o);
 }
 
-int main(void) {
-    RUN(test_what_is_refused);       // these copy the process, so they come before the first thread
-    RUN(test_prompt_too_long);
-    set_threads(2);                  // where there are threads
-    RUN(test_exp_error);
-    RUN(test_exp_at_the_joints);
-    RUN(test_exp_at_the_ends);
-    RUN(test_dot);
-    RUN(test_maximum);
-    RUN(test_exp_and_sum);
-    RUN(test_matmul);
-    RUN(test_matmul_long_sums);
-    RUN(test_matmul_without_terms);
-    RUN(test_matmul_order_of_the_sum);
-    RUN(test_matmul_rows_are_independent);
-    RUN(test_rng);
-    RUN(test_random_streams);
-    RUN(test_shuffle);
-    RUN(test_reference);
-    RUN(test_tensors_cover_the_weights);
-    RUN(test_model_init);
-    RUN(test_scalar_by_hand);
-    RUN(test_scalar_has_the_same_body);
-    RUN(test_rope_table);
-    RUN(test_batch);
-    RUN(test_nothing_scored);
-    RUN(test_tasks);
-    RUN(test_sampling_is_the_training_pass);
-    RUN(test_forced_tokens);
-    RUN(test_forced_tokens_at_the_edges);
-    RUN(test_rollouts_do_not_depend_on_the_batch);
-    RUN(test_rollouts_do_not_depend_on_threads);
-    RUN(test_greedy);
-    RUN(test_greedy_ties);
-    RUN(test_cut_off);
-    RUN(test_sampler);
-    RUN(test_top_k);
-    RUN(test_top_p);
-    RUN(test_kth_largest);
-    RUN(test_training_learns);
-    RUN(test_training_does_not_depend_on_threads);
-    RUN(test_loss_of_conversations);
-    RUN(test_update_without_scored_tokens);
-    return check_failed != 0;
+static void test_model(void) {
+    RUN(model_what_is_refused);
+    RUN(model_prompt_too_long);
+    set_threads(2);                  // where there are threads; what copies the process came before
+    RUN(model_exp_error);
+    RUN(model_exp_at_the_joints);
+    RUN(model_exp_at_the_ends);
+    RUN(model_dot);
+    RUN(model_maximum);
+    RUN(model_exp_and_sum);
+    RUN(model_matmul);
+    RUN(model_matmul_long_sums);
+    RUN(model_matmul_without_terms);
+    RUN(model_matmul_order_of_the_sum);
+    RUN(model_matmul_rows_are_independent);
+    RUN(model_rng);
+    RUN(model_random_streams);
+    RUN(model_shuffle);
+    RUN(model_reference);
+    RUN(model_tensors_cover_the_weights);
+    RUN(model_initial_weights);
+    RUN(model_scalar_by_hand);
+    RUN(model_scalar_has_the_same_body);
+    RUN(model_rope_table);
+    RUN(model_batch);
+    RUN(model_nothing_scored);
+    RUN(model_matmul_strips_in_parallel);
+    RUN(model_matmul_strips_in_parallel);
+    RUN(model_turns);
+    RUN(model_turns_follow_from_the_size);
+    RUN(model_equal_rows_are_found);
+    RUN(model_packed_answers_are_the_plain_ones);
+    RUN(model_chapter_3_is_what_the_model_computes);
+    RUN(model_a_frozen_model_says_the_same);
+    RUN(model_sampling_is_the_training_pass);
+    RUN(model_forced_tokens);
+    RUN(model_forced_tokens_at_the_edges);
+    RUN(model_rollouts_do_not_depend_on_the_batch);
+    RUN(model_rollouts_do_not_depend_on_threads);
+    RUN(model_greedy);
+    RUN(model_greedy_ties);
+    RUN(model_cut_off);
+    RUN(model_sampler);
+    RUN(model_top_k);
+    RUN(model_top_p);
+    RUN(model_kth_largest);
+    RUN(model_training_learns);
+    RUN(model_training_does_not_depend_on_threads);
+    RUN(model_loss_of_conversations);
+    RUN(model_update_without_scored_tokens);
 }

@@ -1,35 +1,32 @@
-/* test_pairs.c - preference pairs (chapter 12): files of pairs, rollouts as text, judges, the losses of a pair, runs that
- * are stopped and resumed, what best-of-n keeps. Whole losses against central differences are in gradients_pairs.c.
- */
-#include "commands.h"
-
-// a model small enough for a test; its vocabulary is the real one
-static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, seed);
-    return m;
-}
+// chapter_12.c - recipes: files of pairs, rollouts as text, annotators, the losses of a pair, runs that are
+// stopped and resumed, what best-of-n keeps. Whole losses against central differences are in gradients.c.
 
 // ---- files
 
 #define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
 #define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 
-static void all_forms_are_read(void) {
+static void chapter_12_all_forms_are_read(void) {
     // the same pair in every form, one a line; then two of them as an array
     static const char* const forms[] = {
         "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
         "{\"question\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\", \"score\": 7}",
-        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", " SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
-        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" SAID("3") "]}",
+        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", "
+            SAID("3") "]}",
+        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": ["
+            SAID("3") "]}",
+        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": ["
+            SAID("3") "]}",
         "{\"prompt\": [" USER("1+1?") "], \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
     };
     enum { FORMS = sizeof forms / sizeof *forms };
     Text text = {0};
     for (int i = 0; i < FORMS; i++) text_printf(&text, "%s\n\n", forms[i]);
     for (int array = 0; array < 2; array++) {
-        if (array) text.length = 0, text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
+        if (array) {
+            text.length = 0;
+            text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
+        }
         Pairs p = load_pairs(put("forms.jsonl", text.data));
         CHECK(p.count == (array ? 2 : FORMS));
         for (int i = 0; i < p.count; i++) {
@@ -44,48 +41,62 @@ static void all_forms_are_read(void) {
 
 static const char* pairs_file;
 static int load_and_stop(int argc, char** argv) {
-    (void)argc, (void)argv;
+    (void)argc;
+    (void)argv;
     Pairs p = load_pairs(pairs_file);
     render_pairs(&p, 40, pairs_file);
     pairs_free(&p);
     return 0;
 }
 
-static void what_is_no_pair(void) {
+static void chapter_12_what_is_no_pair(void) {
     // The good line comes first, so that the bad one is line 2.
     static const struct { const char *line, *words; } bad[] = {
         {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
         {"{\"prompt\": \"a\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is missing"},
-        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is empty"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}", "line 2: the field \"rejected\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}", "line 2: the field \"chosen\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}", "line 2: \"chosen\" and \"rejected\" are the same"},
-        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is empty"},
-        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the field \"prompt\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}",
+         "line 2: the field \"chosen\" is empty"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}",
+         "line 2: the field \"rejected\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}",
+         "line 2: the field \"chosen\" is not a text"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}",
+         "line 2: \"chosen\" and \"rejected\" are the same"},
+        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: the field \"prompt\" is empty"},
+        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: the field \"prompt\" is not a text"},
         {"{\"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the pair has no question"},
         {"{\"chosen\": [" SAID("b") "], \"rejected\": [" SAID("c") "]}", "line 2: the pair has no question"},
         {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("A") ", " SAID("c") "]}",
          "line 2: \"rejected\" answers another question than \"chosen\""},
         {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" SAID("c") "]}",
          "line 2: \"rejected\" has no message of the user"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}", "line 2: the pair has no question"},
-        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
+        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
+         "line 2: the pair has no question"},
+        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": ["
+             USER("a") ", " SAID("c") "]}",
          "line 2: \"chosen\" answers another question than \"prompt\""},
         {"{\"prompt\": \"a\", \"chosen\": [" USER("a") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}", "line 2: \"chosen\" has no message of the assistant"},
+        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has no message of the assistant"},
         {"{\"prompt\": [" USER("a") ", " SAID("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
          "line 2: \"prompt\" is not one message of the user"},
-        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: \"prompt\" is not one message of the user"},
+        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}",
+         "line 2: \"prompt\" is not one message of the user"},
         {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}", "line 2: \"chosen\" has more than one round"},
+        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}",
+         "line 2: \"chosen\" has more than one round"},
         {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
          "line 2: \"prompt\" has more than one round"},
         {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
          "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}", "has the role \"system\""},
-        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
+        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}",
+         "has the role \"system\""},
+        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}",
+         "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is not {"},
         {"{\"chosen\": [" USER("") "], \"rejected\": \"c\"}", "line 2: a message in \"chosen\" is empty"},
         {"[1]", "line 2: an object"},
@@ -102,16 +113,19 @@ static void what_is_no_pair(void) {
     REFUSED(COMMAND(load_and_stop, "x"), "has no pairs in it");
 }
 
-static void long_pairs_are_skipped(void) {
-    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40 tokens
+static void chapter_12_long_pairs_are_skipped(void) {
+    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40
+    // tokens
 #define TEN "0123456789"
-    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
-                                   "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n"
-                                   "{\"prompt\": \"c\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "01234\"}\n");
+    pairs_file =
+        put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
+                          "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n"
+                          "{\"prompt\": \"c\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "01234\"}\n");
     const Ran* r = COMMAND(load_and_stop, "x");
     CHECK(r->status == 0);
     SAYS(r->out, "2 of 3 pairs have a side longer than the context of 40 tokens and are skipped");
-    pairs_file = put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n");
+    pairs_file =
+        put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"" TEN TEN TEN "01234\", \"rejected\": \"b\"}\n");
     REFUSED(COMMAND(load_and_stop, "x"), "no pair fits the model's context of 40 tokens");
 }
 
@@ -125,14 +139,15 @@ static Question some_question(const char* question, const char* truth, const cha
 
 static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
 
-// a rollout that says this; [17+26] is a call, which the tool answers
-static Rollout* says(const char* text) {
-    Tokens t = {0};
+// a rollout to this question that says this; [17+26] is a call, which the tool answers
+static Rollout* says(const char* question, const char* text) {
+    Tokens t = {0}, prompt = {0};
+    render_prompt(&prompt, question);
     for (const char* p = text; *p; p++)
         tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
     tokens_add(&t, ASSISTANT_END, 1);
-    Rollout* r = play_script(t.ids, t.length);
-    tokens_free(&t);
+    Rollout* r = play_script(&prompt, t.ids, t.length);
+    tokens_free(&t), tokens_free(&prompt);
     return r;
 }
 
@@ -141,63 +156,69 @@ static void check_answer(int line, Rollout* r, const char* expected) {
     char* text = rollout_answer(r, &q);
     if ((text && expected) ? strcmp(text, expected) : text != expected) {
         check_broken++;
-        printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)", expected ? expected : "(none)");
+        printf("  %s:%d: \"%s\", expected \"%s\"\n", __FILE__, line, text ? text : "(none)",
+               expected ? expected : "(none)");
     }
-    free(text), question_free(&q), rollouts_free(r, 1);
+    free(text), question_free(&q), rollouts_free(r);
 }
 #define ANSWER(rollout, expected) check_answer(__LINE__, rollout, expected)
 
-static void a_rollout_becomes_a_text(void) {
-    ANSWER(says("He has [17+26]43.\n#### 43"), "He has <<17+26=43>>43.\n#### 43");
-    ANSWER(says("[1+1][2+2]"), "<<1+1=2>><<2+2=4>>");
-    ANSWER(says("a < b > c = d \xC3\xA9"), "a < b > c = d \xC3\xA9");
-    ANSWER(says("[1,000/8]125"), "<<1,000/8=125>>125");
+static void chapter_12_a_rollout_becomes_a_text(void) {
+    ANSWER(says("How many?", "He has [17+26]43.\n#### 43"), "He has <<17+26=43>>43.\n#### 43");
+    ANSWER(says("How many?", "[1+1][2+2]"), "<<1+1=2>><<2+2=4>>");
+    ANSWER(says("How many?", "a < b > c = d \xC3\xA9"), "a < b > c = d \xC3\xA9");
+    ANSWER(says("How many?", "[1,000/8]125"), "<<1,000/8=125>>125");
     // what would be read back as something else
-    ANSWER(says(""), NULL);                                    // no answer at all
-    ANSWER(says("[seven]7"), NULL);                            // the tool was silent: <<seven>> is read with an output
-    ANSWER(says("it is <<1+1=2>>2"), NULL);                    // typed, not called
-    ANSWER(says("half \xC3"), NULL);                           // cut inside a character
-    ANSWER(says("]"), NULL);
-    Rollout* r = says("so [1+1]2");
+    ANSWER(says("How many?", ""), NULL);                                    // no answer at all
+    ANSWER(says("How many?", "[seven]7"), NULL); // the tool was silent: <<seven>> is read with an output
+    ANSWER(says("How many?", "it is <<1+1=2>>2"), NULL);                    // typed, not called
+    ANSWER(says("How many?", "half \xC3"), NULL);                           // cut inside a character
+    ANSWER(says("How many?", "]"), NULL);
+    Rollout* r = says("How many?", "so [1+1]2");
     r->finished = 0;                                           // cut off
     ANSWER(r, NULL);
-    r = says("so [1+1]2");
-    for (int t = 0; t < r->length; t++) r->mask[t] = 1;        // the model wrote the output itself
+    r = says("How many?", "so [1+1]2");
+    for (int t = 0; t < r->length; t++) r->mask[r->prompt + t] = 1; // the model wrote the output itself
     ANSWER(r, NULL);
-    r = says("ab");
-    r->ids[1] = 0;                                             // a byte 0
+    r = says("How many?", "ab");
+    r->ids[r->prompt + 1] = 0;                                 // a byte 0
     ANSWER(r, NULL);
 }
 
-// ---- judges
+// ---- annotators
 
-// The rollouts that the judges see: right, wrong, right in other words, the first one again, wrong and longest, cut off.
+// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and
+// longest, cut off.
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
 static Rollout* shown_rollouts(void) {
-    Rollout* r = allocate(SHOWN, sizeof(Rollout));
+    Rollout* all = rollouts_new(SHOWN, 64);
     for (int k = 0; k < SHOWN; k++) {
-        Rollout* one = says(shown[k]);
-        r[k] = *one;
-        free(one);
+        Rollout* one = says("2+2?", shown[k]);
+        size_t n = (size_t)(one->prompt + one->length);
+        all[k].prompt = one->prompt;
+        all[k].length = one->length;
+        all[k].finished = one->finished && k != SHOWN - 1;
+        memcpy(all[k].ids, one->ids, n * sizeof(int));
+        memcpy(all[k].mask, one->mask, n * sizeof(int));
+        rollouts_free(one);
     }
-    r[SHOWN - 1].finished = 0;
-    return r;
+    return all;
 }
 
 static const char* demo = "The demo.\n#### 4";
 static int place;                    // of the question in its file
 
-// what a judge makes of them, and of the demonstration
-static Pairs judged(const char* judge, int most, float noise, uint64_t seed) {
+// what an annotator makes of them, and of the demonstration
+static Pairs judged(const char* annotator, int most, float noise, uint64_t seed) {
     Question q = some_question("2+2?", "4", demo);
     Rollout* r = shown_rollouts();
-    PairRules rules = {find_judge(judge), find_reward("gsm8k"), most, noise, seed};
+    PairRules rules = {find_annotator(annotator), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
-    judge_pairs(&p, &q, place, r, SHOWN, &rules);
+    annotate(&p, &q, place, r, SHOWN, &rules);
     for (int i = 0; i < p.count; i++) CHECK_TEXT(p.list[i].question, "2+2?");
-    rollouts_free(r, SHOWN), question_free(&q);
+    rollouts_free(r), question_free(&q);
     return p;
 }
 
@@ -208,12 +229,14 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
     return found;
 }
 
-static void judges_judge(void) {
+static void chapter_12_annotators_annotate(void) {
     const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
-    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
+    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2
+    // pairs
     Pairs p = judged("verifier", 100, 0.0f, 1);
     CHECK(p.count == 4);
-    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 && has_pair(&p, c, d) == 1);
+    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 &&
+          has_pair(&p, c, d) == 1);
     pairs_free(&p);
     // noise 1 turns every judgement around
     p = judged("verifier", 100, 1.0f, 1);
@@ -230,7 +253,8 @@ static void judges_judge(void) {
     p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
     CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
     pairs_free(&p);
-    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 + end 1 = 23
+    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 +
+    // end 1 = 23
     p = judged("longer", 100, 0.0f, 1);
     CHECK(p.count == 5 && has_pair(&p, d, c) == 1 && has_pair(&p, d, a) == 1 && has_pair(&p, c, b) == 1);
     pairs_free(&p);
@@ -239,8 +263,9 @@ static void judges_judge(void) {
     pairs_free(&p);
 }
 
-static void pairs_are_different_and_few(void) {
-    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the same one twice
+static void chapter_12_pairs_are_different_and_few(void) {
+    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the
+    // same one twice
     int other = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -263,7 +288,8 @@ static void pairs_are_different_and_few(void) {
     place = 0;
     CHECK(other > 0);
     pairs_free(&first);
-    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000 3/16) = 19
+    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000
+    // 3/16) = 19
     int turned = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         Pairs p = judged("verifier", 4, 0.25f, seed);
@@ -273,10 +299,13 @@ static void pairs_are_different_and_few(void) {
     CHECK(abs(turned - 500) < 100);
 }
 
-static void a_limit_keeps_the_order(void) {
+static void chapter_12_a_limit_keeps_the_order(void) {
     Pairs p = {0};
-    char name[8];
-    for (int i = 0; i < 30; i++) snprintf(name, sizeof name, "%02d", i), pairs_add(&p, name, "a", "b");
+    char name[16];
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof name, "%02d", i);
+        pairs_add(&p, name, "a", "b");
+    }
     limit_pairs(&p, 0, 1);
     CHECK(p.count == 30);
     limit_pairs(&p, 10, 1);
@@ -294,23 +323,35 @@ static const PairLoss* loss_named(const char* name) {
     return NULL;
 }
 
-static void losses_of_a_pair(void) {
+// the loss of one pair from its two values and those of the reference
+static double loss_of_values(float* dvalue, const float* value, const float* reference, const char* name,
+                             float beta) {
+    Pair pair = {.reference = {reference[CHOSEN], reference[REJECTED]}};
+    PairResult r = {.value = {value[CHOSEN], value[REJECTED]}};
+    pair_loss(dvalue, &r, &pair, loss_named(name)->kind, beta);
+    CHECK_NEAR(r.margin, beta * (value[CHOSEN] - reference[CHOSEN] - value[REJECTED] + reference[REJECTED]),
+               1e-6);
+    return r.loss;
+}
+
+static void chapter_12_losses_of_a_pair(void) {
     float slope[2], none[2] = {0}, value[2] = {(float)log(3.0), 0.0f}, reference[2] = {-1.0f, -2.0f};
     // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4
-    CHECK_NEAR(loss_named("bradley-terry")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "bradley-terry", 1.0f), 0.287682, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.25, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
     // outcome: the chosen one is right with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2:
     // (ln 4/3 + ln 2) / 2 = (0.287682 + 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2
-    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.490415, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "outcome", 1.0f), 0.490415, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.25, 1e-6);
     value[REJECTED] = -value[CHOSEN];                     // wrong with 3/4: ln 4/3, slopes -1/8 and 1/8
-    CHECK_NEAR(loss_named("outcome")->loss(slope, value, none, 1.0f), 0.287682, 1e-6);
+    CHECK_NEAR(loss_of_values(slope, value, none, "outcome", 1.0f), 0.287682, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
     // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
-    value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0)), value[REJECTED] = -2.0f;
-    CHECK_NEAR(loss_named("dpo")->loss(slope, value, reference, 0.5f), 0.287682, 1e-6);
+    value[CHOSEN] = (float)(-1.0 + 2.0 * log(3.0));
+    value[REJECTED] = -2.0f;
+    CHECK_NEAR(loss_of_values(slope, value, reference, "dpo", 0.5f), 0.287682, 1e-6);
     CHECK_NEAR(slope[CHOSEN], -0.125, 1e-6);
     CHECK_NEAR(slope[REJECTED], 0.125, 1e-6);
     CHECK(ranked_right(0.1) == 1.0 && ranked_right(-0.1) == 0.0 && ranked_right(0.0) == 0.5);
@@ -325,9 +366,9 @@ static Pairs two_pairs(void) {
     return p;
 }
 
-static void the_first_step_of_a_reward_model(void) {
-    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h the body's
-    // output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
+static void chapter_12_the_first_step_of_a_reward_model(void) {
+    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h
+    // the body's output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
     Model policy = tiny_model(3), m = scalar_model_on(&policy);
     Pairs p = two_pairs();
     Pair* list[2] = {&p.list[0], &p.list[1]};
@@ -335,35 +376,41 @@ static void the_first_step_of_a_reward_model(void) {
     double expected[16] = {0};
     for (int i = 0; i < 4; i++) {
         const Tokens* t = &p.list[i / 2].tokens[i % 2];
+        int targets[96];
         Batch b = {0};
-        batch_add_judged(&b, t->ids, t->length, -1);
-        CHECK(b.M == 1 && b.scored[0] == t->length - 1 && b.ids[b.scored[0]] == ASSISTANT_END);
+        for (int j = 0; j < t->length; j++) targets[j] = j == t->length - 1 ? 0 : -1;
+        batch_add(&b, t->ids, targets, t->length, -1);
+        CHECK(b.M == 1 && b.ids[b.scored[0]] == ASSISTANT_END);
         model_hidden_forward(&policy, &b);
         for (int c = 0; c < C; c++) expected[c] += (i % 2 ? 0.25 : -0.25) * policy.acts.hidden[c];
         batch_free(&b);
     }
     Optimizer o = optimizer_new(&m.config);
     PairMetrics s = pairs_step(&m, &o, list, 2, loss_named("bradley-terry"), 1.0f, 0.01f, 0.0f,
-                               (AdamOptions){0.9f, 0.95f, 1e-12f, 0.0f});
+                               (AdamOptions){0.0f, 0.95f, 1e-12f, 0.0f});
     CHECK_NEAR(s.loss, log(2.0), 1e-7);
     CHECK(s.margin == 0.0 && s.accuracy == 0.5 && s.chosen == 0.0 && s.rejected == 0.0);
     double square = 0.0;
+    const float* gradient = o.first.memory;                    // with beta1 = 0
+    size_t body = m.weights.count - (size_t)C;
     for (int c = 0; c < C; c++) {
-        CHECK_NEAR(m.grads.score[c], expected[c], 1e-6);
+        CHECK_NEAR(gradient[body + (size_t)c], expected[c], 1e-6);
         square += expected[c] * expected[c];
         // AdamW's first step has the length of the learning rate: g / sqrt(g^2) = +-1
         CHECK_NEAR(m.weights.score[c], expected[c] > 0 ? -0.01 : 0.01, 1e-6);
     }
     CHECK_NEAR(s.grad_norm, sqrt(square), 1e-6);
-    size_t body = m.weights.count - (size_t)C;
     for (size_t i = 0; i < body; i++)
-        if (m.grads.memory[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) { CHECK(!"the body moved"); break; }
+        if (gradient[i] != 0.0f || m.weights.memory[i] != policy.weights.memory[i]) {
+            CHECK(!"the body moved");
+            break;
+        }
     pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
 }
 
-static void dpo_begins_at_its_reference(void) {
-    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up for the chosen
-    // answers, down for the rejected ones, mean over the pairs.
+static void chapter_12_dpo_begins_at_its_reference(void) {
+    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up
+    // for the chosen answers, down for the rejected ones, mean over the pairs.
     enum { N = 2 };
     Model m = tiny_model(4);
     Pairs p = two_pairs();
@@ -379,21 +426,30 @@ static void dpo_begins_at_its_reference(void) {
     const Tokens *chosen[N], *rejected[N];
     for (int i = 0; i < N; i++) {
         CHECK(result[i].margin == 0.0 && result[i].value[CHOSEN] == p.list[i].reference[CHOSEN]);
-        CHECK(result[i].value[REJECTED] == p.list[i].reference[REJECTED] && p.list[i].reference[REJECTED] < 0.0f);
+        CHECK(result[i].value[REJECTED] == p.list[i].reference[REJECTED] &&
+              p.list[i].reference[REJECTED] < 0.0f);
         CHECK_NEAR(result[i].loss, log(2.0), 1e-7);
-        chosen[i] = &p.list[i].tokens[CHOSEN], rejected[i] = &p.list[i].tokens[REJECTED];
+        chosen[i] = &p.list[i].tokens[CHOSEN];
+        rejected[i] = &p.list[i].tokens[REJECTED];
     }
-    model_zero_grads(&m);
-    conversations_loss(&m, chosen, N, -beta / 2 / N), conversations_loss(&m, rejected, N, beta / 2 / N);
-    double most = 0.0, off = 0.0;
-    for (size_t i = 0; i < m.grads.count; i++) {
-        most = fmax(most, fabs(m.grads.memory[i])), off = fmax(off, fabs(grad[i] - m.grads.memory[i]));
+    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their
+    // log-probabilities
+    float* by_hand = allocate(m.grads.count, sizeof(float));
+    for (int side = CHOSEN; side <= REJECTED; side++) {
+        int scored = 0;
+        for (int i = 0; i < N; i++)
+            scored += count_masked(p.list[i].tokens[side].mask, p.list[i].tokens[side].length);
+        model_zero_grads(&m);
+        sft_loss(&m, side == CHOSEN ? chosen : rejected, N, 1);
+        for (size_t i = 0; i < m.grads.count; i++)
+            by_hand[i] += (side == CHOSEN ? 1.0f : -1.0f) * beta / 2 / N * (float)scored * m.grads.memory[i];
     }
-    CHECK(most > 1e-3 && off < 1e-5 * most);
-    free(grad), pairs_free(&p), model_free(&m);
+    CHECK(sqrt(square_of(by_hand, m.grads.count)) > 1e-3);
+    CHECK(off_by(by_hand, grad, 1.0, m.grads.count) < 1e-5);
+    free(by_hand), free(grad), pairs_free(&p), model_free(&m);
 }
 
-static void the_tool_is_not_in_the_sum(void) {
+static void chapter_12_the_tool_is_not_in_the_sum(void) {
     // log pi(y|x) is the sum over the sampled tokens alone. Both answers by hand, from all log-probabilities.
     Model m = tiny_model(5);
     Pairs p = two_pairs();
@@ -420,7 +476,7 @@ static void the_tool_is_not_in_the_sum(void) {
     pairs_free(&p), model_free(&m);
 }
 
-static void one_step_moves_apart(void) {
+static void chapter_12_one_step_moves_apart(void) {
     // after a small step along the gradient the margin has grown, for all three losses
     static const char* const names[] = {"bradley-terry", "outcome", "dpo"};
     for (int i = 0; i < 3; i++) {
@@ -442,9 +498,10 @@ static void one_step_moves_apart(void) {
 
 // ---- accuracy and calibration by hand
 
-static void accuracy_counts_questions(void) {
+static void chapter_12_accuracy_counts_questions(void) {
     // Question a: 2 of 2 pairs right; b: 0 of 2; c: 1 of 1. p = 3/5. Off: a 2 - 2 3/5 = 0.8, b -1.2, c 0.4.
-    // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic does the rest.
+    // squares 0.64 + 1.44 + 0.16 = 2.24, var(p) = 3/2 2.24 / 25 = 0.1344 and rate_interval's own arithmetic
+    // does the rest.
     RankedPair ranked[] = {{"a", 1}, {"b", 0}, {"a", 1}, {"c", 1}, {"b", 0}};
     PairEvaluation e = {.from = 0.5};
     double low, high;
@@ -457,12 +514,15 @@ static void accuracy_counts_questions(void) {
     CHECK(low > 0.0 && high < 1.0 && low < 0.3 && high > 0.8);
 }
 
-static void calibration_in_bins(void) {
+static void chapter_12_calibration_in_bins(void) {
     // Bins of width 0.1 from 0.5. Two pairs at 0.55 of which one won; 1.0 goes to the last bin.
     // ECE = 2/5 |0.55 - 0.5| + 1/5 |0.72 - 0| + 1/5 |0.82 - 1| + 1/5 |1 - 1| = 0.02 + 0.144 + 0.036 = 0.2
     PairEvaluation e = {.from = 0.5};
-    calibration_add(&e, 0.55, 1.0), calibration_add(&e, 0.55, 0.0), calibration_add(&e, 0.72, 0.0);
-    calibration_add(&e, 0.82, 1.0), calibration_add(&e, 1.0, 1.0);
+    calibration_add(&e, 0.55, 1.0);
+    calibration_add(&e, 0.55, 0.0);
+    calibration_add(&e, 0.72, 0.0);
+    calibration_add(&e, 0.82, 1.0);
+    calibration_add(&e, 1.0, 1.0);
     calibration_finish(&e);
     CHECK(e.count[0] == 2 && e.count[1] == 0 && e.count[2] == 1 && e.count[4] == 1);
     CHECK_NEAR(e.observed[0], 0.5, 1e-12);
@@ -480,8 +540,9 @@ static void calibration_in_bins(void) {
 
 // ---- best of n
 
-static void what_is_kept(void) {
-    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11).
+static void chapter_12_what_is_kept(void) {
+    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1
+    // (11).
     const float out = (float)NAN;
     const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
     int kept[12];
@@ -503,7 +564,8 @@ static void what_is_kept(void) {
     }
     // 3 of 10 answers, 2000 times: 600 each, standard deviation sqrt(2000 0.3 0.7) = 20
     for (int i = 0; i < 12; i++) CHECK(isnan(score[i]) ? turns[i] == 0 : abs(turns[i] - 600) < 100);
-    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of the cases
+    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of
+    // the cases
     const float equal[6] = {1.0f, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f};
     memset(turns, 0, sizeof turns);
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -515,10 +577,10 @@ static void what_is_kept(void) {
 
 // ---- threads, commands
 
-static void threads_change_nothing(void) {
+static void chapter_12_threads_change_nothing(void) {
     for (int scalar = 0; scalar < 2; scalar++) {
         float* first = NULL;
-        for (int threads = 1; threads <= 3; threads++) {
+        for (int threads = 1; threads <= 4; threads++) {
             set_threads(threads);
             Model policy = tiny_model(8), m = scalar ? scalar_model_on(&policy) : tiny_model(8);
             const PairLoss* loss = loss_named(scalar ? "bradley-terry" : "dpo");
@@ -527,14 +589,18 @@ static void threads_change_nothing(void) {
             Pair* list[20];
             for (int i = 0; i < 20; i++) {
                 snprintf(question, sizeof question, "%d+1?", i);
-                pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is what it is.", i % 2 ? "no" : "not at all");
+                pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is what it is.",
+                          i % 2 ? "no" : "not at all");
             }
             render_pairs(&p, 96, "many");
             for (int i = 0; i < 20; i++) list[i] = &p.list[i];
             if (!scalar) set_reference(&p, &policy, loss);
             Optimizer o = optimizer_new(&m.config);
-            for (int i = 0; i < 2; i++) pairs_step(&m, &o, list, 20, loss, 1.0f, 1e-2f, 1.0f, rl_defaults().adam);
-            if (!first) first = memcpy(allocate(m.weights.count, sizeof(float)), m.weights.memory, m.weights.count * sizeof(float));
+            for (int i = 0; i < 2; i++)
+                pairs_step(&m, &o, list, 20, loss, 1.0f, 1e-2f, 1.0f, rl_defaults().adam);
+            if (!first)
+                first = memcpy(allocate(m.weights.count, sizeof(float)), m.weights.memory,
+                               m.weights.count * sizeof(float));
             CHECK(!memcmp(first, m.weights.memory, m.weights.count * sizeof(float)));
             pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
         }
@@ -566,7 +632,8 @@ static int same_metrics(const char* a, const char* b) {
             text_printf(&kept[i], "%.*s\n", (int)(strrchr(line, ',') - line), line);
         text_free(&text[i]);
     }
-    int same = kept[0].length > 100 && kept[0].length == kept[1].length && !strcmp(kept[0].data, kept[1].data);
+    int same =
+        kept[0].length > 100 && kept[0].length == kept[1].length && !strcmp(kept[0].data, kept[1].data);
     text_free(&kept[0]), text_free(&kept[1]);
     return same;
 }
@@ -580,9 +647,14 @@ static void put_taught_model(const char* name) {
     Optimizer o = optimizer_new(&m.config);
     Tokens t[CROWD] = {{0}};
     const Tokens* list[CROWD];
-    double norm;
-    for (int i = 0; i < CROWD; i++) render_conversation(&t[i], crowd[i][0], crowd[i][1]), list[i] = &t[i];
-    for (int i = 0; i < 150; i++) train_step(&m, &o, list, CROWD, 1e-2f, 1.0f, rl_defaults().adam, &norm);
+    for (int i = 0; i < CROWD; i++) {
+        render_conversation(&t[i], crowd[i][0], crowd[i][1]);
+        list[i] = &t[i];
+    }
+    for (int i = 0; i < 150; i++) {
+        sft_loss(&m, list, CROWD, 1);
+        clip_and_step(&m, &o, 1e-2, 1.0, rl_defaults().adam);
+    }
     save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
     for (int i = 0; i < CROWD; i++) tokens_free(&t[i]);
     optimizer_free(&o), model_free(&m);
@@ -594,21 +666,25 @@ static void put_tiny_model(const char* name, int scalar) {
     model_free(&m), model_free(&policy);
 }
 
-#define QUESTIONS                                                                                                        \
-    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
+#define TWO_QUESTIONS                                                                                        \
+    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n{\"question\": \"2+2?\", \"answer\": "   \
+    "\"#### 4\"}\n"
 #define MORE "--threads=1", "--num-samples=8", "--max-new-tokens=30"
 
-static void a_resumed_run_is_the_same_run(void) {
-    static const struct { int (*command)(int, char**); const char* kind; } runs[] = {{command_reward_model, "reward-model"},
-                                                                                      {command_dpo, "dpo"}};
+static void chapter_12_a_resumed_run_is_the_same_run(void) {
+    static const struct {
+        int (*command)(int, char**);
+        const char* kind;
+    } runs[] = {{command_reward_model, "reward-model"}, {command_dpo, "dpo"}};
     put_taught_model("taught");
-    put("questions.jsonl", QUESTIONS);
+    put("questions.jsonl", TWO_QUESTIONS);
     put("exam.jsonl", "{\"question\": \"2+2 =?\", \"answer\": \"#### 4\"}\n");
     for (int i = 0; i < 2; i++) {
         const char* exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl");
         const char *tag = option("model-tag", "taught"), *from = option("questions", "questions.jsonl");
-#define PREFER(...) COMMAND(runs[i].command, tag, from, exam, MORE, "--judge=mixed", "--num-steps=6", "--batch-size=3", \
-                            "--overwrite", __VA_ARGS__)
+#define PREFER(...)                                                                                          \
+    COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3",  \
+            "--overwrite", __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
@@ -636,10 +712,11 @@ static void a_resumed_run_is_the_same_run(void) {
     }
 }
 
-static void pairs_are_made_once_and_the_same(void) {
+static void chapter_12_pairs_are_made_once_and_the_same(void) {
     // with the same seed the same file, with another one another
-    put("questions.jsonl", QUESTIONS);
-    put_taught_model("taught"), put_tiny_model("policy", 0);
+    put("questions.jsonl", TWO_QUESTIONS);
+    put_taught_model("taught");
+    put_tiny_model("policy", 0);
     const char *tag = option("model-tag", "taught"), *data = option("data", "questions.jsonl");
     CHECK(COMMAND(command_pairs, tag, data, MORE, option("out", "a.jsonl"))->status == 0);
     CHECK(COMMAND(command_pairs, tag, data, "--num-samples=8", "--max-new-tokens=30", "--threads=2",
@@ -647,19 +724,24 @@ static void pairs_are_made_once_and_the_same(void) {
     CHECK(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl"))->status == 0);
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
     REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--judge=mother", option("out", "d.jsonl")), "no --judge 'mother'");
+    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--annotator=mother", option("out", "d.jsonl")),
+            "no --annotator 'mother'");
     REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
-    REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")), "no pair could be made");
+    REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")),
+            "no pair could be made");
     CHECK(!file_exists(in_folder("d.jsonl")));
 }
 
-static void models_of_the_wrong_kind(void) {
-    put_tiny_model("policy", 0), put_tiny_model("judge", 1);
+static void chapter_12_models_of_the_wrong_kind(void) {
+    put_tiny_model("policy", 0);
+    put_tiny_model("judge", 1);
     const char* pairs = put("two.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n");
     char data[PATH_SIZE + 16], exam[PATH_SIZE + 16];
-    snprintf(data, sizeof data, "--data=%s", pairs), snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
-    const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"), *out = option("out", "no");
+    snprintf(data, sizeof data, "--data=%s", pairs);
+    snprintf(exam, sizeof exam, "--eval-data=%s", pairs);
+    const char *judge = option("model-tag", "judge"), *policy = option("model-tag", "policy"),
+               *out = option("out", "no");
     REFUSED(COMMAND(command_dpo, judge, data, out), "holds a reward model: it gives scores and cannot write");
     REFUSED(COMMAND(command_reward_model, judge, data, out), "holds a reward model");
     REFUSED(COMMAND(command_best_of_n, judge, out), "holds a reward model");
@@ -674,8 +756,10 @@ static void models_of_the_wrong_kind(void) {
     other = model_new((Config){100, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
     save_checkpoint(in_folder("foreign"), &other, NULL, NULL, NULL, NULL, 0);
     model_free(&other);
-    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")), "has other sizes than the policy");
-    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")), "has a vocabulary of 100 tokens");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")),
+            "has other sizes than the policy");
+    REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "foreign")),
+            "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
     REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "no --loss 'dpo'; choose bradley-terry or outcome");
@@ -683,32 +767,36 @@ static void models_of_the_wrong_kind(void) {
     REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no --keep 'all'");
     CHECK(!file_exists(in_folder("no")));
     // with permission it runs, and the result is no policy
-    CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", option("out", "rm"))->status == 0);
+    CHECK(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1",
+                  option("out", "rm"))
+              ->status == 0);
     REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "holds a reward model");
     // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
     CHECK(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo"))->status == 0);
     REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");
 }
 
-static void best_of_n_learns_what_it_keeps(void) {
+static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     put_taught_model("taught");
     put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
-    const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"),
-                           MORE, "--steps=2");
+    const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
+                           option("out", "best"), MORE, "--steps=2");
     CHECK(r->status == 0);
     if (r->status) printf("%s\n", r->err);
     SAYS(r->out, "1 are kept (prompt)");
     Text kept = read_file(in_folder("best/kept.jsonl"));
-    CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data && strstr(kept.data, "#### 4\"}\n"));
+    CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data &&
+          strstr(kept.data, "#### 4\"}\n"));
     CHECK(strchr(kept.data, '\n')[1] == 0);
     text_free(&kept);
     CHECK(file_exists(in_folder("best/model.safetensors")));
     // with 14 tokens "<<2+2=4>>#### 4" is right but has no end: it is not kept, not even by chance
     for (int seed = 1; seed <= 6; seed++) {
-        char number[16];
+        char number[32];
         snprintf(number, sizeof number, "--seed=%d", seed);
-        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"), option("out", "best"), MORE,
-                    "--num-samples=32", "--max-new-tokens=14", "--steps=1", "--keep=random", "--overwrite", number);
+        r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
+                    option("out", "best"), MORE, "--num-samples=32", "--max-new-tokens=14", "--steps=1",
+                    "--keep=random", "--overwrite", number);
         CHECK(r->status == 0);
         if (r->status) printf("%s\n", r->err);
         kept = read_file(in_folder("best/kept.jsonl"));
@@ -716,36 +804,33 @@ static void best_of_n_learns_what_it_keeps(void) {
         text_free(&kept);
     }
     put_tiny_model("policy", 0);
-    REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"), option("out", "nothing"),
-                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
+    REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), option("data", "sum.jsonl"),
+                    option("out", "nothing"), "--threads=1", "--num-samples=2", "--max-new-tokens=8"),
+            "has a reward above 0");
     CHECK(!file_exists(in_folder("nothing")));
 }
 
-int main(void) {
-    if (!mkdtemp(folder)) return printf("FAIL test_pairs: cannot make a directory for its files\n"), 1;
-    set_threads(1);   // a process that has used more threads cannot fork commands that do
-    RUN(all_forms_are_read);
-    RUN(what_is_no_pair);
-    RUN(long_pairs_are_skipped);
-    RUN(a_rollout_becomes_a_text);
-    RUN(judges_judge);
-    RUN(pairs_are_different_and_few);
-    RUN(a_limit_keeps_the_order);
-    RUN(pairs_are_made_once_and_the_same);
-    RUN(losses_of_a_pair);
-    RUN(the_first_step_of_a_reward_model);
-    RUN(dpo_begins_at_its_reference);
-    RUN(the_tool_is_not_in_the_sum);
-    RUN(one_step_moves_apart);
-    RUN(accuracy_counts_questions);
-    RUN(calibration_in_bins);
-    RUN(what_is_kept);
-    RUN(a_resumed_run_is_the_same_run);
-    RUN(models_of_the_wrong_kind);
-    RUN(best_of_n_learns_what_it_keeps);
-    RUN(threads_change_nothing);
-    char command[PATH_SIZE];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command)) printf("  could not remove %s\n", folder);
-    return check_failed != 0;
+static void test_chapter_12(void) {
+    open_folder();
+    RUN(chapter_12_all_forms_are_read);
+    RUN(chapter_12_what_is_no_pair);
+    RUN(chapter_12_long_pairs_are_skipped);
+    RUN(chapter_12_a_rollout_becomes_a_text);
+    RUN(chapter_12_annotators_annotate);
+    RUN(chapter_12_pairs_are_different_and_few);
+    RUN(chapter_12_a_limit_keeps_the_order);
+    RUN(chapter_12_pairs_are_made_once_and_the_same);
+    RUN(chapter_12_losses_of_a_pair);
+    RUN(chapter_12_the_first_step_of_a_reward_model);
+    RUN(chapter_12_dpo_begins_at_its_reference);
+    RUN(chapter_12_the_tool_is_not_in_the_sum);
+    RUN(chapter_12_one_step_moves_apart);
+    RUN(chapter_12_accuracy_counts_questions);
+    RUN(chapter_12_calibration_in_bins);
+    RUN(chapter_12_what_is_kept);
+    RUN(chapter_12_a_resumed_run_is_the_same_run);
+    RUN(chapter_12_models_of_the_wrong_kind);
+    RUN(chapter_12_best_of_n_learns_what_it_keeps);
+    RUN(chapter_12_threads_change_nothing);
+    remove_folder();
 }

@@ -1,0 +1,45 @@
+// all.c - the tests in single precision: one program, which compiles rl.c once. A part is a file of its own,
+// with one entry test_NAME(); to add one, write two lines here.
+#include "commands.h"
+#include "parts.h"
+#include "guessing.h"
+#include "runs.h"
+#include "reference.h"
+#include "proofs.h"
+#include "worksheet.c"
+#include "chapter_01.c"
+#include "chapter_02.c"
+#include "chapter_03.c"
+#include "chapter_04.c"
+#include "chapter_05.c"
+#include "chapter_06.c"
+#include "chapter_07.c"
+#include "chapter_08.c"
+#include "chapter_09.c"
+#include "chapter_10.c"
+#include "chapter_11.c"
+#include "chapter_12.c"
+#include "methods.c"
+#include "trace.c"
+#include "model.c"
+
+static const Part parts[] = {
+    {"worksheet", test_worksheet},
+    {"chapter_01", test_chapter_01},
+    {"chapter_02", test_chapter_02},
+    {"chapter_03", test_chapter_03},
+    {"chapter_04", test_chapter_04},
+    {"chapter_05", test_chapter_05},
+    {"chapter_06", test_chapter_06},
+    {"chapter_07", test_chapter_07},
+    {"chapter_08", test_chapter_08},
+    {"chapter_09", test_chapter_09},
+    {"chapter_10", test_chapter_10},
+    {"chapter_11", test_chapter_11},
+    {"chapter_12", test_chapter_12},
+    {"methods", test_methods},
+    {"trace", test_trace},
+    {"model", test_model},
+};
+
+int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }

@@ -1,0 +1,215 @@
+// chapter_02.c - the two warm-ups: thermostat, CartPole, and GAE, which chapter 2 defines.
+
+static void chapter_02_thermostat_rates(void) {
+    CHECK_NEAR(thermostat_rate(70, 0), -0.9, 1e-13);            // -0.03 * (70 - 40)
+    CHECK_NEAR(thermostat_rate(70, 1), 1.5, 1e-13);             // + 2.4
+    CHECK_NEAR(thermostat_rate(40, 0), 0.0, 1e-13);             // as cold as outside: no loss
+    CHECK(thermostat_in_band(68) && thermostat_in_band(72) && thermostat_in_band(70));
+    CHECK(!thermostat_in_band(67.999) && !thermostat_in_band(72.001));
+}
+
+static void chapter_02_cartpole_step(void) {
+    CartPole c = {0, 0, 0, 0};
+    CartPoleForces a = cartpole_forces(&c, 10.0);
+    CHECK_NEAR(a.alpha, 100.0 / 11.0, 1e-14);
+    CHECK_NEAR(a.theta_acc, -600.0 / 41.0, 1e-14);
+    CHECK_NEAR(a.x_acc, 400.0 / 41.0, 1e-14);
+    CHECK(step_cartpole(&c, 1));
+    CHECK_NEAR(c.x, 0.0, 0.0);                                  // old velocity: x has not moved
+    CHECK_NEAR(c.theta, 0.0, 0.0);
+    CHECK_NEAR(c.x_dot, 8.0 / 41.0, 1e-14);
+    CHECK_NEAR(c.theta_dot, -12.0 / 41.0, 1e-14);
+    // a general state, pushed left, worked out elsewhere
+    CartPole d = {0.1, -0.3, 0.05, 0.4}, mirror = {-0.1, 0.3, -0.05, -0.4};
+    step_cartpole(&d, 0);
+    CHECK_NEAR(d.x, 0.094, 1e-14);                              // 0.1 + 0.02 * -0.3
+    CHECK_NEAR(d.x_dot, -0.4957942420561364, 1e-13);
+    CHECK_NEAR(d.theta, 0.058, 1e-14);                          // 0.05 + 0.02 * 0.4
+    CHECK_NEAR(d.theta_dot, 0.7080182011216816, 1e-13);
+    step_cartpole(&mirror, 1);                                  // left and right are mirror images
+    CHECK_NEAR(mirror.x_dot, -d.x_dot, 1e-14);
+    CHECK_NEAR(mirror.theta_dot, -d.theta_dot, 1e-14);
+}
+
+static void chapter_02_cartpole_limits(void) {
+    CartPole in = {2.39, 0, 0, 0}, out = {2.39, 1, 0, 0}, left = {-2.39, -1, 0, 0};
+    CHECK(step_cartpole(&in, 1));
+    CHECK(!step_cartpole(&out, 1));                             // 2.39 + 0.02 > 2.4
+    CHECK(!step_cartpole(&left, 1));
+    CartPole up = {0, 0, 0.209, 0}, fallen = {0, 0, 0.209, 0.05};
+    CHECK(step_cartpole(&up, 1));                               // 12 degrees = 0.20944 rad
+    CHECK(!step_cartpole(&fallen, 1));                          // 0.209 + 0.001 = 0.21
+}
+
+static void chapter_02_gae(void) {
+    const float r[5] = {0, 0, 0.5f, 0, 1}, v[5] = {0.2f, 0.1f, 0.4f, 0.6f, 0.5f};
+    const double setting[4][2] = {{1, 1}, {1, 0.95}, {0.99, 0.95}, {0.9, 0}};
+    const double expected[4][5] = {{1.3, 1.4, 1.1, 0.4, 0.5},
+                                   {1.1382656249999996, 1.3034374999999998, 1.05625, 0.375, 0.5},
+                                   {1.0951140993969062, 1.2717853263124999, 1.0375176249999998, 0.36525, 0.5},
+                                   {-0.11, 0.26, 0.64, -0.15, 0.5}};
+    float adv[5];
+    for (int i = 0; i < 4; i++) {
+        advantages_gae(adv, r, v, 5, (float)setting[i][0], (float)setting[i][1]);
+        for (int t = 0; t < 5; t++) CHECK_NEAR(adv[t], expected[i][t], 2e-7);
+    }
+    // gamma 1, lambda 1/2, r = (0,1), V = (1/4,1/2): delta = (1/4, 1/2); A_1 = 1/2, A_0 = 1/4 + 1/2 * 1/2
+    const float r2[2] = {0, 1}, v2[2] = {0.25f, 0.5f};
+    advantages_gae(adv, r2, v2, 2, 1.0f, 0.5f);
+    CHECK_NEAR(adv[0], 0.5, EXACT);
+    CHECK_NEAR(adv[1], 0.5, EXACT);
+    adv[0] = 7;
+    advantages_gae(adv, r, v, 0, 1.0f, 1.0f);                   // T = 0 writes nothing
+    CHECK_NEAR(adv[0], 7, 0);
+    advantages_gae(adv, r + 4, v + 4, 1, 0.9f, 0.9f);           // T = 1: r - V, the terminal value is 0
+    CHECK_NEAR(adv[0], 0.5, EXACT);
+    float in_place[5];
+    memcpy(in_place, r, sizeof in_place);
+    advantages_gae(in_place, in_place, v, 5, 0.99f, 0.95f);
+    for (int t = 0; t < 5; t++) CHECK_NEAR(in_place[t], expected[2][t], 2e-7);
+}
+
+// lambda = 1 is discounted return minus V, for any V (Schulman et al. 2016, eq. 18)
+static void chapter_02_gae_lambda_one_is_return_minus_value(void) {
+    float r[20], v[20], adv[20];
+    double rd[20];
+    fill(r, 20, 1, 1.0, 0.0);
+    fill(v, 20, 2, 1.0, 0.0);
+    for (int t = 0; t < 20; t++) rd[t] = r[t];
+    advantages_gae(adv, r, v, 20, 0.9f, 1.0f);
+    for (int t = 0; t < 20; t++)
+        CHECK_NEAR(adv[t], discounted_return(rd + t, 20 - t, (double)0.9f) - v[t], 2e-6);
+}
+
+// A value function that is right everywhere leaves nothing to be surprised by. V = 100 = 1 + 0.99 * 100 is
+// right for a pole that never falls: every advantage of a cut-off episode is 0. If it falls, the last step is
+// 1 - 100 = -99.
+static void chapter_02_cut_off_is_not_falling(void) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    CartPoleOptions options = cartpole_defaults;
+    double v[VALUE_SIZE] = {100.0};
+    options.baseline = BASELINE_VALUE;
+    for (int k = 0; k < CARTPOLE_GROUP; k++) {
+        group->first[k + 1] = group->first[k] + 3;
+        group->cut_off[k] = k != 0;
+        group->last[k][0] = 1.0;
+        for (int t = 0; t < 3; t++) group->features[3 * k + t][0] = 1.0;
+    }
+    fill_advantages(group, v, &options);
+    CHECK_NEAR(group->advantage[2], -99.0, 1e-6);
+    CHECK_NEAR(group->advantage[1], -99.0 * 0.99 * 0.95, 1e-6);
+    for (int i = 3; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-5);
+    // fit_value has nothing to correct either in the cut-off ones
+    double before = v[0];
+    group->first[0] = group->first[1];                          // leave out the fallen one
+    fit_value(v, group, &options);
+    CHECK_NEAR(v[0], before, 1e-9);
+    // group mean: 3 everywhere, so nobody is better than average
+    group->first[0] = 0;
+    options.baseline = BASELINE_GROUP_MEAN;
+    fill_advantages(group, v, &options);
+    for (int i = 0; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-12);
+    free(group);
+}
+
+static void chapter_02_group_mean_spreads_one_number(void) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    CartPoleOptions options = cartpole_defaults;
+    double w[POLICY_SIZE] = {0}, v[VALUE_SIZE] = {0}, sum = 0;
+    Rng rng = {3};
+    double mean = collect_group(group, w, &rng);
+    fill_advantages(group, v, &options);
+    for (int k = 0; k < CARTPOLE_GROUP; k++) {
+        int T = group->first[k + 1] - group->first[k];
+        for (int t = 0; t < T; t++) CHECK_NEAR(group->advantage[group->first[k] + t], T - mean, 1e-6);
+        CHECK_NEAR(group->features[group->first[k]][3], group->features[0][3], 0.0);      // one common start
+        sum += T - mean;
+    }
+    CHECK_NEAR(sum, 0.0, 1e-9);
+    free(group);
+}
+
+static double c02_surrogate(const CartPoleGroup* group, const double* w) {   // mean of A / rms * log pi(a)
+    int N = group->first[CARTPOLE_GROUP];
+    double square = 0, sum = 0;
+    for (int i = 0; i < N; i++) square += group->advantage[i] * group->advantage[i] / N;
+    for (int i = 0; i < N; i++) {
+        double p = sigmoid(inner_product(w, group->features[i], POLICY_SIZE));
+        sum += group->advantage[i] / fmax(sqrt(square), 1.0) * log(group->action[i] ? p : 1 - p) / N;
+    }
+    return sum;
+}
+
+static void chapter_02_cartpole_gradients(void) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    double w[POLICY_SIZE] = {0.1, -0.4, 0.3, 0.8, 0.2}, v[VALUE_SIZE] = {0}, gradient[POLICY_SIZE], h = 1e-5;
+    CartPoleOptions options = cartpole_defaults;
+    Rng rng = {4};
+    collect_group(group, w, &rng);
+    fill_advantages(group, v, &options);
+    cartpole_gradient(gradient, group, w);
+    for (int j = 0; j < POLICY_SIZE; j++) {
+        double up, down, keep = w[j];
+        w[j] = keep + h;
+        up = c02_surrogate(group, w);
+        w[j] = keep - h;
+        down = c02_surrogate(group, w);
+        w[j] = keep;
+        CHECK_GRADIENT(gradient[j], (up - down) / (2 * h));
+    }
+    // value_update moves v by rate times minus the gradient of (target - V)^2 / 2
+    for (int n = 0; n < VALUE_SIZE; n++) v[n] = 0.1 * n - 0.5;
+    double f[POLICY_SIZE] = {1, 0.3, -0.7, 0.2, 0.9}, moved[VALUE_SIZE];
+    memcpy(moved, v, sizeof moved);
+    value_update(moved, f, 2.0, 0.01);
+    for (int n = 0; n < VALUE_SIZE; n++) {
+        double keep = v[n], e[2];
+        for (int k = 0; k < 2; k++) {
+            v[n] = keep + (k ? h : -h);
+            e[k] = 0.5 * pow(2.0 - value_of(v, f), 2);
+        }
+        v[n] = keep;
+        CHECK_GRADIENT((moved[n] - keep) / 0.01, -(e[1] - e[0]) / (2 * h));
+    }
+    free(group);
+}
+
+static void chapter_02_thermostat_learns(void) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
+        Rng rng = {seed + 50};
+        train_thermostat(w, share, seed, &thermostat_defaults);
+        CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
+        CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
+        CHECK(w[1] < -2.0);                                     // warmer: less likely on
+    }
+}
+
+static void chapter_02_cartpole_learns(void) {
+    for (int baseline = 0; baseline < BASELINES; baseline++)
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            CartPoleRun run, again;
+            CartPoleOptions options = cartpole_defaults;
+            Rng rng = {seed + 50};
+            options.baseline = baseline;
+            train_cartpole(&run, seed, &options);
+            CHECK(run.solved > 0);
+            CHECK(run.length[0] < 60.0);
+            CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
+            train_cartpole(&again, seed, &options);             // the same seed is the same run
+            CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
+        }
+}
+
+static void test_chapter_02(void) {
+    RUN(chapter_02_thermostat_rates);
+    RUN(chapter_02_cartpole_step);
+    RUN(chapter_02_cartpole_limits);
+    RUN(chapter_02_gae);
+    RUN(chapter_02_gae_lambda_one_is_return_minus_value);
+    RUN(chapter_02_cut_off_is_not_falling);
+    RUN(chapter_02_group_mean_spreads_one_number);
+    RUN(chapter_02_cartpole_gradients);
+    RUN(chapter_02_thermostat_learns);
+    RUN(chapter_02_cartpole_learns);
+}

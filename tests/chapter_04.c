@@ -1,0 +1,126 @@
+// chapter_04.c - why it is a bandit: the model of 27 answers by hand and, in double, its exact sums.
+
+static void chapter_04_numbering(void) {
+    // "021": entry 0 (state "", token 0); its next state is 1; entry 3*1 + 2 = 5 -> state 6; entry 3*6 + 1 =
+    // 19. answer = 19 - 12 = 7 = 0*9 + 2*3 + 1
+    int path[TOY_T];
+    char text[4];
+    toy_path(path, 7);
+    CHECK(path[0] == 0 && path[1] == 5 && path[2] == 19);
+    CHECK_TEXT(toy_text(text, 7), "021");
+    CHECK_TEXT(toy_text(text, 26), "222");
+    toy_path(path, 26);
+    CHECK(path[0] == 2 && path[1] == 11 && path[2] == 38);
+    // digits that add up to 3: the six orders of 0,1,2 and 1,1,1
+    double passes = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passes += toy_verify(y);
+    CHECK(passes == 7.0 && toy_verify(7) == 1.0 && toy_verify(13) == 1.0 && toy_verify(8) == 0.0);
+}
+
+static void chapter_04_uniform_by_hand(void) {
+    // All logits 0: each answer has probability 1/27, J = 7/27. V("0") = P(rest adds to 3) = 2/9 ("12","21"),
+    // V("1") = 3/9 ("02","11","20"), V("2") = 2/9. dJ/dlogit("",1) = 1/3 (3/9 - 7/27) = 2/81,
+    // the other two 1/3 (6/27 - 7/27) = -1/81.
+    double theta[TOY_PARAMS] = {0}, logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
+    toy_log_policy(logp, theta);
+    toy_rewards(reward);
+    CHECK_NEAR(toy_sum_along(logp, 5), -3.0 * log(3.0), 1e-14);
+    CHECK_NEAR(toy_solve(value, grad, logp, reward), 7.0 / 27.0, 1e-14);
+    CHECK_NEAR(value[1], 2.0 / 9.0, 1e-14);
+    CHECK_NEAR(value[2], 3.0 / 9.0, 1e-14);
+    CHECK_NEAR(grad[0], -1.0 / 81.0, 1e-14);
+    CHECK_NEAR(grad[1], 2.0 / 81.0, 1e-14);
+    // state 6 = "02": only token 1 passes: visit 1/9, pi 1/3, Q - V = 1 - 1/3: 1/27 * 2/3
+    CHECK_NEAR(grad[19], 2.0 / 81.0, 1e-14);
+    // Variance of one rollout's gradient. Each token's score is (2/3, -1/3, -1/3), squared length 2/3; three
+    // tokens in three states: 2. So E|sample|^2 = 7/27 * 2 = 14/27. |mean|^2: state "" (-1,2,-1)/81 gives
+    // 6/6561, "0" and "2" give (1/9 (-2/9, 1/9, 1/9))^2 = 6/6561 each, "1" gives 0 (every token leaves chance
+    // 1/3), and each of the seven two-token prefixes with one way to pass 1/27 (2/3, -1/3, -1/3): 6/6561.
+    // Together 10 * 6/6561.
+    CHECK_NEAR(toy_rollout_gradient(grad, logp, reward, NULL, 1.0, CREDIT_TO_GO), 14.0 / 27.0 - 60.0 / 6561.0,
+               1e-14);
+}
+
+#ifdef IN_DOUBLE
+static void chapter_04_exact_gradients_are_derivatives(void) {
+    // MDP gradient against central differences of the 27-term sum, without (beta 0) and with the KL penalty
+    for (double beta = 0.0; beta < 1.0; beta += 0.3) {
+        double value[TOY_STATES], grad[TOY_PARAMS], penalized[TOY_PARAMS], h = 1e-5;
+        toy_penalized(penalized, p_reward, p_logp, p_logp_ref, beta);
+        CHECK_NEAR(toy_solve(value, grad, p_logp, penalized), p_objective(p_theta, beta), 1e-13);
+        for (int e = 0; e < TOY_PARAMS; e++) {
+            double at[TOY_PARAMS];
+            memcpy(at, p_theta, sizeof at);
+            at[e] = p_theta[e] + h;
+            double up = p_objective(at, beta);
+            at[e] = p_theta[e] - h;
+            double down = p_objective(at, beta);
+            CHECK(fabs(grad[e] - (up - down) / (2 * h)) <= 1e-6 * fabs(grad[e]) + 1e-10);
+        }
+    }
+    double total = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) total += exp(toy_sum_along(p_logp, y));
+    CHECK_NEAR(total, 1.0, 1e-14);
+}
+
+static void chapter_04_views_and_baselines_agree(void) {
+    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], weight[TOY_ANSWERS], none, v;
+    double J = toy_solve(value, exact, p_logp, p_reward);
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(p_logp, y)) * toy_verify(y);
+    toy_answer_gradient(grad, p_logp, weight);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
+    none = toy_rollout_gradient(grad, p_logp, p_reward, NULL, 1.0, CREDIT_WHOLE);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
+    v = toy_rollout_gradient(grad, p_logp, p_reward, NULL, 1.0, CREDIT_TO_GO);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
+    CHECK_NEAR(v, none, 1e-12);                          // one p_reward at the end: to-go is the whole return
+    v = toy_rollout_gradient(grad, p_logp, p_reward, value, 1.0, CREDIT_TO_GO);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12 && v < none);
+    // constants: same mean; the best one is a minimum of the variance
+    double best = toy_best_baseline(p_logp, p_reward), at[3];
+    const double constants[4] = {best - 0.01, best, best + 0.01, J};
+    for (int i = 0; i < 4; i++) {
+        double baseline[TOY_STATES];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
+        double variance = toy_rollout_gradient(grad, p_logp, p_reward, baseline, 1.0, CREDIT_WHOLE);
+        CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
+        if (i < 3) at[i] = variance;
+    }
+    CHECK(at[1] < at[0] && at[1] < at[2] && at[1] < none);
+    // a token-by-token p_reward: its own p_reward only is wrong, whole and to-go are right
+    for (int e = 0; e < TOY_PARAMS; e++) weight[e % TOY_ANSWERS] = 0.0;
+    double paid[TOY_PARAMS];
+    fill(paid, TOY_PARAMS, 5, 0.5, 0.2);
+    toy_solve(value, exact, p_logp, paid);
+    none = toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_WHOLE);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
+    v = toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_TO_GO);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12 && v < none);
+    toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_OWN);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) > 1e-2);
+}
+
+static void chapter_04_discounting_biases(void) {
+    // credits 0.9801, 0.99, 1 instead of 1, 1, 1: between 0% and 2% short, and turned
+    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS];
+    toy_solve(value, exact, p_logp, p_reward);
+    toy_rollout_gradient(grad, p_logp, p_reward, NULL, 0.99, CREDIT_TO_GO);
+    double error = toy_relative_error(grad, exact, TOY_PARAMS);
+    CHECK(error > 1e-3 && error < 0.0199 && toy_angle(grad, exact, TOY_PARAMS) > 0.1);
+    // the true gradient of the discounted return: exactly 0.99^2 times as long, same direction
+    toy_rollout_gradient(grad, p_logp, p_reward, NULL, 0.99, CREDIT_WHOLE);
+    for (int e = 0; e < TOY_PARAMS; e++) CHECK_NEAR(grad[e], 0.9801 * exact[e], 1e-14);
+    CHECK_NEAR(toy_angle(grad, exact, TOY_PARAMS), 0.0, 1e-9);
+}
+#endif
+
+static void test_chapter_04(void) {
+    RUN(chapter_04_numbering);
+    RUN(chapter_04_uniform_by_hand);
+#ifdef IN_DOUBLE
+    p_set_up();
+    RUN(chapter_04_exact_gradients_are_derivatives);
+    RUN(chapter_04_views_and_baselines_agree);
+    RUN(chapter_04_discounting_biases);
+#endif
+}

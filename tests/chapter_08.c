@@ -1,0 +1,274 @@
+// chapter_08.c - reward minus beta KL, and what k1, k2, k3 estimate. The numbers of the five-way policy come
+// from the independent reference, the others are worked by hand; in double the sums over all 27 answers.
+
+static void chapter_08_five_way(void) {
+    // answer 1: log_ratio = ln(0.327716/0.0328584) = 2.29994; k2 = 2.29994^2/2 = 2.64486; k3 = e^-2.29994 - 1
+    // + 2.29994
+    //           = 0.100265 + 1.29994 = 1.40020
+    double logp[5], logp_ref[5], variance, negative;
+    float a[5], b[5], k[5];
+    five_way(logp, logp_ref, 1.0);
+    for (int i = 0; i < 5; i++) { a[i] = (float)logp[i]; b[i] = (float)logp_ref[i]; }
+    const double k1[] = {2.29993819084, 1.15921764698, -0.0347414124387, -0.72040138565, -0.575285673516};
+    const double k2[] = {2.64485784085, 0.671892776538, 0.000603482869117, 0.259489078223, 0.165476803077};
+    const double k3[] = {1.40020323167, 0.472949180689, 0.000610532607669, 0.334856610521, 0.202352605047};
+    kl_k1(k, a, b, 5);
+    check_array(k, k1, 5, 1e-5);
+    kl_k2(k, a, b, 5);
+    check_array(k, k2, 5, 1e-5);
+    kl_k3(k, a, b, 5);
+    check_array(k, k3, 5, 1e-5);
+    CHECK_NEAR(exact_kl(logp, logp_ref, 5), 0.6295814148798539, 1e-12);
+    CHECK_NEAR(kl_moments(&variance, &negative, logp, logp_ref, 5, 1.0, 1), 0.6295814148798539, 1e-12);
+    CHECK_NEAR(variance, 1.6887271833572681, 1e-12);
+    CHECK_NEAR(negative, 0.092654768125 + 0.130271218102 + 0.315930276479, 1e-10);
+    CHECK_NEAR(kl_moments(&variance, &negative, logp, logp_ref, 5, 1.0, 2), 1.0425499706596935, 1e-12);
+    CHECK_NEAR(kl_moments(&variance, &negative, logp, logp_ref, 5, 1.0, 3), 0.6295814148798539, 1e-12);
+    CHECK_NEAR(variance, 0.3035254621770531, 1e-12);
+    CHECK(negative == 0.0);
+    // as printed in D3
+    CHECK_NEAR(kl_moments(&variance, &negative, logp, logp_ref, 5, -1.0, 1), -0.6295814148798539, 1e-12);
+    CHECK_NEAR(kl_moments(&variance, &negative, logp, logp_ref, 5, -1.0, 3), 2.3948072490134176, 1e-12);
+}
+
+static void chapter_08_five_way_gradients(void) {
+    const double exact[] = {0.547402302198, 0.0706682715265, -0.0615526775253, -0.175863903842,
+                            -0.380653992357};
+    const double k3_loss[] = {0.294857359281, 0.0915673879099, -0.00327552627104, -0.137469744573,
+                              -0.245679476347};
+    double logp[5], logp_ref[5], grad[5], other[5], weight[5];
+    five_way(logp, logp_ref, 1.0);
+    exact_kl_gradient(grad, other, logp, logp_ref, 5);
+    for (int j = 0; j < 5; j++) {
+        CHECK_NEAR(grad[j], exact[j], 1e-11);
+        CHECK_NEAR(other[j], k3_loss[j], 1e-11);
+    }
+    for (int use = 0; use < KL_USES; use++) {
+        for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
+        softmax_score_sum(grad, logp, weight, 5);
+        for (int j = 0; j < 5; j++) {
+            if (use == 0) CHECK_NEAR(grad[j], 0.0, 1e-15);                     // k1 in the loss
+            if (use == 1 || use == 3 || use == 4) CHECK_NEAR(grad[j], exact[j], 1e-11);
+            if (use == 2) CHECK_NEAR(grad[j], k3_loss[j], 1e-11);
+            if (use == 6) CHECK_NEAR(grad[j], exact[j] - k3_loss[j], 1e-11);   // k3 in the reward
+            if (use == 7) CHECK_NEAR(grad[j], -exact[j], 1e-11);               // D3's k1 in the reward
+        }
+    }
+}
+
+static void chapter_08_limits(void) {
+    // log_ratio -80: k3 = e^80 - 81 = 5.5406e34.  +80: e^-80 - 1 + 80 = 79.  k2 = 3200 both ways.
+    float logp[2] = {-90.0f, -10.0f}, ref[2] = {-10.0f, -90.0f}, k[2];
+    kl_k1(k, logp, ref, 2);
+    CHECK(k[0] == -80.0f && k[1] == 80.0f);
+    kl_k2(k, logp, ref, 2);
+    CHECK(k[0] == 3200.0f && k[1] == 3200.0f);
+    kl_k3(k, logp, ref, 2);
+    CHECK_NEAR(k[0] / 5.5406224e34, 1.0, 1e-6);
+    CHECK_NEAR(k[1], 79.0, 1e-6);
+    // -5000: e^80 (1 + 4920) = 2.7e38, still a float
+    logp[0] = -5010.0f;
+    kl_k3(k, logp, ref, 2);
+    CHECK(isfinite(k[0]));
+    CHECK_NEAR(k[0] / (exp(80.0) * 4921.0), 1.0, 1e-6);
+    // log_ratio 1e-4: x^2/2 - x^3/6 = 5e-9 - 1.7e-13 = 4.99983e-9; a float subtraction would return about
+    // -1.7e-8
+    logp[0] = 1e-4f;
+    ref[0] = 0.0f;
+    kl_k3(k, logp, ref, 1);
+    CHECK_NEAR(k[0] / 4.99983334e-9, 1.0, 1e-6);
+    // log_ratio 1e-9: x^2/2 = 5e-19; only expm1 keeps it, and only in double precision
+    logp[0] = 1e-9f;
+    kl_k3(k, logp, ref, 1);
+    CHECK_NEAR(k[0] / 5e-19, 1.0, 1e-3);
+    kl_k3(k, ref, ref, 1);
+    CHECK(k[0] == 0.0f);
+    logp[0] = NAN;                                // a NaN must not be hidden
+    kl_k3(k, logp, ref, 1);
+    CHECK(isnan(k[0]));
+    k[0] = 7.0f;
+    kl_k3(k, logp, ref, 0);
+    CHECK(k[0] == 7.0f);
+    for (double x = 1e-12; x < 1e-3; x *= 1.37) {  // never negative, however small
+        double slope;
+        CHECK(kl_estimate(&slope, x, 3) >= 0.0 && kl_estimate(&slope, -x, 3) >= 0.0);
+    }
+}
+
+static void chapter_08_one_token_by_hand(void) {
+    // pi = 1/2, pi_ref = 1/4: x = ln 2. k1 = x = 0.693147, k2 = x^2/2 = 0.240227, k3 = 1/2 - 1 + ln 2 =
+    // 0.193147; slopes 1, x, 1 - 1/2. The weight is 1/2; behind weight 0 nothing is read.
+    const float logp[3] = {NAN, -(float)log(2.0), INFINITY}, ref[3] = {NAN, -(float)log(4.0), NAN},
+                w[3] = {0, 0.5f, 0};
+    const double k[3] = {0.6931471806, 0.2402265070, 0.1931471806}, slope[3] = {1.0, 0.6931471806, 0.5};
+    for (int i = 0; i < 3; i++) {
+        float d[3] = {9, 9, 9};
+        CHECK_NEAR(loss_kl(d, logp, ref, w, 3, i + 1), 0.5 * k[i], 1e-7);
+        CHECK_NEAR(d[1], 0.5 * slope[i], 1e-7);
+        CHECK(d[0] == 0.0f && d[2] == 0.0f);
+    }
+}
+
+static void chapter_08_token_rewards_by_hand(void) {
+    // Two answers, rewards 1 and -2, beta 1/2, kl 0.4 and 0.2; then 0.6, a forced token, and 1.0 at the end.
+    //   sum    -0.2, 1 - 0.1 = 0.9         -0.3, 0, -2 - 0.5 = -2.5
+    //   mean   -0.1, 1 - 0.05 = 0.95       -0.15, 0, -2 - 0.25 = -2.25             over two tokens each
+    // An answer without a sampled token keeps nothing.
+    const float reward[3] = {1, -2, 5}, kl[9] = {0.4f, 0.2f, NAN, 0.6f, NAN, 1.0f, NAN, NAN, NAN};
+    const int mask[9] = {1, 1, 0, 1, 0, 1, 0, 0, 0};
+    const double sum[9] = {-0.2, 0.9, 0, -0.3, 0, -2.5, 0, 0, 0},
+                 mean[9] = {-0.1, 0.95, 0, -0.15, 0, -2.25, 0, 0, 0};
+    float out[9];
+    token_rewards(out, reward, kl, mask, 3, 3, 0.5f, 0);
+    for (int i = 0; i < 9; i++) CHECK_NEAR(out[i], sum[i], 1e-7);
+    token_rewards(out, reward, kl, mask, 3, 3, 0.5f, 1);
+    for (int i = 0; i < 9; i++) CHECK_NEAR(out[i], mean[i], 1e-7);
+    token_rewards(out, reward, NULL, mask, 3, 3, 0.5f, 1); // no penalty: the reward at the last sampled token
+    const double last[9] = {0, 1, 0, 0, 0, -2, 0, 0, 0};
+    for (int i = 0; i < 9; i++) CHECK_NEAR(out[i], last[i], 0.0);
+}
+
+static void chapter_08_finite_far_away(void) {
+    // all three, and their slopes, for log-ratios within +-6000 nats
+    const float w[1] = {1};
+    for (float x = -6000.0f; x <= 6000.0f; x += 125.0f) {
+        const float logp[1] = {x < 0.0f ? x - 1.0f : -1.0f}, ref[1] = {x < 0.0f ? -1.0f : -1.0f - x};
+        float kl[3], d[1];
+        kl_k1(kl, logp, ref, 1);
+        kl_k2(kl + 1, logp, ref, 1);
+        kl_k3(kl + 2, logp, ref, 1);
+        for (int k = 0; k < 3; k++) {
+            CHECK(isfinite(kl[k]));
+            CHECK(isfinite(loss_kl(d, logp, ref, w, 1, k + 1)) && isfinite(d[0]));
+        }
+        CHECK(kl[1] >= 0.0f && kl[2] >= 0.0f);
+    }
+}
+
+#ifdef IN_DOUBLE
+static void chapter_08_kl_on_27_answers(void) {
+    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], weight[TOY_ANSWERS], variance, negative, slope;
+    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = p_logp[e] - p_logp_ref[e];
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        all[y] = toy_sum_along(p_logp, y);
+        all_ref[y] = toy_sum_along(p_logp_ref, y);
+    }
+    double kl = exact_kl(all, all_ref, TOY_ANSWERS);
+    CHECK_NEAR(toy_solve(value, exact, p_logp, ratio), kl, 1e-13);
+    // exact is the derivative of the 27-term KL: KL(p_theta) = (p_objective(0) - p_objective(1))
+    for (int e = 0; e < TOY_PARAMS; e += 5) {
+        double at[TOY_PARAMS], h = 1e-5;
+        memcpy(at, p_theta, sizeof at);
+        at[e] = p_theta[e] + h;
+        double up = p_objective(at, 0.0) - p_objective(at, 1.0);
+        at[e] = p_theta[e] - h;
+        double down = p_objective(at, 0.0) - p_objective(at, 1.0);
+        CHECK(fabs(exact[e] - (up - down) / (2 * h)) <= 1e-6 * fabs(exact[e]) + 1e-10);
+    }
+    // k1 and k3 unbiased, whole answers and token sums; k2 not
+    for (int k = 1; k <= 3; k++) {
+        double mean = kl_moments(&variance, &negative, all, all_ref, TOY_ANSWERS, 1.0, k), sum = 0.0;
+        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_estimate(&slope, ratio[e], k);
+        for (int y = 0; y < TOY_ANSWERS; y++) sum += exp(all[y]) * toy_sum_along(table, y);
+        if (k == 2) CHECK(fabs(mean - kl) > 1e-2 && fabs(sum - kl) > 1e-2);
+        else { CHECK_NEAR(mean, kl, 1e-13); CHECK_NEAR(sum, kl, 1e-13); }
+    }
+    // whole answers: k1 loss 0, k2 loss / k3*ratio / k1 p_reward exact, k3 loss is grad KL(ref||pi), D3's k1
+    // minus
+    double other[TOY_PARAMS];
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = -exp(all_ref[y]);
+    toy_answer_gradient(other, p_logp, weight);            // grad KL(ref||pi) = -sum_y ref(y) grad log pi(y)
+    for (int use = 0; use < KL_USES; use++) {
+        for (int y = 0; y < TOY_ANSWERS; y++)
+            weight[y] = exp(all[y]) * kl_score_weight(all[y] - all_ref[y], use);
+        toy_answer_gradient(grad, p_logp, weight);
+        for (int e = 0; e < TOY_PARAMS; e++) {
+            if (use == 0) CHECK_NEAR(grad[e], 0.0, 1e-14);
+            if (use == 1 || use == 3 || use == 4) CHECK_NEAR(grad[e], exact[e], 1e-13);
+            if (use == 2) CHECK_NEAR(grad[e], other[e], 1e-13);
+            if (use == 6) CHECK_NEAR(grad[e], exact[e] - other[e], 1e-13);
+            if (use == 7) CHECK_NEAR(grad[e], -exact[e], 1e-13);
+        }
+        if (use == 2 || use == 5 || use == 6 || use == 8)
+            CHECK(toy_relative_error(grad, exact, TOY_PARAMS) > 0.1);
+    }
+    // token by token: k1 in the p_reward with the return stays exact; k2 in the loss does not
+    toy_rollout_gradient(grad, p_logp, ratio, NULL, 1.0, CREDIT_TO_GO);
+    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-13);
+    toy_rollout_gradient(grad, p_logp, ratio, NULL, 1.0, CREDIT_OWN);      // k2's slope is the log-ratio
+    CHECK(toy_relative_error(grad, exact, TOY_PARAMS) > 0.1);
+}
+
+// The contract's loss_kl, put through all 27 answers: its expected gradient is what kl_on_27_answers uses
+static void chapter_08_loss_kl_expected_gradient(void) {
+    for (int k = 1; k <= 3; k++) {
+        double grad[TOY_PARAMS] = {0}, table[TOY_PARAMS], expected[TOY_PARAMS];
+        for (int y = 0; y < TOY_ANSWERS; y++) {
+            double lp[TOY_T], ref[TOY_T], d[TOY_T], p = exp(toy_sum_along(p_logp, y));
+            const int mask[TOY_T] = {1, 1, 1};
+            int path[TOY_T];
+            toy_path(path, y);
+            for (int t = 0; t < TOY_T; t++) { lp[t] = p_logp[path[t]]; ref[t] = p_logp_ref[path[t]]; }
+            group_kl(d, lp, ref, mask, 1, TOY_T, NORM_SEQUENCE_SUM, k);
+            for (int t = 0; t < TOY_T; t++) toy_add_score(grad, p_logp, path[t], p * d[t]);
+        }
+        for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(p_logp[e] - p_logp_ref[e], k - 1);
+        toy_rollout_gradient(expected, p_logp, table, NULL, 1.0, CREDIT_OWN);
+        CHECK(toy_largest_difference(grad, expected, TOY_PARAMS) < 1e-13);
+        if (k == 1) for (int e = 0; e < TOY_PARAMS; e++) CHECK_NEAR(grad[e], 0.0, 1e-14);
+    }
+}
+
+static void chapter_08_regularized_optimum(void) {
+    const double betas[] = {2.0, 0.7, 0.3};
+    for (int i = 0; i < 3; i++) {
+        double at[TOY_PARAMS], lp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], sum = 0.0, Z = 0.0;
+        memcpy(at, p_theta_ref, sizeof at);
+        CHECK(toy_ascend(at, p_logp_ref, p_reward, betas[i], 2.0 / (0.3 + betas[i]), 1e-11, 100000) < 100000);
+        toy_log_policy(lp, at);
+        toy_probabilities(p, lp);
+        double log_Z = toy_optimum(best, p_logp_ref, p_reward, betas[i]);
+        for (int y = 0; y < TOY_ANSWERS; y++) {
+            double tilted = exp(toy_sum_along(p_logp_ref, y) + toy_verify(y) / betas[i]);
+            Z += tilted;
+            CHECK_NEAR(best[y] * exp(log_Z), tilted, 1e-12);
+            CHECK_NEAR(p[y], best[y], 1e-9);
+            sum += p[y];
+        }
+        CHECK_NEAR(sum, 1.0, 1e-12);
+        CHECK_NEAR(log_Z, log(Z), 1e-12);
+        CHECK_NEAR(p_objective(at, betas[i]), betas[i] * log_Z, 1e-12);
+        CHECK(p_objective(p_theta, betas[i]) < betas[i] * log_Z);
+    }
+}
+
+static void chapter_08_gradients_under_drift(void) {
+    // log-ratios up to and beyond 80 on both sides: value and slope must still belong together
+    const double drifts[] = {-120.0, -81.0, -79.0, -40.0, -1e-3, 1e-3, 40.0, 79.0, 81.0, 120.0};
+    for (int i = 0; i < 10; i++)
+        for (int k = 1; k <= 3; k++) {
+            double slope, s, h = 1e-5;
+            kl_estimate(&slope, drifts[i], k);
+            double numeric =
+                (kl_estimate(&s, drifts[i] + h, k) - kl_estimate(&s, drifts[i] - h, k)) / (2.0 * h);
+            CHECK(fabs(slope - numeric) <= 1e-6 * fmax(fabs(slope), fabs(numeric)));
+        }
+}
+#endif
+
+static void test_chapter_08(void) {
+    RUN(chapter_08_five_way);
+    RUN(chapter_08_five_way_gradients);
+    RUN(chapter_08_limits);
+    RUN(chapter_08_one_token_by_hand);
+    RUN(chapter_08_token_rewards_by_hand);
+    RUN(chapter_08_finite_far_away);
+#ifdef IN_DOUBLE
+    p_set_up();
+    RUN(chapter_08_kl_on_27_answers);
+    RUN(chapter_08_loss_kl_expected_gradient);
+    RUN(chapter_08_regularized_optimum);
+    RUN(chapter_08_gradients_under_drift);
+#endif
+}

@@ -1,0 +1,96 @@
+// chapter_11.c - evaluation: pass@k, intervals, majority vote, keeping train and test apart.
+
+static void chapter_11_pass_at_k_reference(void) {
+    // 1 - C(13,4)/C(16,4) = 1 - 715/1820 = 0.607142857
+    CHECK_NEAR(pass_at_k(16, 3, 4), 1.0 - 715.0 / 1820.0, 1e-14);
+    CHECK_NEAR(pass_at_k(16, 3, 1), 0.1875, 1e-14);         // D1's group: the mean reward is pass@1
+    CHECK(pass_at_k(16, 3, 16) == 1.0 && pass_at_k(16, 0, 8) == 0.0 && pass_at_k(16, 16, 1) == 1.0);
+    CHECK_NEAR(pass_at_k(200, 1, 100), 0.5, 1e-13);
+    CHECK(pass_at_k(10, 9, 2) == 1.0);
+    CHECK(pass_at_k(0, 0, 1) == 0.0 && pass_at_k(4, 2, 0) == 0.0);
+    CHECK(pass_at_k(4, 2, 9) == pass_at_k(4, 2, 4) && pass_at_k(4, 9, 1) == 1.0 &&
+          pass_at_k(4, -1, 1) == 0.0);
+}
+
+static void chapter_11_pass_at_k_is_unbiased(void) {
+    // Exactly: sum over c of Binomial(n,c) pass@k = 1 - (1-p)^k, for every k; the shortcut is not.
+    for (int k = 1; k <= 8; k++) {
+        double good = 0.0, naive = 0.0;
+        for (int c = 0; c <= 8; c++) {
+            good += binomial(8, c, 0.3) * pass_at_k(8, c, k);
+            naive += binomial(8, c, 0.3) * (1 - pow(1 - c / 8.0, k));
+        }
+        CHECK_NEAR(good, 1 - pow(0.7, k), 1e-13);
+        if (k > 1) CHECK(fabs(naive - (1 - pow(0.7, k))) > 1e-3);
+    }
+}
+
+static void chapter_11_intervals(void) {
+    // 3 of 10 questions, one sample each: variance p(1-p) n/(n-1), flips = n - 1 = 9. Wilson for 0.3 of 9:
+    // (0.3 + 3.8416/18 +- 1.96 sqrt(0.21/9 + 3.8416/324)) / (1 + 3.8416/9) = (0.51342 +- 0.36761) / 1.42684
+    double low, high;
+    rate_interval(&low, &high, 0.3, 0.21 * 10 / 9, 10);
+    CHECK_NEAR(low, 0.10219, 1e-4);
+    CHECK_NEAR(high, 0.61747, 1e-4);
+    // all right on 16 questions is no certainty: Wilson's lower end is n / (n + z^2) = 16 / 19.8416
+    rate_interval(&low, &high, 1.0, 0.0, 16);
+    CHECK_NEAR(low, 16.0 / (16.0 + 1.96 * 1.96), 1e-9);
+    CHECK_NEAR(high, 1.0, 1e-9);
+    rate_interval(&low, &high, 0.0, 0.0, 16);
+    CHECK_NEAR(low, 0.0, 1e-12);
+    CHECK_NEAR(high, 1.96 * 1.96 / (16.0 + 1.96 * 1.96), 1e-9);   // the mirror image: z^2 / (n + z^2)
+}
+
+static void chapter_11_votes(void) {
+    static const char* const a[5] = {"38", "0.5", "38", "1/2", "\\frac{1}{2}"};
+    CHECK(majority_vote(a, 5) == 1);                        // three spellings of one number beat two 38s
+    CHECK(majority_vote(a, 3) == 0);
+    static const char* const none[2] = {"", ""};
+    CHECK(majority_vote(none, 2) == -1 && majority_vote(none, 0) == -1);
+}
+
+static void chapter_11_one_vote_is_pass_at_1(void) {
+    // The same questions, samples and streams: the first rung of the ladder is pass@1 of an evaluation, up to
+    // the rounding of a sum, and pass@4 is the ceiling of four votes.
+    char data[PATH_SIZE];
+    open_folder();
+    write_questions(folder);
+    join_path(data, folder, "questions.jsonl");
+    Model m = guessing_model(5);
+    RlOptions o = small_run(folder);
+    o.eval_examples = 9;
+    Questions q = load_questions(data, m.config.context, 12);
+    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
+    Ladder l = climb_ladder(&m, &q, &o);
+    CHECK(l.rungs == 3 && l.rung[2].votes == 4 && l.pass.questions == 9);
+    CHECK(e.pass[0] > 0.0 && e.pass[0] < 1.0 && l.pass.pass[0] == e.pass[0] && l.pass.pass[3] == e.pass[3]);
+    CHECK_NEAR(l.rung[0].right, e.pass[0], 1e-15);
+    CHECK_NEAR(l.rung[0].low, e.low[0], 1e-12);
+    CHECK_NEAR(l.rung[0].high, e.high[0], 1e-12);
+    CHECK(l.rung[2].right <= e.pass[3] && l.pass.length == e.length);
+    CHECK_NEAR(l.rung[0].none, 1.0 - e.format_rate, 1e-15);
+    remove_folder();
+    evaluation_free(&e), evaluation_free(&l.pass), questions_free(&q), model_free(&m);
+}
+
+static void chapter_11_same_question(void) {
+    Problem x[2] = {{(char*)"Tom has 3 pens, and buys 4.", (char*)"7"},
+                    {(char*)"Tom has 3 pens and buys 5.", (char*)"8"}};
+    Problem y[3] = {{(char*)"tom has 3 pens and  buys 4", (char*)"7"},
+                    {(char*)"Ana has 3 pens and buys 5!", (char*)"8"},
+                    {(char*)"Ana has 3 pens and buys 6", (char*)"9"}};
+    Problems a = {x, 2}, b = {y, 3};
+    CHECK(count_overlap(&a, &b, SAME_WORDS) == 1);          // case, space and punctuation do not matter
+    // with names reduced, Ana's 3 and 5 is Tom's; "tom" without a capital is no name any more, and 6 is
+    // another number
+    CHECK(count_overlap(&a, &b, SAME_BUT_NAMES) == 1);
+}
+
+static void test_chapter_11(void) {
+    RUN(chapter_11_pass_at_k_reference);
+    RUN(chapter_11_pass_at_k_is_unbiased);
+    RUN(chapter_11_intervals);
+    RUN(chapter_11_votes);
+    RUN(chapter_11_one_vote_is_pass_at_1);
+    RUN(chapter_11_same_question);
+}

@@ -1,0 +1,373 @@
+// methods.c - what the rows of the table of methods have in common, and what they refuse; every row resumes
+// to the bit and does not depend on the number of threads.
+
+// After `updates` updates from the same start the policies of two command lines are the same to the bit, and
+// not where they began.
+#define SAME(updates, a, b) check_same(updates, (const char*[]){a, NULL}, (const char*[]){b, NULL})
+#define WORDS_OF(...)       __VA_ARGS__
+static void check_same(int updates, const char* const* a, const char* const* b) {
+    static World x, y;
+    start(&x, a);
+    start(&y, b);
+    Model begun = load_model(model_path);
+    for (int step = 0; step < updates; step++) {
+        Metrics s = update(&x, step), t = update(&y, step);
+        CHECK(s.grad_norm == t.grad_norm && s.reward == t.reward &&
+              s.grad_norm > 0.0); // a loss's value has no meaning
+    }
+    CHECK(same_weights(&x.setup.policy.weights, &y.setup.policy.weights));
+    CHECK(!same_weights(&x.setup.policy.weights, &begun.weights));
+    model_free(&begun), finish(&x), finish(&y);
+}
+
+static void methods_grpo_without_std_and_kl_is_nanochat(void) {
+    // (r - mean)/1, token mean, no KL; on-policy the ratio is exactly 1 and -ratio A = -A
+    SAME(3, "--algo=nanochat", WORDS_OF("--algo=grpo", "--advantage=centered", "--norm=token", "--beta=0"));
+}
+
+static void methods_clip_does_nothing_on_policy(void) {
+    // One gradient step per batch: all four ratios are exactly 1, for token, sequence and cispo alike.
+    static const char* const ratio[] = {"--ratio=token", "--ratio=sequence", "--ratio=cispo"};
+    for (int i = 0; i < 3; i++)
+        SAME(2, WORDS_OF("--algo=rloo"),
+             WORDS_OF("--algo=rloo", ratio[i], "--clip-low=0.1", "--clip-high=0.1"));
+    SAME(2, WORDS_OF("--algo=drgrpo"), WORDS_OF("--algo=drgrpo", "--ratio=none"));
+}
+
+static void methods_dapo_without_its_changes_is_grpo(void) {
+    SAME(3, "--algo=grpo",
+         WORDS_OF("--algo=dapo", "--minibatch=0", "--clip-high=0.2", "--resample=0", "--overlong=0",
+                  "--norm=sequence", "--beta=0.04"));
+}
+
+static void methods_ppo_without_a_value_is_reinforce(void) {
+    // gamma = lambda = 1 and V = 0: the first update is that of --advantage none with PPO's average, to the
+    // bit.
+    SAME(1, WORDS_OF("--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0", "--minibatch=0"),
+         WORDS_OF("--algo=reinforce", "--norm=token"));
+}
+
+static void methods_gspo_is_grpo_for_one_token(void) {
+    // The mean over one token is the token. Two passes over the same answers: in the second one the ratios
+    // have left 1, some are clipped, some not, and the policies stay the same to the bit. With more tokens
+    // they part as soon as the ratio is not 1.
+    char reward[PATH_SIZE + 32];
+    snprintf(reward, sizeof reward, "--reward=model:%s", reward_model_path);
+    for (int tokens = 1; tokens <= 6; tokens += 5)
+        for (int passes = 1; passes <= 2; passes++) {
+            static World x, y;
+            const char *often = passes == 1 ? "--epochs-per-batch=1" : "--epochs-per-batch=2",
+                       *length = tokens == 1 ? "--max-new-tokens=1" : "--max-new-tokens=6";
+            START(&x, "--algo=gspo", "--minibatch=0", "--temperature=3", "--top-k=0", reward, often, length);
+            START(&y, "--algo=grpo", "--minibatch=0", "--temperature=3", "--top-k=0", reward, often, length,
+                  "--beta=0", "--clip-low=0.03", "--clip-high=0.04");
+            Metrics s = update(&x, 0), t = update(&y, 0);
+            int same = same_weights(&x.setup.policy.weights, &y.setup.policy.weights);
+            CHECK(s.grad_norm > 0.0 && (passes == 1 || s.ratio != 1.0));
+            CHECK(same == (tokens == 1 || passes == 1));
+            if (same) CHECK(s.grad_norm == t.grad_norm && s.clip_fraction == t.clip_fraction);
+            if (tokens == 1 && passes == 2) CHECK(s.clip_fraction > 0.0 && s.clip_fraction < 1.0);
+            finish(&x), finish(&y);
+        }
+}
+
+// ---- what is refused
+
+// What became of action() in a process of its own: exit status, and what it wrote to stderr.
+typedef struct { int status; char said[2000]; } Ending;
+
+static Ending ending_of(void (*action)(const char* const*), const char* const* words) {
+    Ending e = {0, ""};
+    FILE* err = tmpfile();
+    if (!err) abort();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+        dup2(fileno(err), 2);
+        if (!freopen("/dev/null", "w", stdout)) _exit(99);
+        set_threads(1);
+        action(words);
+        end_here(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    rewind(err);
+    e.said[fread(e.said, 1, sizeof e.said - 1, err)] = 0;
+    fclose(err);
+    e.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    return e;
+}
+
+static void read_only(const char* const* words) {
+    static World w;
+    read_words(&w, words);
+}
+
+// Ended with status 2 and a sentence that has `why` in it; without a `why`, with 0 and without a word.
+static void check_end(const Ending* e, const char* why, const char* words, const char* more) {
+    int fine = why ? e->status == 2 && !strncmp(e->said, "error: ", 7) && strstr(e->said, why)
+                   : e->status == 0 && !*e->said;
+    if (!fine) printf("  %s %s ... status %d: %s\n", words, more, e->status, e->said);
+    CHECK(fine);
+}
+
+// The command line ends with status 2 and a sentence that has `why` in it; without a `why` it is accepted.
+#define REFUSES(why, ...) check_ending(why, (const char*[]){__VA_ARGS__, NULL})
+#define ACCEPTED(...)     check_ending(NULL, (const char*[]){__VA_ARGS__, NULL})
+static void check_ending(const char* why, const char* const* words) {
+    Ending e = ending_of(read_only, words);
+    check_end(&e, why, words[0], words[1] ? words[1] : "");
+}
+
+static void methods_decisions_are_refused(void) {
+    // words that are not in the lists
+    REFUSES(
+        "there is no --algo 'trpo'; choose nanochat, reinforce, rloo, grpo, drgrpo, dapo, gspo, cispo or ppo",
+        "--algo=trpo");
+    REFUSES("there is no --advantage 'std'; choose none, centered, rloo, grpo or gae", "--advantage=std");
+    REFUSES("there is no --ratio 'tokens'; choose none, token, sequence or cispo", "--ratio=tokens");
+    REFUSES("there is no --norm ''; choose token, sequence, sum or constant", "--norm=");
+    REFUSES("there is no --kl-estimator 'k4'; choose k1, k2 or k3", "--algo=grpo", "--kl-estimator=k4");
+    REFUSES("there is no --kl-in 'both'; choose loss or reward", "--algo=grpo", "--kl-in=both");
+    REFUSES("there is no --kl-per 'answer'; choose sequence or token", "--algo=ppo", "--kl-per=answer");
+    // a group of one has nothing to compare
+    REFUSES("--advantage centered compares", "--num-samples=1");
+    REFUSES("--advantage rloo compares", "--algo=rloo", "--num-samples=1");
+    REFUSES("--advantage grpo compares", "--algo=gspo", "--num-samples=1");
+    ACCEPTED("--algo=reinforce", "--num-samples=1");
+    ACCEPTED("--algo=ppo", "--num-samples=1");
+    // more than there is
+    REFUSES("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
+    ACCEPTED("--algo=dapo", "--minibatch=4");
+    ACCEPTED("--algo=dapo", "--examples-per-step=1"); // its own 2 is no wish of anybody
+    REFUSES("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
+    ACCEPTED("--overlong=12");
+    // what is drawn again must have nothing to teach
+    REFUSES("but with --advantage none these have something to teach", "--algo=reinforce", "--resample=1");
+    REFUSES("but with --advantage gae these", "--algo=dapo", "--advantage=gae");
+    ACCEPTED("--algo=rloo", "--resample=1");
+    // a second step without a ratio
+    REFUSES("with --ratio none each batch", "--epochs-per-batch=2");
+    REFUSES("with --ratio none each batch", "--minibatch=2");
+    ACCEPTED("--minibatch=4");
+    ACCEPTED("--minibatch=2", "--ratio=token", "--clip-low=0.2", "--clip-high=0.2");
+    ACCEPTED("--algo=grpo", "--epochs-per-batch=3");
+    // bounds without a ratio
+    REFUSES("--clip-low means nothing here: with --ratio none there is no ratio to clip", "--clip-low=0.2");
+    REFUSES("--clip-high means nothing here", "--algo=reinforce", "--clip-high=0.2");
+    ACCEPTED("--algo=cispo", "--clip-low=0.5", "--clip-high=0.5");
+    // the KL term's options without a KL term
+    REFUSES("--kl-estimator means nothing here: there is no KL term with --beta 0", "--kl-estimator=k1");
+    REFUSES("--kl-in means nothing here", "--kl-in=reward");
+    REFUSES("--kl-in means nothing here", "--algo=grpo", "--beta=0", "--kl-in=reward");
+    REFUSES("--kl-per means nothing here", "--kl-per=token");
+    ACCEPTED("--reference=out/sft"); // only measured
+    REFUSES("--kl-per means nothing here: in the loss the KL is averaged as --norm says", "--algo=grpo",
+            "--kl-per=token");
+    ACCEPTED("--beta=0.1", "--kl-in=reward", "--kl-per=token", "--kl-estimator=k1", "--reference=out/sft");
+    ACCEPTED("--algo=ppo", "--kl-per=token");
+    // the expected gradient of k1 as a loss is 0: exactly so over the 27 answers in chapter 8
+    REFUSES("--kl-estimator k1 in the loss pulls nowhere", "--algo=grpo", "--kl-estimator=k1");
+    REFUSES("--kl-estimator k1 in the loss pulls nowhere", "--algo=ppo", "--kl-in=loss");
+    ACCEPTED("--algo=grpo", "--kl-estimator=k2");
+    // steps and a value model
+    REFUSES("--gamma means nothing here: only --advantage gae", "--gamma=0.9");
+    REFUSES("--lambda means nothing here", "--algo=grpo", "--lambda=0.9");
+    REFUSES("--value-lr means nothing here", "--algo=dapo", "--value-lr=0.1");
+    REFUSES("--value-clip means nothing here", "--value-clip=0");
+    ACCEPTED("--algo=ppo", "--gamma=0.9", "--lambda=0.9", "--value-lr=0.1");
+    ACCEPTED("--algo=ppo", "--epochs-per-batch=2", "--value-clip=0");
+    REFUSES("--value-clip means nothing here: it holds a value near what it was", "--algo=ppo",
+            "--value-clip=0");
+    ACCEPTED("--advantage=gae", "--gamma=0.9");
+    // every row of the table can be used as it is
+    for (int i = 0; i < METHODS; i++) ACCEPTED(algo_word(i));
+}
+
+static void set_up_only(const char* const* words) {
+    static World w;
+    start(&w, words);
+}
+
+static void check_setup(const char* why, const char* option, const char* path) {
+    char word[PATH_SIZE + 64];
+    snprintf(word, sizeof word, option, path);
+    Ending e = ending_of(set_up_only, (const char*[]){"--algo=grpo", word, NULL});
+    check_end(&e, why, word, "");
+}
+
+static void methods_rewards_and_references_are_refused(void) {
+    char other[PATH_SIZE], narrow[PATH_SIZE], writer[PATH_SIZE], short_one[PATH_SIZE];
+    join_path(other, folder, "other");
+    join_path(narrow, folder, "narrow");
+    join_path(writer, folder, "writer");
+    join_path(short_one, folder, "short");
+    save_model(other, (Config){99, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 1});
+    save_model(narrow, (Config){VOCAB_SIZE, 32, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 1});
+    save_model(writer, (Config){99, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
+    save_model(short_one, (Config){VOCAB_SIZE, 32, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
+    check_setup(NULL, "--reward=%s", "gsm8k");
+    check_setup(NULL, "--reward=%s", "boxed");
+    check_setup(NULL, "--reward=model:%s", reward_model_path);
+    check_setup(NULL, "--reward=gsm8k+model:%s", reward_model_path);
+    check_setup(NULL, "--reward=model:%s+boxed", reward_model_path);
+    check_setup("there is no reward 'praise'", "--reward=%s", "praise");
+    check_setup("there is no reward ''", "--reward=%s", "");
+    check_setup("there is no reward ''", "--reward=%s", "+gsm8k");
+    check_setup("there is no reward ''", "--reward=%s", "gsm8k+");
+    check_setup("there is no reward 'praise'", "--reward=gsm8k+%s", "praise");
+    check_setup("names no directory", "--reward=%s", "model:");
+    check_setup("two reward functions", "--reward=%s", "gsm8k+boxed");
+    check_setup("two reward models", "--reward=model:%s+model:x", reward_model_path);
+    check_setup("is a language model, not a reward model", "--reward=model:%s", model_path);
+    check_setup("has a vocabulary of 99 tokens", "--reward=model:%s", other);
+    check_setup("reads 32 tokens; the policy's answers and prompts have up to 96", "--reward=model:%s",
+                narrow);
+    check_setup("there is no checkpoint directory 'nowhere'", "--reward=model:%s", "nowhere");
+    check_setup(NULL, "--reference=%s", model_path);
+    check_setup("holds a reward model", "--reference=%s", reward_model_path);
+    check_setup("has a vocabulary of 99 tokens", "--reference=%s", writer);
+    check_setup("the reference reads 32 tokens, the policy 96", "--reference=%s", short_one);
+    check_setup("there is no model", "--reference=%s", "nowhere");
+    check_setup("holds a reward model", "--model-tag=%s", reward_model_path);
+}
+
+static void train_into(const char* const* words) {
+    static World w;
+    start(&w, words);
+    w.o.out = words[0] + strlen("--out=");
+    rl_train(&w.setup.learner, w.options, 0);
+}
+
+static void methods_a_reward_that_is_no_number_is_refused(void) {
+    // A reward model whose score overflows: +-3e38 times sixteen numbers. Rollout and question are named; no
+    // checkpoint is left.
+    char loud[PATH_SIZE], out[PATH_SIZE + 8], reward[PATH_SIZE + 32], path[PATH_SIZE], out_path[PATH_SIZE];
+    join_path(loud, folder, "loud");
+    join_path(out_path, folder, "loud_out");
+    snprintf(out, sizeof out, "--out=%s", out_path);
+    snprintf(reward, sizeof reward, "--reward=gsm8k+model:%s", loud);
+    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 1});
+    model_init(&m, 3);
+    for (int i = 0; i < 16; i++) m.weights.score[i] = 3e38f;
+    for (int i = 0; i < 16; i++) m.weights.norm[i] = 1e4f;
+    save_checkpoint(loud, &m, NULL, NULL, NULL, NULL, 0);
+    model_free(&m);
+    Ending e = ending_of(train_into, (const char*[]){out, "--algo=nanochat", reward, "--save-every=1", NULL});
+    CHECK(e.status == 2 && strstr(e.said, "error: the reward model's score ") &&
+          strstr(e.said, "is not a number for rollout 1 of the question: "));
+    CHECK(strstr(e.said, "?") && strchr(e.said, '\n') && !strchr(e.said, '\n')[1]);
+    static const char* const files[] = {"model.safetensors", "config.json", "trainer_state.json",
+                                        "optimizer.safetensors"};
+    for (int i = 0; i < 4; i++) {
+        join_path(path, out_path, files[i]);
+        CHECK(!file_exists(path));
+    }
+    join_path(path, out_path, "metrics.csv"); // has its head, and no half line
+    Text csv = read_file(path);
+    Text header = {0};
+    text_printf(&header, "step");
+    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
+    text_printf(&header, "\n");
+    CHECK_TEXT(csv.data, header.data);
+    text_free(&csv), text_free(&header);
+}
+
+// ---- whole runs of every method
+
+static void every_method_resumes(void) {
+    // Four updates at once against two, a save, and two more: policy, value model and all moments bit for
+    // bit. The model must have something to learn: with rewards of 0 all over nothing would move, and all
+    // runs would be the same.
+    for (int i = 0; i < METHODS; i++) {
+        static World a, b, c;
+        char one[PATH_SIZE], two[PATH_SIZE];
+        snprintf(one, sizeof one, "%s/one_%d", folder, i);
+        snprintf(two, sizeof two, "%s/two_%d", folder, i);
+        int screen = mute();
+        START(&a, algo_word(i));
+        START(&b, algo_word(i));
+        a.o.out = one;
+        b.o.out = two;
+        CHECK(rl_train(&a.setup.learner, a.options, 0) == 0);
+        int chosen[QUESTIONS];
+        Deck deck = deck_new(b.q.count, b.o.seed);
+        for (long step = 0; step < 2; step++) { // the first half by hand, with the schedule of the whole
+            deck_deal(chosen, &deck, step, QUESTIONS);
+            rl_step(&b.setup.learner, b.group, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
+        }
+        save_rl(&b.setup.learner, b.options, 2);
+        READ(&c, "--log-every=100"); // everything else comes from trainer_state.json
+        c.o.num_steps = 99;
+        c.o.resume = c.o.out = two;
+        long step = state_from_json(two, "rl", c.options);
+        CHECK(step == 2 && c.o.num_steps == 4 && !strcmp(c.o.data, data_path));
+        CHECK(!strcmp(c.o.algo, methods[i].name) && c.o.beta == methods[i].beta);
+        setup_load(&c.setup, &c.o, step);
+        CHECK(rl_train(&c.setup.learner, c.options, step) == 0);
+        unmute(screen);
+        Model begun = load_model(model_path);
+        CHECK(!same_weights(&begun.weights, &a.setup.policy.weights));
+        CHECK(!same_weights(&b.setup.policy.weights, &a.setup.policy.weights));
+        CHECK(same_weights(&a.setup.policy.weights, &c.setup.policy.weights));
+        CHECK(same_weights(&a.setup.optimizer.first, &c.setup.optimizer.first));
+        CHECK(same_weights(&a.setup.optimizer.second, &c.setup.optimizer.second));
+        CHECK(a.setup.optimizer.step == c.setup.optimizer.step);
+        CHECK((a.setup.learner.value != NULL) == !strcmp(methods[i].advantage, "gae"));
+        if (a.setup.learner.value) {
+            CHECK(a.setup.value.weights.score[0] != 0.0f);
+            CHECK(same_weights(&a.setup.value.weights, &c.setup.value.weights));
+            CHECK(same_weights(&a.setup.value_optimizer.first, &c.setup.value_optimizer.first));
+            CHECK(same_weights(&a.setup.value_optimizer.second, &c.setup.value_optimizer.second));
+            CHECK(a.setup.value_optimizer.step == c.setup.value_optimizer.step);
+        }
+        free(deck.order), model_free(&begun), finish(&a), finish(&b), setup_free(&c.setup);
+    }
+}
+
+static void no_method_depends_on_threads(void) {
+    // Two updates of every method, as its row says and with all questions in one gradient step: weights and
+    // log the same to the bit.
+    for (int i = 0; i < METHODS; i++)
+        for (int whole = 0; whole < 2; whole++) {
+            static World first, w;
+            const char* all = whole ? "--minibatch=0" : "--log-every=100";
+            if (whole && !methods[i].minibatch) continue;
+            set_threads(1);
+            START(&first, algo_word(i), all);
+            Metrics expected = {0};
+            for (long step = 0; step < 2; step++) expected = update(&first, step);
+            for (int threads = 2; threads <= 4; threads++) {
+                set_threads(threads);
+                START(&w, algo_word(i), all);
+                Metrics s = {0};
+                for (long step = 0; step < 2; step++) s = update(&w, step);
+                CHECK(s.loss == expected.loss && s.grad_norm == expected.grad_norm &&
+                      s.kl_ref == expected.kl_ref && s.approx_kl == expected.approx_kl &&
+                      s.ratio == expected.ratio && s.value_loss == expected.value_loss &&
+                      s.entropy == expected.entropy && s.clip_fraction == expected.clip_fraction);
+                CHECK(same_weights(&w.setup.policy.weights, &first.setup.policy.weights));
+                if (w.setup.learner.value)
+                    CHECK(same_weights(&w.setup.value.weights, &first.setup.value.weights));
+                finish(&w);
+            }
+            finish(&first);
+        }
+    set_threads(1);
+}
+
+static void test_methods(void) {
+    make_models();
+    RUN(methods_grpo_without_std_and_kl_is_nanochat);
+    RUN(methods_clip_does_nothing_on_policy);
+    RUN(methods_dapo_without_its_changes_is_grpo);
+    RUN(methods_ppo_without_a_value_is_reinforce);
+    RUN(methods_gspo_is_grpo_for_one_token);
+    RUN(methods_decisions_are_refused);
+    RUN(methods_rewards_and_references_are_refused);
+    RUN(methods_a_reward_that_is_no_number_is_refused);
+    RUN(every_method_resumes);
+    RUN(no_method_depends_on_threads);
+    remove_folder();
+}

@@ -1,0 +1,123 @@
+// reference.h - what the worksheets share. The independent reference is a PyTorch program in double
+// precision; its inputs come from one formula, so that a test holds its outputs only.
+#ifndef REFERENCE_H
+#define REFERENCE_H
+
+#ifdef IN_DOUBLE
+#define EXACT 1e-11              // what a hand value may be off by, relative
+#else
+#define EXACT 1e-6
+#endif
+
+// element i (row-major) of tensor number k
+static void fill(float* x, int n, int k, double scale, double offset) {
+    for (int i = 0; i < n; i++) x[i] = (float)(offset + scale * sin(0.7 * (i + 1) + 1.3 * k));
+}
+
+// relative to the larger of the two, as gradients are small numbers; `off` is what rounding leaves of a 0
+#define CHECK_GRADIENT(value, expected) CHECK_GRADIENT_OFF(value, expected, 1e-11)
+#define CHECK_GRADIENT_OFF(value, expected, off)                                           \
+    do {                                                                                   \
+        double g_ = (double)(value), h_ = (double)(expected);                              \
+        if (!(fabs(g_ - h_) <= 1e-6 * fmax(fabs(g_), fabs(h_)) + (off))) {                 \
+            check_broken++;                                                                \
+            printf("  %s:%d: the gradient %s is %.12g, the difference %.12g\n", __FILE__,  \
+                   __LINE__, #value, g_, h_);                                              \
+        }                                                                                  \
+    } while (0)
+
+// |x - expected| relative to each expected value; where that is 0 it must be exactly 0
+static void check_array(const float* x, const double* expected, int n, double tolerance) {
+    for (int i = 0; i < n; i++) {
+        if (fabs(x[i] - expected[i]) <= tolerance * fabs(expected[i])) continue;
+        check_broken++;
+        printf("  element %d is %.12g, expected %.12g\n", i, (double)x[i], expected[i]);
+    }
+}
+
+// ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it.
+// adv (K), one per answer
+
+enum { GROUP_TOKENS = 64, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
+
+static double group_policy_gradient(float* d, const float* logp, const float* adv, const int* mask, int K,
+                                    int T1, int norm) {
+    float a[GROUP_TOKENS], w[GROUP_TOKENS];
+    broadcast_advantages(a, adv, mask, K, T1);
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    return loss_policy_gradient(d, logp, a, w, K * T1);
+}
+
+static double group_clip(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                         int K, int T1, float low, float high, int norm) {
+    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
+    broadcast_advantages(a, adv, mask, K, T1);
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    token_log_ratio(log_ratio, logp, old, mask, K, T1);
+    return loss_clip(d, log_ratio, a, w, K * T1, low, high);
+}
+
+static double group_gspo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                         int K, int T1, float low, float high, int norm) {
+    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
+    broadcast_advantages(a, adv, mask, K, T1);
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    sequence_log_ratio(log_ratio, logp, old, mask, K, T1);
+    return loss_clip(d, log_ratio, a, w, K * T1, low, high);
+}
+
+static double group_cispo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
+                          int K, int T1, float low, float high, int norm) {
+    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
+    broadcast_advantages(a, adv, mask, K, T1);
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    token_log_ratio(log_ratio, logp, old, mask, K, T1);
+    return loss_cispo(d, logp, log_ratio, a, w, K * T1, low, high);
+}
+
+static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
+                       int norm, int estimator) {
+    float w[GROUP_TOKENS];
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    return loss_kl(d, logp, ref, w, K * T1, estimator);
+}
+
+static double group_value(float* d, const float* value, const float* old, const float* target,
+                          const int* mask, int K, int T1, float clip, int norm) {
+    float w[GROUP_TOKENS];
+    token_weights(w, mask, K, T1, norm, LIMIT);
+    return loss_value(d, value, old, target, w, K * T1, clip);
+}
+
+static double group_sft(float* d, const float* logp, const int* mask, int K, int T1) {
+    float w[GROUP_TOKENS];
+    token_weights(w, mask, K, T1, NORM_TOKEN_MEAN, 0);
+    return loss_sft(d, logp, w, K * T1);
+}
+
+// The example of the reference: three answers, nine of their fifteen places sampled.
+enum { REF_K = 3, REF_T1 = 5, REF_N = REF_K * REF_T1, NORMS = 4 };
+static const float ref_adv[REF_K] = {0.5f, -0.25f, 1.5f};
+static const int ref_group_mask[REF_N] = {0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0};
+static void fill_logp(float* x, int k) { fill(x, REF_N, k, 0.4, -1.2); }
+
+// The loss that a row of the table of methods names: the switch of rl_step() with given arrays, adv (n) per
+// token; with a reference, beta times the KL term is added.
+static double method_loss(float* d, const Learner* l, const float* logp, const float* old, const float* ref,
+                          const float* adv, const int* mask, int K, int T1) {
+    const RlOptions* o = l->o;
+    float w[GROUP_TOKENS], log_ratio[GROUP_TOKENS], dkl[GROUP_TOKENS];
+    double loss;
+    token_weights(w, mask, K, T1, l->norm, o->sample.max_new_tokens);
+    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(log_ratio, logp, old, mask, K, T1);
+    else token_log_ratio(log_ratio, logp, old, mask, K, T1);
+    if (l->ratio == RATIO_NONE) loss = loss_policy_gradient(d, logp, adv, w, K * T1);
+    else if (l->ratio == RATIO_CISPO)
+        loss = loss_cispo(d, logp, log_ratio, adv, w, K * T1, o->clip_low, o->clip_high);
+    else loss = loss_clip(d, log_ratio, adv, w, K * T1, o->clip_low, o->clip_high);
+    if (!ref) return loss;
+    loss += o->beta * loss_kl(dkl, logp, ref, w, K * T1, l->estimator);
+    for (int i = 0; i < K * T1; i++) d[i] += o->beta * dkl[i];
+    return loss;
+}
+#endif

@@ -1,0 +1,136 @@
+// runs.h - a run as the command line makes it, small enough for a test: options, models, questions and the
+// arrays of its groups.
+
+static char data_path[PATH_SIZE], model_path[PATH_SIZE],
+    reward_model_path[PATH_SIZE]; // made by make_models()
+
+enum { QUESTIONS = 4, SAMPLES = 4, NEW_TOKENS = 12, WORDS = 24 };
+
+// The learner points into it, so it stays where it is.
+typedef struct {
+    RlOptions o;
+    Option options[RL_OPTIONS];
+    Setup setup;
+    Questions q;
+    Group* group;
+} World;
+
+static void save_model(const char* path, Config c) {
+    Model m = model_new(c);
+    model_init(&m, 3);
+    Rng rng = {5};
+    for (int i = 0; c.scalar && i < c.width; i++) m.weights.score[i] = (float)random_normal(&rng);
+    save_checkpoint(path, &m, NULL, NULL, NULL, NULL, 0);
+    model_free(&m);
+}
+
+// In `folder`: ten questions, a model that answers them right half of the time, and a reward model.
+static void make_models(void) {
+    open_folder();
+    join_path(data_path, folder, "questions.jsonl");
+    join_path(model_path, folder, "model");
+    join_path(reward_model_path, folder, "reward_model");
+    write_questions(folder);
+    Model m = guessing_model(5);
+    save_checkpoint(model_path, &m, NULL, NULL, NULL, NULL, 0);
+    save_model(reward_model_path, (Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 1});
+    model_free(&m);
+}
+
+// What `./rl train WORDS` decides, with sizes for a test where the words say nothing else.
+#define READ(w, ...) read_words(w, (const char*[]){__VA_ARGS__, NULL})
+static void read_words(World* w, const char* const* words) {
+    char* argv[WORDS];
+    int argc = 0, n = 0;
+    *w = (World){.o = rl_defaults()};
+    for (const char* const* word = words; *word; word++) argv[argc++] = (char*)*word;
+    w->o.num_samples = SAMPLES;
+    w->o.examples_per_step = QUESTIONS;
+    w->o.sample.max_new_tokens = NEW_TOKENS;
+    w->o.num_steps = 4;
+    w->o.eval_every = 0;
+    w->o.log_every = 100;
+    w->o.lr = 1e-2f;
+    w->o.init_lr_frac = 1.0f;
+    w->o.value_lr = 1e-2f;
+    w->o.model = model_path;
+    w->o.data = data_path;
+    w->o.out = folder;
+    n = sampling_options(w->options, &w->o);
+    n += training_options(w->options + n, &w->o);
+    method_options(w->options + n, &w->o);
+    set_method(&w->o, asked_algo(argc, argv));
+    if (w->o.minibatch) {
+        w->o.minibatch = QUESTIONS / 2;
+        w->o.overlong = min_int(w->o.overlong, 4);
+    }
+    parse_options(w->options, argc, argv, NULL, 0);
+    check_method(&w->o, w->options);
+}
+
+#define START(w, ...) start(w, (const char*[]){__VA_ARGS__, NULL})
+static void start(World* w, const char* const* words) {
+    read_words(w, words);
+    setup_load(&w->setup, &w->o, 0);
+    w->q = load_questions(data_path, w->setup.policy.config.context, w->o.sample.max_new_tokens);
+    w->group =
+        groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + w->o.sample.max_new_tokens + 1);
+}
+
+static void finish(World* w) {
+    groups_free(w->group, w->o.examples_per_step);
+    questions_free(&w->q);
+    setup_free(&w->setup);
+}
+
+static const int first_questions[QUESTIONS] = {0, 1, 2, 3};
+
+// rl_step() on the first questions. look(): with learning rate 0, so that nothing moves and the arrays can be
+// looked at.
+static Metrics update(World* w, long step) {
+    return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 1.0);
+}
+static Metrics look(World* w, long step) {
+    return rl_step(&w->setup.learner, w->group, &w->q, first_questions, step, 0.0);
+}
+
+// The gradient of an update that moves nothing (of its last minibatch): with beta1 = 0 AdamW's first moment
+// is the gradient itself. It stays in the optimizer's moments, the value model's in its own.
+static const float* gradient_of(World* w, long step, Metrics* s) {
+    w->o.adam.beta1 = 0.0f;
+    w->o.grad_clip = 0.0f;
+    Weights *first = &w->setup.optimizer.first, *value = &w->setup.value_optimizer.first;
+    memset(first->memory, 0, first->count * sizeof(float));
+    if (w->setup.learner.value) memset(value->memory, 0, value->count * sizeof(float));
+    *s = look(w, step);
+    return first->memory;
+}
+
+static double square_of(const float* x, size_t n) {
+    double square = 0.0;
+    for (size_t i = 0; i < n; i++) square += (double)x[i] * x[i];
+    return square;
+}
+
+// the largest |a - factor b|, relative to the largest |a|
+static double off_by(const float* a, const float* b, double factor, size_t n) {
+    double largest = 0.0, off = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs((double)a[i]));
+        off = fmax(off, fabs(a[i] - factor * b[i]));
+    }
+    return largest > 0.0 ? off / largest : INFINITY;
+}
+
+static const char* algo_word(int method) {
+    static char word[METHODS][32];
+    snprintf(word[method], sizeof word[method], "--algo=%s", methods[method].name);
+    return word[method];
+}
+
+// A reference that is not the policy: its weights, each a little off.
+static void disturb(Model* m, double size) {
+    Rng rng = {77};
+    for (size_t i = 0; i < m->weights.count; i++)
+        m->weights.memory[i] *= (float)(1.0 + size * random_normal(&rng));
+}

@@ -1,0 +1,232 @@
+// trace.c - one update under the microscope: the tables of lesson 10 and of ./rl trace are filled from the
+// arrays that rl_step() left.
+
+// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
+typedef struct {
+    FILE* file;
+    int out;
+} Capture;
+
+static Capture capture_begin(void) {
+    Capture c = {tmpfile(), 0};
+    if (!c.file) fail(1, "no temporary file for the test");
+    fflush(stdout);
+    c.out = dup(1);
+    dup2(fileno(c.file), 1);
+    return c;
+}
+
+static Text capture_end(Capture* c) {
+    fflush(stdout);
+    dup2(c->out, 1);
+    close(c->out);
+    return drain(c->file);
+}
+
+static int longest_line(const char* text) {
+    int longest = 0;
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        longest = max_int(longest, (int)strcspn(text, "\n"));
+    return longest;
+}
+
+// Three scripted rollouts of one question, as if they had been sampled: 43 after a call of the tool, 43 from
+// the head, 42 from the head. Rewards 1 1 0, mean 2/3, advantages 1/3 1/3 -2/3. Sampled tokens: 7 + 1 + 5 + 1
+// + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
+// sampled.
+static Group* traced_group(Model* m) {
+    static const char* const before[3] = {"He has ", "#### 43", "so #### 42"};
+    Tokens prompt = {0}, script[3] = {{0}};
+    render_prompt(&prompt, "17+26?");
+    for (int k = 0; k < 3; k++) {
+        tokens_add_text(&script[k], before[k], strlen(before[k]), 1);
+        if (k == 0) {
+            tokens_add(&script[k], PYTHON_START, 1);
+            tokens_add_text(&script[k], "17+26", 5, 1);
+            tokens_add(&script[k], PYTHON_END, 1);
+            tokens_add_text(&script[k], "#### 43", 7, 1);
+        }
+        tokens_add(&script[k], ASSISTANT_END, 1);
+    }
+    Rollout* r = c10_play(&prompt, script, 3);
+    Group* g = groups_new(1, 3, r->T);
+    for (int k = 0; k < 3; k++) {
+        size_t n = (size_t)(r[k].prompt + r[k].length) * sizeof(int);
+        rollout_begin(&g->rollouts[k], &prompt);
+        memcpy(g->rollouts[k].ids, r[k].ids, n);
+        memcpy(g->rollouts[k].mask, r[k].mask, n);
+        g->rollouts[k].length = r[k].length;
+        g->rollouts[k].finished = 1;
+        tokens_free(&script[k]);
+    }
+    int T1 = r->T - 1, n = 3 * T1;
+    shift_mask(g->mask, g->rollouts->mask, 3, r->T);
+    g->grades = grade_rollouts(g->reward, g->rollouts, 3, "43", find_reward("gsm8k"));
+    score_rollouts(g->logp_old, m, g->rollouts, 3);
+    advantages_centered(g->total, g->reward, 3);
+    broadcast_advantages(g->adv, g->total, g->mask, 3, T1);
+    token_weights(g->weight, g->mask, 3, T1, NORM_TOKEN_MEAN, 0);
+    g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, n);
+    rollouts_free(r), tokens_free(&prompt);
+    return g;
+}
+
+// the untrained small model, far from the uniform policy
+static Model traced_model(uint64_t seed) {
+    Config c = train_defaults().config;
+    c.layers = 1;
+    c.width = 24;
+    c.heads = 2;
+    c.kv_heads = 1;
+    c.head_dim = 12;
+    c.mlp_width = 32;
+    Model m = model_new(c);
+    model_init(&m, seed);
+    for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f;
+    return m;
+}
+
+static void trace_shares_add_up(void) {
+    Model m = traced_model(1);
+    Group* g = traced_group(&m);
+    int T1 = g->rollouts->T - 1;
+    double by_hand = 0.0;
+    CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 &&
+          g->grades.sampled == 41);
+    CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
+    CHECK_NEAR(g->total[0], 1.0 / 3.0, 1e-6);
+    CHECK_NEAR(g->total[2], -2.0 / 3.0, 1e-6);
+    CHECK(first_rewarded(g, 3) == 0);
+    for (int i = 0; i < 3 * T1; i++) {
+        double adv = i / T1 < 2 ? 1.0 / 3.0 : -2.0 / 3.0;
+        by_hand += g->mask[i] ? -adv * g->logp_old[i] / 41.0 : 0.0;
+        CHECK_NEAR(g->dlogp[i], g->mask[i] ? -adv / 41.0 : 0.0, 1e-8);
+    }
+    CHECK(fabs(g->loss) > 1e-3);
+    CHECK_NEAR(by_hand, g->loss, 1e-6);
+    groups_free(g, 1), model_free(&m);
+}
+
+// The widest table: the sums in its last line, and 80 columns.
+static void trace_table_of_tokens(void) {
+    static const char* const names[] = {"A", "B", "B - A"};
+    Model m = traced_model(1), second = traced_model(2);
+    Group* g = traced_group(&m);
+    int T1 = g->rollouts->T - 1;
+    float *other = allocate(3 * (size_t)T1, sizeof(float)), sum, sum_other;
+    score_rollouts(other, &second, g->rollouts, 3);
+    CHECK(fabs(g->logp_old[g->rollouts->prompt - 1] - other[g->rollouts->prompt - 1]) >
+          1e-3); // the second model is really asked
+    sequence_logprobs(&sum, g->logp_old, g->mask, 1, T1);
+    sequence_logprobs(&sum_other, other, g->mask, 1, T1);
+    Capture c = capture_begin();
+    print_tokens(&g->rollouts[0], g->logp_old, other, names, g->dlogp);
+    Text text = capture_end(&c);
+    const char *last = strstr(text.data, "sum over 22 sampled of 26"),
+               *forced = strstr(text.data, "forced  0");
+    CHECK(longest_line(text.data) <= 80);
+    CHECK(last != NULL && forced != NULL);
+    double v[3] = {0};
+    CHECK(last && sscanf(last + 25, "%lf %lf %lf", &v[0], &v[1], &v[2]) == 3);
+    CHECK_NEAR(v[0], sum, 1e-4);
+    CHECK_NEAR(v[1], sum_other, 1e-4);
+    CHECK_NEAR(v[2], (double)sum_other - sum, 1e-4);
+    CHECK(forced && !strncmp(forced, "forced  0       -       -       -", 33));
+    // dlogp = -1/3 / 41 = -0.0081301 of every sampled token, in thousandths
+    CHECK(strstr(text.data, "-8.130") != NULL);
+    text_free(&text);
+    c = capture_begin();
+    print_rollouts(g, 3, 1, other, names, 2);
+    text = capture_end(&c);
+    CHECK(longest_line(text.data) <= 80 && strstr(text.data, ">  2") != NULL);
+    text_free(&text);
+    c = capture_begin();
+    print_rollouts(g, 3, 0, NULL, names, 1); // without an answer: neither reward nor advantage
+    text = capture_end(&c);
+    CHECK(!strstr(text.data, "reward") && !strstr(text.data, "adv") && longest_line(text.data) <= 80);
+    text_free(&text), free(other), groups_free(g, 1), model_free(&m), model_free(&second);
+}
+
+static void trace_numbers_keep_their_column(void) {
+    static const double x[] = {0, -0.00001, -9.99994, -9.99996, 12.5, -99.9996, -123.4, -999.996, -12345.6};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            Capture c = capture_begin();
+            if (kind < 2) print_nats(x[i], kind);
+            else print_change(x[i], 1);
+            Text text = capture_end(&c);
+            CHECK(text.length == 8 && text.data[0] == ' ');
+            text_free(&text);
+        }
+}
+
+static void trace_endings(void) {
+    static const char* const cases[][2] = {
+        {"short", "short"}, {"0123456789abc", "..56789abc"}, {"a\n#### 43", "a #### 43"}, {"", ""}};
+    for (int i = 0; i < 4; i++) {
+        Capture c = capture_begin();
+        print_ending(cases[i][0], 10);
+        Text text = capture_end(&c);
+        CHECK_TEXT(text.data, cases[i][1]);
+        text_free(&text);
+    }
+}
+
+// Chapter 3's example, by hand there: log pi = -0.6832 over 2 tokens; with the prompt 5 tokens.
+static void trace_mask_slips(void) {
+    int ids[EXAMPLE_T], mask[EXAMPLE_T];
+    memcpy(ids, example_ids, sizeof ids);
+    memcpy(mask, example_mask, sizeof mask);
+    Capture c = capture_begin();
+    print_mask_slips(example_logits, ids, mask, 4, EXAMPLE_T, EXAMPLE_V);
+    Text text = capture_end(&c);
+    static const struct {
+        const char* name;
+        int tokens;
+        double sum;
+    } lines[] = {{"right:", 2, -0.6832}, {"mask not shifted", 1, -0.4327}, {"without the mask", 5, -1.7574}};
+    for (int i = 0; i < 3; i++) {
+        int tokens = 0;
+        double sum = 0.0;
+        const char* line = strstr(text.data, lines[i].name);
+        CHECK(line && sscanf(line + 35, "%d %lf", &tokens, &sum) == 2);
+        CHECK(tokens == lines[i].tokens);
+        CHECK_NEAR(sum, lines[i].sum, 1.0001e-4);
+    }
+    CHECK(!strstr(text.data, "forced"));
+    text_free(&text);
+}
+
+// ./rl trace with every method: one update of rl_step() in at most 80 columns. Without an answer,
+// log-probabilities alone.
+static void trace_runs_every_method(void) {
+    char tag[PATH_SIZE + 16];
+    snprintf(tag, sizeof tag, "--model-tag=%s", model_path);
+    for (int i = 0; i < METHODS; i++) {
+        const Ran* r = COMMAND(command_trace, "7+7?", tag, "--answer=14", algo_word(i), "--num-samples=4",
+                               "--max-new-tokens=12", "--overlong=0", "--threads=1");
+        CHECK(r->status == 0);
+        SAYS(r->out, "One update: loss");
+        SAYS(r->out, methods[i].name);
+        CHECK(longest_line(r->out) <= 80);
+    }
+    const Ran* r =
+        COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=12", "--threads=1");
+    CHECK(r->status == 0 && longest_line(r->out) <= 80);
+    SAYS_NOT(r->out, "One update");
+    SAYS_NOT(r->out, "dlogp");
+    REFUSED(COMMAND(command_trace, tag), "a question is missing");
+    REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--rollout=4"),
+            "there are 4 rollouts, 0 to 3");
+}
+
+static void test_trace(void) {
+    make_models();
+    RUN(trace_shares_add_up);
+    RUN(trace_table_of_tokens);
+    RUN(trace_numbers_keep_their_column);
+    RUN(trace_endings);
+    RUN(trace_mask_slips);
+    RUN(trace_runs_every_method);
+    remove_folder();
+}
