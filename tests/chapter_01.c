@@ -15,6 +15,13 @@ static void chapter_01_discounted_return(void) {
     CHECK(fabs(discounted_return(late, 501, 0.99) - 0.00657) < 5e-6);
 }
 
+// The hand solution of the chapter as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
+static double chain_value_by_hand(int s, double pi_right, double slip) {
+    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
+    double x = (1.0 - u) / u;
+    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
+}
+
 static void chapter_01_chain_values(void) {
     double V[5], Q[5][2];
     ChainPolicy coin = {{.5, .5, .5, .5, .5}}, right = {{.75, .75, .75, .75, .75}};

@@ -15,6 +15,7 @@
 // in this file could prove them wrong.
 #include "chapters.h"
 #include "golden.h"
+#include "proofs.h"
 
 typedef enum { HOLDS, HOLDS_IF, DOES_NOT_HOLD, VERDICTS } Verdict;
 
@@ -70,7 +71,7 @@ static void toy_fill_reward(double* reward, int kind) {
 static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     double theta[TOY_PARAMS], no_reference[TOY_PARAMS] = {0};
     memcpy(theta, toy->theta, sizeof theta);
-    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 0.0, 300);
+    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 300);
     toy_log_policy(logp, theta);
 }
 
@@ -123,10 +124,10 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
 
 static Verdict check_start_model(Text* f) {
     Problems demos = load_problems("data/demos.jsonl");
-    double marked = 0.0, never = no_signal_odds(0.0, 16), rare = no_signal_odds(0.001, 16);
+    double marked = 0.0, never = zero_variance_odds(0.0, 16), rare = zero_variance_odds(0.001, 16);
     for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") != NULL;
     marked /= demos.count;
-    double unsteady = no_signal_odds(0.5 * marked, 16);
+    double unsteady = zero_variance_odds(0.5 * marked, 16);
     problems_free(&demos);
     text_printf(f, "zero-variance groups of 16: %g when no answer is ever right, %.4f when 1 in 1000 is. "
                 "%.1f%% of the demonstrations that our model copies end in ####; if half of these are "
@@ -136,7 +137,7 @@ static Verdict check_start_model(Text* f) {
 
 static Verdict check_temperature(Text* f) {
     double odds[4], temperatures[] = {1.0, 0.3, 0.1, 0.02};
-    for (int i = 0; i < 4; i++) odds[i] = no_signal_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
+    for (int i = 0; i < 4; i++) odds[i] = zero_variance_odds(toy_new(1, 1.0 / temperatures[i]).J, 16);
     text_printf(f, "27-answer model, zero-variance groups of 16: %.4f at temperature 1, %.4f at 0.3, %.4f "
                 "at 0.1, %.4f at 0.02", odds[0], odds[1], odds[2], odds[3]);
     return decide(odds[0] < odds[1] && odds[1] < odds[2] && odds[2] < odds[3] && odds[3] > 0.99, 0);
@@ -411,8 +412,8 @@ static Verdict check_two_values(Text* f) {
         other += r != 0.0f && r != 1.0f;
     }
     text_printf(f, "6 responses, %d rewards other than 0 and 1. Right 1 in 20, a reward carries %.3f bits, "
-                "and %.3f of the groups of 16 are zero-variance", other, bits, no_signal_odds(p, 16));
-    return decide(other == 0 && no_signal_odds(p, 16) > 0.25, 0);
+                "and %.3f of the groups of 16 are zero-variance", other, bits, zero_variance_odds(p, 16));
+    return decide(other == 0 && zero_variance_odds(p, 16) > 0.25, 0);
 }
 
 // Mean KL to the start after 20 trainings, and the least share of right answers among them.
@@ -505,7 +506,7 @@ static Verdict check_comparison(Text* f) {
     float adv[4], same[4];
     advantages_grpo(adv, reward, 4, 1e-6f);
     advantages_grpo(same, shifted, 4, 1e-6f);
-    double exact = expected_gradient(0.3, 8, RULE_RLOO) / (0.3 * 0.7);
+    double exact = expected_gradient(0.3, 8, ADVANTAGE_RLOO) / (0.3 * 0.7);
     text_printf(f, "advantages %+.4f and %+.4f, with 5 more for every answer %+.4f and %+.4f. Without a "
                 "value model RLOO's expected gradient is %.6f times the true one", adv[0], adv[3], same[0],
                 same[3], exact);
@@ -705,12 +706,12 @@ static Verdict check_thermostat(Text* f) {
     double w[2], curve[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
     Rng rng = {1};
-    train_thermostat(w, curve, 1, &thermostat_defaults);
+    train_thermostat(w, curve, 1);
     double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
            written = test_thermostat(day, step, 100, &rng);
     text_printf(f, "within 2 F of 70 F: %.0f%% of the time at random, %.1f%% after %d updates, %.1f%% with "
                 "\"on below 70 F\". In a room with a heater of 4.5 F a step that rule keeps it %.0f%%, \"on "
-                "below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, thermostat_defaults.updates,
+                "below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, THERMOSTAT_UPDATES,
                 100.0 * written, 100.0 * same, 100.0 * best);
     return decide(before < 0.2 && learned > 0.95 && w[1] < 0.0 && best > same + 0.05, 0);
 }
@@ -839,8 +840,8 @@ static Verdict check_rloo(Text* f) {
     float centered[4], rloo[4];
     advantages_centered(centered, reward, 4);
     advantages_rloo(rloo, reward, 4);
-    double exact = expected_gradient(0.3, 8, RULE_RLOO) / 0.21;
-    double shrunk = expected_gradient(0.3, 8, RULE_CENTERED) / 0.21;
+    double exact = expected_gradient(0.3, 8, ADVANTAGE_RLOO) / 0.21;
+    double shrunk = expected_gradient(0.3, 8, ADVANTAGE_CENTERED) / 0.21;
     text_printf(f, "[1,1,1,0]: RLOO %+.4f and %+.4f (the others' means are 2/3 and 1), 4/3 of centered, "
                 "%+.4f and %+.4f. Expected gradient over the true one, K = 8: RLOO %.4f, centered %.4f",
                 rloo[0], rloo[3], centered[0], centered[3], exact, shrunk);
@@ -872,13 +873,11 @@ static Verdict check_value_function(Text* f) {
 
 // How many of nine seeds learn to hold the pole, and their mean number of steps until then.
 static int seeds_solved(double* steps, int baseline) {
-    CartPoleOptions options = cartpole_defaults;
     CartPoleRun run;
     int solved = 0;
-    options.baseline = baseline;
     *steps = 0.0;
     for (uint64_t seed = 1000; seed < 1009; seed++) {
-        train_cartpole(&run, seed, &options);
+        train_cartpole(&run, seed, baseline, cartpole_learning_rate);
         solved += run.solved >= 0;
         *steps += run.solved >= 0 ? run.solved : 0;
     }
@@ -1118,7 +1117,7 @@ static Verdict check_three_routes(Text* f) {
     double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], beta = 0.5;
     double p[TOY_ANSWERS], best[TOY_ANSWERS];
     memcpy(theta, ref.theta, sizeof theta);
-    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 20000);
     toy_log_policy(logp, theta);
     toy_probabilities(p, logp);
     toy_optimum(best, ref.logp, ref.reward, beta);
