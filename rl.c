@@ -4329,8 +4329,8 @@ static void lesson_10(int more) {
  *     pass@k = 1 - C(n-c,k) / C(n,k)                              (Chen et al. 2021)
  *
  * is the average over all choices. Its expectation is exactly 1 - (1-p)^k for answers that are right with
- * probability p. The tempting shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no
- * estimate of the power. The lesson computes both expectations.
+ * probability p. The shortcut 1 - (1 - c/n)^k is biased: an estimate raised to a power is no estimate of the
+ * power. The lesson computes both expectations.
  *
  * Majority vote is the other way to use many samples, with no training at all: give the answer that most of
  * them agree on. It needs no verifier, but it can only amplify what the model already answers most often.
@@ -4512,16 +4512,16 @@ static void evaluation_add_rollouts(Evaluation* e, const Rollout* r, int K, cons
     Grade* grade = allocate((size_t)K, sizeof(Grade));
     const char** answers = allocate((size_t)K, sizeof(char*));
     int* correct = allocate((size_t)K, sizeof(int));
-    for (int k = 0; k < K; k++) {
-        Text text = rollout_text(&r[k]);
+    for (int k = 0; k < K; k++, r++) {
+        Text text = rollout_text(r);
         grade[k] = grade_answer(text.data, truth, kind);
         answers[k] = grade[k].answer;
         correct[k] = grade[k].correct;
-        e->tool_rate += used_tool(&r[k]);
+        e->tool_rate += used_tool(r);
         e->format_rate += grade[k].found;
-        e->length += r[k].length;
-        e->sampled += count_masked(r[k].mask, r[k].T);
-        for (int t = 0; t + 1 < r[k].T; t++) e->entropy += r[k].entropy[t];
+        e->length += r->length;
+        e->sampled += count_masked(r->mask, r->T);
+        for (int t = 0; t + 1 < r->T; t++) e->entropy += r->entropy[t];
         text_free(&text);
     }
     evaluation_add(e, answers, correct, K);
@@ -4553,9 +4553,9 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 // D3 leaves it open whether RL gives a model new abilities or makes frequent what was rare. The question can
 // be put to pass@k: for k = 1 it says what a model does, for a large k what is within its reach. Training
 // that lifts the first and not the second has elicited; when the second even falls, it has narrowed the model
-// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, nothing else can be
-// seen, and harder questions are needed; one of 256 answers may be right by luck, since the verifier sees the
-// number only; "not in 256 answers" is not "never".
+// (Yue et al. 2025, arXiv 2504.13837). Traps: where the model before reaches everything, harder questions are
+// needed; one of 256 answers may be right by luck, since the verifier sees the number only; "not in 256
+// answers" is not "never".
 
 // pass@k after minus before, on the same questions with the same number of samples, and its 95% interval from
 // the two rates' own ones and the correlation r over the questions (Newcombe 1998, Zou and Donner 2008):
@@ -4832,11 +4832,10 @@ static void lesson_11(int more) {
  * training comes back as the third stage, on data that the RL checkpoint wrote itself.
  *
  * `make run` is the shortest recipe that shows the effect: a supervised stage on a mixed crowd's
- * demonstrations, then RLVR. docs/recipes has the three above, and two comparisons, for the tiny model.
- * Their other stages are here: pairs of answers and the annotators that make them; one trainer that turns
- * pairs into a reward model, an outcome model or, with DPO, into a policy; best-of-n, which needs a score
- * only. The losses are chapter 9's. What is new is what surrounds a loss: where the data comes from, which
- * tokens it sees, and how to find out whether the result can be trusted.
+ * demonstrations, then RLVR. docs/recipes has the three above for the tiny model. Their other stages are
+ * here: pairs of answers and the annotators that make them; one trainer that turns pairs into a reward model,
+ * an outcome model or, with DPO, into a policy; best-of-n, which needs a score only. The losses are chapter
+ * 9's; new is where the data comes from, which tokens it sees, and whether the result can be trusted.
  * ======================================================================================================== */
 
 // ---- preference pairs
@@ -4849,9 +4848,8 @@ static void lesson_11(int more) {
 //      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 //
 // In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
-// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l); with two
-// different x the difference means nothing. Of several rounds it would have to be said which of the
-// assistant's messages are judged, so they are refused.
+// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
+// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4914,22 +4912,21 @@ static void read_pair(Pairs* p, const Json* record, const char* path) {
     static const char* const names[] = {"chosen", "rejected"};
     const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
     const char* asked = json_get(record, "prompt") ? "prompt" : "question";
+    int line = record->line;
     if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
     for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
     const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
     if (!question)
         fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
-                "the user in \"chosen\" and \"rejected\"", path, record->line);
+                "the user in \"chosen\" and \"rejected\"", path, line);
     for (int i = CHOSEN; i <= REJECTED; i++) {
         const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
         if (!own || strcmp(own, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\" asks, or has none; both sides "
-                    "of a pair answer the same one", path, record->line, names[i],
-                 prompt[USER] ? "prompt" : "chosen");
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
+                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
     }
     if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
-        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same answer; nothing is preferred", path,
-             record->line);
+        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
     pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
 }
 
@@ -4938,20 +4935,20 @@ static Pairs load_pairs(const char* path) {
     Pairs p = {0};
     for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
     if (!p.count)
-        fail(2, "%s has no pairs in it: lines like {\"question\": ..., \"chosen\": ..., \"rejected\": ...} "
-                "were expected", path);
+        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
     json_free(records);
     return p;
 }
 
 static void pairs_to_json(Text* out, const Pairs* p) {
-    static const char* const names[] = {"{\"question\": ", ", \"chosen\": ", ", \"rejected\": "};
-    text_append(out, "", 0);
-    for (int i = 0; i < 3 * p->count; i++) {
-        const Pair* pair = &p->list[i / 3];
-        text_printf(out, "%s", names[i % 3]);
-        json_append_string(out, i % 3 ? pair->answer[i % 3 - 1] : pair->question);
-        if (i % 3 == 2) text_printf(out, "}\n");
+    for (int i = 0; i < p->count; i++) {
+        text_printf(out, "{\"question\": ");
+        json_append_string(out, p->list[i].question);
+        text_printf(out, ", \"chosen\": ");
+        json_append_string(out, p->list[i].answer[CHOSEN]);
+        text_printf(out, ", \"rejected\": ");
+        json_append_string(out, p->list[i].answer[REJECTED]);
+        text_printf(out, "}\n");
     }
 }
 
@@ -4962,8 +4959,7 @@ static void render_pairs(Pairs* p, int context, const char* path) {
         Pair pair = p->list[i];
         for (int side = CHOSEN; side <= REJECTED; side++)
             render_conversation(&pair.tokens[side], pair.question, pair.answer[side]);
-        int longest = max_int(pair.tokens[CHOSEN].length, pair.tokens[REJECTED].length);
-        if (longest <= context) p->list[kept++] = pair;
+        if (max_int(pair.tokens[0].length, pair.tokens[1].length) <= context) p->list[kept++] = pair;
         else pair_free(&pair);
     }
     if (kept < p->count)
@@ -4982,12 +4978,12 @@ static void render_pairs(Pairs* p, int context, const char* path) {
 //
 // a = 1, b = 0 is the verifier of chapter 5. An annotator that looks at the length, alone (a = 0, b = 1) or
 // also (a = 1, b = 1/20), is a bad one, on purpose: D3 section 5 is about what happens to a policy that is
-// trained to please it. The demonstration, the answer that stands in the data file, may compete. A judgement
-// can be turned around by chance (noise): people agree with each other in 73% (Ouyang et al. 2022).
+// trained to please it. The demonstration, the answer in the data file, may compete. A judgement can be
+// turned around by chance (noise): people agree with each other in 73% of cases (Ouyang et al. 2022).
 //
-// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair: easy and hopeless
-// questions are missing. (2) If only demonstrations win, a reward model can learn to tell who wrote an answer
-// instead of whether it is right. (3) When right answers are longer on average, so are the chosen ones.
+// Traps. (1) A zero-variance group, whose answers all have the same score, gives no pair. (2) If only
+// demonstrations win, a reward model can learn to tell who wrote an answer instead of whether it is right.
+// (3) When right answers are longer on average, so are the chosen ones.
 enum { DEMO_NONE, DEMO_COMPETES, DEMO_WINS };   // DEMO_WINS: no other answer may win
 
 typedef struct { const char *name, *what; int demonstration; float reward, length; } Annotator;
@@ -5107,22 +5103,20 @@ static void limit_pairs(Pairs* p, int most, uint64_t seed) {
 //                     L = -log sigma( beta (v_w - ref_w) - beta (v_l - ref_l) )
 //
 // So a pair is two conversations through the model, v is the sum over the scored tokens of what the head says
-// there, and each of these tokens gets d(loss)/dv of its side. The margin is what Bradley-Terry looks at:
-// beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model. A pair is ranked right
-// when its margin is positive.
+// there, and each of these tokens gets d(loss)/dv of its side. A pair is ranked right when its margin is
+// positive: beta ((v_w - ref_w) - (v_l - ref_l)), with beta = 1 and ref = 0 for a reward model.
 //
 // A reward model begins with the trunk of the supervised model and a head of zeros: it says 0 to all, the
 // loss is log 2 = 0.6931, and only the head has a gradient. DPO begins at its own reference: margin 0, log 2.
 //
 // Traps. (1) The score belongs at the END of the answer: an earlier token has not seen the rest. (2) Mask.
-// The tool's output is no choice of the policy; its log-probabilities, summed into v, would train it to guess
-// the calculator's answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two
-// log-probabilities, not only the margin. When the chosen answers lose probability too, the margin still
-// grows, and what gains is something that is in no pair. `./rl dpo --lr 3e-4`, ten times the default, shows
-// it: 98% of the pairs ranked right, a margin of 9, the chosen answers down from -1 to -44 nats, and a policy
-// that is right 3 times in 100. (5) P(right) is that of answers as in the pairs, where half are right. For a
-// policy that is right one time in ten it is far too high.
-
+// The tool's output is no choice of the policy; summed into v it would train it to guess the calculator's
+// answer. (3) DPO's v is a sum, not a mean: beta has to fit the length. (4) Watch the two log-probabilities,
+// not only the margin, which also grows when the chosen answers lose probability and something that is in no
+// pair gains it. `./rl dpo --lr 3e-4`, ten times the default, shows it: 98% of the pairs ranked right, a
+// margin of 9, the chosen answers down from -1 to -44 nats, and a policy that is right 3 times in 100. (5)
+// P(right) is that of answers as in the pairs, half of them right; for a policy that is right one time in ten
+// it is far too high.
 enum { PAIR_BRADLEY_TERRY, PAIR_OUTCOME, PAIR_DPO };
 
 typedef struct {
@@ -5234,16 +5228,14 @@ static PairMetrics pairs_step(Model* m, Optimizer* optimizer, Pair* const* list,
 
 // ---- is a reward model any good? Accuracy and calibration on pairs that it was not trained on
 //
-// Accuracy: the share of pairs ranked right. Pairs of one question are not independent, questions are
-// (chapter 11's trap 2), so the interval counts questions: with a_i of the m_i pairs of question i ranked
-// right, p = sum a_i / sum m_i has the variance of a ratio,
+// Accuracy: the share of pairs ranked right. Its interval counts questions (chapter 11's trap 2): with a_i of
+// the m_i pairs of question i ranked right, p = sum a_i / sum m_i has the variance of a ratio,
 //
 //     var(p) = n / (n - 1) * sum_i (a_i - p m_i)^2 / (sum_i m_i)^2             n questions (Cochran 1977)
 //
 // Calibration: of all pairs that a reward model calls at 80%, are 80% ranked right? Each pair is read from
-// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it really won; from the loser's
-// side it is the same statement. An outcome model makes two statements per pair, sigma(r) of each answer. The
-// expected calibration error is the distance of the two, weighted by how often a bin occurs (Naeini 2015):
+// the side of the predicted winner, sigma(|margin|) >= 1/2 against whether it won. An outcome model makes two
+// statements per pair, sigma(r) of each answer. The expected calibration error (Naeini 2015):
 //
 //     ECE = sum over bins of (n_b / n) |mean prediction - observed share|
 enum { CALIBRATION_BINS = 5 };
@@ -5302,9 +5294,8 @@ static PairEvaluation evaluate_pairs(Model* m, Pairs* p, const PairLoss* loss, f
     PairResult* result = all_pairs_forward(m, p, loss, beta);
     RankedPair* ranked = allocate((size_t)n, sizeof(RankedPair));
     for (int i = 0; i < n; i++) {
-        double right = ranked_right(result[i].margin);
-        ranked[i] = (RankedPair){p->list[i].question, right};
-        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), right);
+        ranked[i] = (RankedPair){p->list[i].question, ranked_right(result[i].margin)};
+        if (!by_answer) calibration_add(&e, sigmoid(fabs(result[i].margin)), ranked[i].right);
         for (int side = CHOSEN; by_answer && side <= REJECTED; side++)
             calibration_add(&e, sigmoid(result[i].value[side]), side == CHOSEN);
     }
@@ -5341,10 +5332,9 @@ static int compare_answers(const void* a, const void* b) {
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : x->place - y->place;
 }
 
-// Which answers are kept: kept (count), their indices in rising order; returns how many, M.
-//   score (count,K)   NaN = not to be kept at all
-//   above             the best of a question must have a score above this: 0 for a verifier, else -inf
-// All three rules keep the same number M, the one of KEEP_PROMPT.
+// Which answers are kept: kept (count), their indices in rising order; returns how many, M, which is the same
+// for all three rules. score (count,K): NaN = not to be kept at all. The best of a question must have a score
+// above `above`: 0 for a verifier, -inf for a reward model.
 static int keep_answers(int* kept, const float* score, int count, int K, int rule, float above,
                         uint64_t seed) {
     int n = count * K, usable = 0, M = 0, *place = allocate((size_t)n, sizeof(int));
