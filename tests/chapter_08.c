@@ -1,22 +1,13 @@
 // chapter_08.c - reward minus beta KL, and what k1, k2, k3 estimate. The numbers of the five-way policy come
 // from the independent reference, the others are worked by hand; in double the sums over all 27 answers.
 
-// Two policies over five answers, from irregular logits.
-static void c08_five_way(double* logp, double* logp_ref) {
-    double policy[5], reference[5];
-    toy_fill(policy, 5, 2, 1.5);
-    toy_fill(reference, 5, 3, 1.5);
-    toy_log_softmax(logp, policy, 5);
-    toy_log_softmax(logp_ref, reference, 5);
-}
-
 static void chapter_08_five_way(void) {
     // answer 1: log_ratio = ln(0.327716/0.0328584) = 2.29994; k2 = 2.29994^2/2 = 2.64486; k3 = e^-2.29994 - 1
     // + 2.29994
     //           = 0.100265 + 1.29994 = 1.40020
     double logp[5], logp_ref[5], variance;
     float a[5], b[5], k[5];
-    c08_five_way(logp, logp_ref);
+    five_way(logp, logp_ref, 1.0);
     for (int i = 0; i < 5; i++) { a[i] = (float)logp[i]; b[i] = (float)logp_ref[i]; }
     const double k1[] = {2.29993819084, 1.15921764698, -0.0347414124387, -0.72040138565, -0.575285673516};
     const double k2[] = {2.64485784085, 0.671892776538, 0.000603482869117, 0.259489078223, 0.165476803077};
@@ -44,7 +35,7 @@ static void chapter_08_five_way_gradients(void) {
     const double k3_loss[] = {0.294857359281, 0.0915673879099, -0.00327552627104, -0.137469744573,
                               -0.245679476347};
     double logp[5], logp_ref[5], grad[5], other[5], weight[5];
-    c08_five_way(logp, logp_ref);
+    five_way(logp, logp_ref, 1.0);
     exact_kl_gradient(grad, other, logp, logp_ref, 5);
     for (int j = 0; j < 5; j++) {
         CHECK_NEAR(grad[j], exact[j], 1e-11);
