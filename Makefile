@@ -21,7 +21,8 @@ else
   FLAGS += -O3
 endif
 ifneq ($(PORTABLE),1)
-  FLAGS += $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+  NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -fsyntax-only -x c - 2>/dev/null && echo -march=native)
+  FLAGS += $(NATIVE)
 endif
 ifeq ($(OMP),1)
   HAVE_OMP := $(shell printf '\043include <omp.h>\nint main(void){return omp_get_max_threads() < 1;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo 1)
@@ -59,6 +60,9 @@ run: rl                            ## the whole story in two minutes: train, rei
 test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
 
+ex: build/ex $(if $(filter 29 30 31,$(N)),build/ex_open) ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
+	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' MODEL='$(MODEL)' sh tests/exercises/run.sh
+
 bench: build/bench                 ## measure: matmul against the peak, tokens per second
 	./build/bench
 
@@ -88,8 +92,8 @@ golden: build/all                  ## write tests/golden, docs/claims.md and doc
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)
 
-rl: rl.c train_gpt.c build/flags
-	$(COMPILE) -o $@ rl.c $(LIBS)
+rl: docs/tools.c rl.c train_gpt.c build/flags
+	$(COMPILE) -o $@ docs/tools.c $(LIBS)
 
 librl.so: rl.c train_gpt.c build/flags
 	$(COMPILE) -DRL_NO_MAIN -Wno-unused-function -shared -fPIC -o $@ rl.c $(LIBS)
@@ -110,6 +114,21 @@ build/all build/gradients: $(PARTS:%=tests/%.c)
 build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)
 
+# The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
+EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
+
+build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
+	$(COMPILE) $(QUICK) -Wno-unused-function -c -o $@ $<
+
+build/ex: tests/exercises/ex.c $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS) -ldl
+
+build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ $< $(LIBS) -ldl
+
+build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS)
+
 build/flags: FORCE
 	@mkdir -p build
 	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
@@ -121,4 +140,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test bench fuzz lib data golden clean help FORCE
+.PHONY: all run test ex bench fuzz lib data golden clean help FORCE

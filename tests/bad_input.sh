@@ -299,7 +299,7 @@ check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' 
 check 'rl train: a group of one' 2 'nothing to compare with' train --num-samples=1
 check 'rl train: a reward model that writes' 2 'a language model, not a reward model' train --reward=model:out
 check 'rl train: no such reward model' 2 'nowhere' train --reward=gsm8k+model:nowhere
-check 'rl train: two reward functions' 2 'two reward functions' train --reward=gsm8k+boxed
+check 'rl train: two reward functions' 2 "no --reward 'gsm8k+boxed'" train --reward=gsm8k+boxed
 check 'rl train: no such reference' 2 'there is no model' train --algo=grpo --reference=nowhere
 check 'rl train: written over its model' 2 'over the model in ./out, which it reads' train --out=out \
     --overwrite

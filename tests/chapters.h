@@ -29,5 +29,5 @@
 #endif
 #define float double
 #endif
-#define RL_NO_MAIN
-#include "../rl.c"
+#define TOOLS_NO_MAIN
+#include "../docs/tools.c"
