@@ -111,7 +111,7 @@ endif
 
 build/all build/gradients: $(PARTS:%=tests/%.c)
 
-build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
+build/%: tests/%.c docs/tools.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)
 
 # The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
