@@ -48,7 +48,7 @@ FUZZ_FLAGS    = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 COMPILE = $(CC) $(FLAGS) $(CFLAGS)
 
 # tests/all.c (in float) and tests/gradients.c (in double) are programs that include the other files, their parts.
-PARTS   = worksheet model methods trace answers real grade chain lessons experiments evaluation ledger golden \
+PARTS   = worksheet model methods trace answers real grade chain lessons experiments evaluation ledger golden commands \
           $(patsubst tests/%.c,%,$(wildcard tests/chapter_*.c))
 TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcard tests/*.c)))
 
