@@ -57,8 +57,11 @@ all: train_gpt rl                  ## build ./train_gpt and ./rl
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
 	./rl run --overwrite $(ARGS)
 
-test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
+test: train_gpt rl build/report $(TESTS)  ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
+
+report: build/report               ## a page about a run, out/report.html; RUN=DIR says which
+	./build/report $(RUN) $(ARGS)
 
 ex: build/ex $(if $(filter 29 30 31,$(N)),build/ex_open) ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
 	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' MODEL='$(MODEL)' sh tests/exercises/run.sh
@@ -101,6 +104,9 @@ librl.so: rl.c train_gpt.c build/flags
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
+build/report: docs/report.c docs/report_page.h docs/tools.c rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ docs/report.c $(LIBS)
+
 build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
 	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
 
@@ -140,4 +146,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test ex bench fuzz lib data golden clean help FORCE
+.PHONY: all run test report ex bench fuzz lib data golden clean help FORCE

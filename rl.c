@@ -4310,15 +4310,8 @@ static void lesson_11(int more) {
 // ---- preference pairs
 //
 // Chapter 9's judgements of the third kind: not "this answer is worth 1" but "this answer is better than that
-// one". A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
-//
-//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
-//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
-//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
-//
-// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
-// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
-// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
+// one". A pair is a question with two answers: Bradley-Terry compares answers to ONE question, r(x,y_w) -
+// r(x,y_l). (docs/tools.c reads and writes them in files, in the two forms of TRL's data sets.)
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4347,78 +4340,6 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
         p->list = enlarge(p->list, (size_t)p->capacity, sizeof(Pair));
     }
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
-}
-
-enum { USER, ASSISTANT };
-
-// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
-static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
-                       const char* path) {
-    const Json* field = json_get(record, name);
-    int line = record->line, is_array = field && field->type == JSON_ARRAY;
-    if (!is_array) said[speaker] = record_text(record, name, path);
-    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
-        Json message = *m;                       // a small record, which stands in the same line
-        message.line = line;
-        const char* role = record_text(&message, "role", path);
-        int who = strcmp(role, "user") ? ASSISTANT : USER;
-        if (who == ASSISTANT && strcmp(role, "assistant"))
-            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
-                    "read", path, line, name, role);
-        if (said[who] || said[ASSISTANT])
-            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
-                    "answers (assistant), so keep the round that is judged", path, line, name);
-        said[who] = record_text(&message, "content", path);
-    }
-    if (speaker == ASSISTANT && !said[ASSISTANT])
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
-    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
-}
-
-// Adds the pair of one record, or ends the program with what is wrong with it.
-static void read_pair(Pairs* p, const Json* record, const char* path) {
-    static const char* const names[] = {"chosen", "rejected"};
-    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
-    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    int line = record->line;
-    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
-    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
-    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
-    if (!question)
-        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
-                "the user in \"chosen\" and \"rejected\"", path, line);
-    for (int i = CHOSEN; i <= REJECTED; i++) {
-        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
-        if (!own || strcmp(own, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
-                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
-    }
-    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
-        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
-    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
-}
-
-static Pairs load_pairs(const char* path) {
-    Json* records = load_records(path);
-    Pairs p = {0};
-    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
-    if (!p.count)
-        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
-    json_free(records);
-    return p;
-}
-
-static void pairs_to_json(Text* out, const Pairs* p) {
-    for (int i = 0; i < p->count; i++) {
-        text_printf(out, "{\"question\": ");
-        json_append_string(out, p->list[i].question);
-        text_printf(out, ", \"chosen\": ");
-        json_append_string(out, p->list[i].answer[CHOSEN]);
-        text_printf(out, ", \"rejected\": ");
-        json_append_string(out, p->list[i].answer[REJECTED]);
-        text_printf(out, "}\n");
-    }
 }
 
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
@@ -6077,23 +5998,11 @@ static void print_comparisons(void) {
         {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
         {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
         {"\\sqrt{x^2}", "x"}};
-    static const char* const columns[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
     printf("The same answer? Normalize the spelling, then evaluate:\n\n");
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
-           EVALUATION_POINTS);
-    for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < 3; point++) {
-        printf("\n  %5d", point);
-        for (int i = 0; i < 4; i++) {
-            Value value;
-            int variables = 0, ok = evaluate_text(&value, &variables, columns[i], point);
-            printf("%12.4g", ok ? creal(value.z) : NAN);
-        }
-    }
-    printf("\n\n");
+    printf("\n");
 }
 
 /* ---- A.6 The calculator of chapter 6 ----
@@ -6524,45 +6433,33 @@ static void refuse_idle(int idle, const Option* options, const char* names, cons
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    Learner l = learner_new(NULL, NULL, (Reward){0}, o); // the words as numbers; it complains of others
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o);       // the words as numbers; it complains of others
     int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
     int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
     if (by_group && o->num_samples < 2)
-        fail(2,
-             "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves "
-             "nothing "
-             "to compare with; take 2 or more, or --advantage none",
-             o->advantage);
-    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch,
-             o->examples_per_step);
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 "
+                "leaves nothing to compare with; take 2 or more, or --advantage none", o->advantage);
+    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)  // a row's own is cut to size
+        fail(2, "--minibatch %d is more than an update's %d questions", o->minibatch, o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !by_group)
-        fail(2,
-             "--resample redraws questions whose answers have equal rewards, but with --advantage %s these "
-             "have "
-             "something to teach as well; take --resample 0",
-             o->advantage);
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s "
+                "these have something to teach as well; take --resample 0", o->advantage);
     if (l.ratio == RATIO_NONE && several)
         fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts "
-                "are those of "
-                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 "
-                "--clip-high 0.2, "
-                "or --epochs-per-batch 1 --minibatch 0");
+                "are those of an older policy, and nothing corrects for that; take --ratio token with "
+                "--clip-low 0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
         fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
-                "a batch "
-                "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
+                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
         fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each "
-                "token; take "
-                "--ratio token, or another advantage");
+                "token; take --ratio token, or another advantage");
     if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
         fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
-                "(chapter 8); "
-                "take k2 or k3, or --kl-in reward");
+                "(chapter 8); take k2 or k3, or --kl-in reward");
     refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
                 "with --ratio none there is no ratio to clip; take --ratio token");
     refuse_idle(o->beta == 0.0f, options, "kl-estimator kl-in kl-per", "there is no KL term with --beta 0");
@@ -6570,8 +6467,7 @@ static void check_method(const RlOptions* o, const Option* options) {
                 "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
                 "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
-                "a whole has "
-                "one advantage (chapter 4)");
+                "a whole has one advantage (chapter 4)");
     refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
                 "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
 }
@@ -6741,113 +6637,6 @@ static int command_best_of_n(int argc, char** argv) {
     return train(&t, sft_options, NULL);
 }
 
-// ---- ./rl eval
-
-// What an evaluation says about k = 1, 2, 4, ... answers to a question.
-static void print_evaluation(const Evaluation* e) {
-    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
-           "no vote", "tokens");
-    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        int i = k - 1;
-        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
-               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
-        printf(e->length > 0.0 ? " %8.1f\n" : "        -\n", k * e->length);
-    }
-    printf("\n"
-           "  pass@k   at least one of k answers is right\n"
-           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
-           "  no vote  share of these groups in which no answer is in the rewarded format\n"
-           "  tokens   generated for k answers\n");
-}
-
-// pass@k of two models on the same questions, what changed, and which questions were solved at all.
-static void print_comparison(const Evaluation* before, const Evaluation* after) {
-    int K = before->samples, solved[4];
-    double low, high;
-    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
-           "change", "95% interval");
-    for (int k = 1; k; k = next_k(k, 2, K)) {
-        double change = pass_difference(&low, &high, before, after, k);
-        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
-               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-               after->high[k - 1], change, low, high);
-    }
-    count_solved(solved, before, after);
-    printf("\nQuestions of which at least one of %d answers is right:\n\n"
-           "  by both %d, only after %d, only before %d, by neither %d\n\n", K, solved[3], solved[2],
-           solved[1], solved[0]);
-    if (K > 1)
-        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question",
-                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
-                           .points = K, .log_x = 1});
-    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
-           "  pass@1  pass@%-5d training\n"
-           "  up      within 0  elicited: it made frequent what was within reach before\n"
-           "  up      up        solves what as many answers before did not\n"
-           "  up      down      made one answer better and the model narrower\n\n"
-           "Something new can show only on the %d of %d questions unsolved before.\n",
-           K, solved[0] + solved[2], before->questions);
-}
-
-// The table for other programs. before may be NULL; else what changed since stands in more columns.
-static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
-    double low, high;
-    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
-                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
-    for (int k = 1, i = 0; k; k = next_k(k, 2, e->samples), i = k - 1) {
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
-                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
-        double change = before ? pass_difference(&low, &high, before, e, k) : 0.0;
-        if (before)
-            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
-                        before->high[i], change, low, high);
-        text_printf(csv, "\n");
-    }
-}
-
-static int command_eval(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    char folder[PATH_SIZE];
-    Text csv = {0};
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.out = NULL;
-    o.eval_examples = 256;
-    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
-                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
-    const RewardKind* kind = find_reward(o.reward);
-    const char* tag[2] = {o.model, o.compare};               // the model; the one before
-    Model m[2];
-    Evaluation e[2];
-    int count = o.compare ? 2 : 1, context = INT_MAX;
-    for (int i = 0; i < count; i++) {
-        m[i] = load_tagged_model(tag[i]);
-        context = min_int(context, m[i].config.context);
-    }
-    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
-    const char* name = o.out ? out_file(folder, o.out) : NULL;
-    printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
-           min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
-           "seconds");
-    for (int i = count - 1; i >= 0; i--) {
-        double begin = seconds_now();
-        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
-        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
-               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
-    }
-    printf("\n");
-    if (o.compare) print_comparison(&e[1], &e[0]);
-    else print_evaluation(&e[0]);
-    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
-    if (name) write_file(folder, name, &csv);
-    if (name) printf("\nwrote %s\n", o.out);
-    text_free(&csv), questions_free(&q);
-    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
-    return 0;
-}
-
-// ---- ./rl sample
-
 // The prompt of a question, if it fits with one token of an answer.
 static Tokens question_prompt(const char* question, const Model* m) {
     Tokens prompt = {0};
@@ -6857,32 +6646,6 @@ static Tokens question_prompt(const char* question, const Model* m) {
         fail(2, "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into "
                 "the model's context of %d", prompt.length - frame, frame, room, m->config.context);
     return prompt;
-}
-
-static int command_sample(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    const char* question = "";
-    o.model = "out/run/rl";
-    o.num_samples = 4;
-    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
-                  "sample - answers of a model to one question", " \"QUESTION\"");
-    if (!*question)
-        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
-                "have now?\"");
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
-    Tokens prompt = question_prompt(question, &m);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    for (int i = 0; i < o.num_samples; i++) {
-        Text raw = rollout_text(&rollouts[i]), text = {0};
-        append_readable(&text, raw.data);
-        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
-        printf("\n%s\n\n", text.data);
-        text_free(&raw), text_free(&text);
-    }
-    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
-    return 0;
 }
 
 // ---- ./rl run: the whole story
@@ -7157,23 +6920,6 @@ static int command_lesson(int argc, char** argv) {
     return 0;
 }
 
-static int command_thermostat(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
-                  "thermostat - REINFORCE keeps a room at 70 F", "");
-    run_thermostat(o.seed);
-    return 0;
-}
-
-static int command_cartpole(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    o.lr = (float)cartpole_learning_rate;
-    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
-                  "cartpole - group mean against value function on CartPole", "");
-    run_cartpole(o.seed, o.lr);
-    return 0;
-}
-
 // ---- the table of commands, and main
 
 typedef struct { const char *name, *what; int (*run)(int argc, char** argv); } Command;
@@ -7183,12 +6929,8 @@ static const Command commands[] = {
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k and majority votes on held-out questions; before/after", command_eval},
-    {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
-    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
-    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -7,6 +7,241 @@
 #define RL_NO_MAIN
 #include "../rl.c"
 
+// ---- ./rl eval
+
+// What an evaluation says about k = 1, 2, 4, ... answers to a question.
+static void print_evaluation(const Evaluation* e) {
+    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
+           "no vote", "tokens");
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        int i = k - 1;
+        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
+               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
+        printf(e->length > 0.0 ? " %8.1f\n" : "        -\n", k * e->length);
+    }
+    printf("\n"
+           "  pass@k   at least one of k answers is right\n"
+           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
+           "  no vote  share of these groups in which no answer is in the rewarded format\n"
+           "  tokens   generated for k answers\n");
+}
+
+// pass@k of two models on the same questions, what changed, and which questions were solved at all.
+static void print_comparison(const Evaluation* before, const Evaluation* after) {
+    int K = before->samples, solved[4];
+    double low, high;
+    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
+           "change", "95% interval");
+    for (int k = 1; k; k = next_k(k, 2, K)) {
+        double change = pass_difference(&low, &high, before, after, k);
+        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
+               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+               after->high[k - 1], change, low, high);
+    }
+    count_solved(solved, before, after);
+    printf("\nQuestions of which at least one of %d answers is right:\n\n"
+           "  by both %d, only after %d, only before %d, by neither %d\n\n", K, solved[3], solved[2],
+           solved[1], solved[0]);
+    if (K > 1)
+        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question",
+                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                           .points = K, .log_x = 1});
+    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
+           "  pass@1  pass@%-5d training\n"
+           "  up      within 0  elicited: it made frequent what was within reach before\n"
+           "  up      up        solves what as many answers before did not\n"
+           "  up      down      made one answer better and the model narrower\n\n"
+           "Something new can show only on the %d of %d questions unsolved before.\n",
+           K, solved[0] + solved[2], before->questions);
+}
+
+// The table for other programs. before may be NULL; else what changed since stands in more columns.
+static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
+    double low, high;
+    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
+                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
+    for (int k = 1, i = 0; k; k = next_k(k, 2, e->samples), i = k - 1) {
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
+                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
+        double change = before ? pass_difference(&low, &high, before, e, k) : 0.0;
+        if (before)
+            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
+                        before->high[i], change, low, high);
+        text_printf(csv, "\n");
+    }
+}
+
+static int command_eval(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    char folder[PATH_SIZE];
+    Text csv = {0};
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.out = NULL;
+    o.eval_examples = 256;
+    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
+                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
+    const RewardKind* kind = find_reward(o.reward);
+    const char* tag[2] = {o.model, o.compare};               // the model; the one before
+    Model m[2];
+    Evaluation e[2];
+    int count = o.compare ? 2 : 1, context = INT_MAX;
+    for (int i = 0; i < count; i++) {
+        m[i] = load_tagged_model(tag[i]);
+        context = min_int(context, m[i].config.context);
+    }
+    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
+    const char* name = o.out ? out_file(folder, o.out) : NULL;
+    printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
+           min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
+           "seconds");
+    for (int i = count - 1; i >= 0; i--) {
+        double begin = seconds_now();
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
+        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
+               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
+    }
+    printf("\n");
+    if (o.compare) print_comparison(&e[1], &e[0]);
+    else print_evaluation(&e[0]);
+    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
+    if (name) write_file(folder, name, &csv);
+    if (name) printf("\nwrote %s\n", o.out);
+    text_free(&csv), questions_free(&q);
+    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
+    return 0;
+}
+
+// ---- ./rl sample
+
+static int command_sample(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    const char* question = "";
+    o.model = "out/run/rl";
+    o.num_samples = 4;
+    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
+                  "sample - answers of a model to one question", " \"QUESTION\"");
+    if (!*question)
+        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
+                "have now?\"");
+    const RewardKind* kind = find_reward(o.reward);
+    Model m = load_tagged_model(o.model);
+    Tokens prompt = question_prompt(question, &m);
+    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
+    for (int i = 0; i < o.num_samples; i++) {
+        Text raw = rollout_text(&rollouts[i]), text = {0};
+        append_readable(&text, raw.data);
+        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
+        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
+        printf("\n%s\n\n", text.data);
+        text_free(&raw), text_free(&text);
+    }
+    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl thermostat, ./rl cartpole
+
+static int command_thermostat(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
+                  "thermostat - REINFORCE keeps a room at 70 F", "");
+    run_thermostat(o.seed);
+    return 0;
+}
+
+static int command_cartpole(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    o.lr = (float)cartpole_learning_rate;
+    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
+                  "cartpole - group mean against value function on CartPole", "");
+    run_cartpole(o.seed, o.lr);
+    return 0;
+}
+
+// ---- preference pairs in files
+//
+// A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
+//
+//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
+//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
+//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+//
+// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
+// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
+// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
+enum { USER, ASSISTANT };
+
+// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
+static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
+                       const char* path) {
+    const Json* field = json_get(record, name);
+    int line = record->line, is_array = field && field->type == JSON_ARRAY;
+    if (!is_array) said[speaker] = record_text(record, name, path);
+    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
+        Json message = *m;                       // a small record, which stands in the same line
+        message.line = line;
+        const char* role = record_text(&message, "role", path);
+        int who = strcmp(role, "user") ? ASSISTANT : USER;
+        if (who == ASSISTANT && strcmp(role, "assistant"))
+            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
+                    "read", path, line, name, role);
+        if (said[who] || said[ASSISTANT])
+            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
+                    "answers (assistant), so keep the round that is judged", path, line, name);
+        said[who] = record_text(&message, "content", path);
+    }
+    if (speaker == ASSISTANT && !said[ASSISTANT])
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
+    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
+}
+
+// Adds the pair of one record, or ends the program with what is wrong with it.
+static void read_pair(Pairs* p, const Json* record, const char* path) {
+    static const char* const names[] = {"chosen", "rejected"};
+    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
+    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
+    int line = record->line;
+    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
+    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
+    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
+    if (!question)
+        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
+                "the user in \"chosen\" and \"rejected\"", path, line);
+    for (int i = CHOSEN; i <= REJECTED; i++) {
+        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
+        if (!own || strcmp(own, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
+                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
+    }
+    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
+        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
+    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
+}
+
+static Pairs load_pairs(const char* path) {
+    Json* records = load_records(path);
+    Pairs p = {0};
+    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
+    if (!p.count)
+        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
+    json_free(records);
+    return p;
+}
+
+static void pairs_to_json(Text* out, const Pairs* p) {
+    for (int i = 0; i < p->count; i++) {
+        text_printf(out, "{\"question\": ");
+        json_append_string(out, p->list[i].question);
+        text_printf(out, ", \"chosen\": ");
+        json_append_string(out, p->list[i].answer[CHOSEN]);
+        text_printf(out, ", \"rejected\": ");
+        json_append_string(out, p->list[i].answer[REJECTED]);
+        text_printf(out, "}\n");
+    }
+}
+
 // ---- ./rl pairs, ./rl reward-model, ./rl dpo
 
 // The two commands that train on pairs. Their defaults are what differs.
@@ -756,6 +991,10 @@ static int command_compare(int argc, char** argv) {
 // ---- the table, and main
 
 static const Command tools[] = {
+    {"sample", "answers to your own question", command_sample},
+    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
+    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
+    {"eval", "pass@k and majority votes on held-out questions; before/after", command_eval},
     {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
     {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
     {"dpo", "a policy that learns from pairs", command_dpo},
