@@ -138,7 +138,7 @@ static void methods_decisions_are_refused(void) {
     ACCEPTED("--algo=reinforce", "--num-samples=1");
     ACCEPTED("--algo=ppo", "--num-samples=1");
     // more than there is
-    REFUSES("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
+    REFUSES("--minibatch 5 is more than an update's 4 questions", "--algo=dapo", "--minibatch=5");
     ACCEPTED("--algo=dapo", "--minibatch=4");
     ACCEPTED("--algo=dapo", "--examples-per-step=1"); // its own 2 is no wish of anybody
     REFUSES("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
