@@ -15,13 +15,6 @@ static void chapter_01_discounted_return(void) {
     CHECK(fabs(discounted_return(late, 501, 0.99) - 0.00657) < 5e-6);
 }
 
-// The hand solution of the chapter as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
-static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
-    double x = (1.0 - u) / u;
-    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
-}
-
 static void chapter_01_chain_values(void) {
     double V[5], Q[5][2];
     ChainPolicy coin = {{.5, .5, .5, .5, .5}}, right = {{.75, .75, .75, .75, .75}};
@@ -38,7 +31,8 @@ static void chapter_01_chain_values(void) {
     CHECK_NEAR(Q[2][CHAIN_RIGHT], 78.0 / 90.0, 1e-13);          // 5/6 * 14/15 + 1/6 * 8/15
     CHECK_NEAR(Q[2][CHAIN_LEFT], 54.0 / 90.0, 1e-13);           // 5/6 * 8/15 + 1/6 * 14/15
     for (int s = 1; s < 4; s++) {
-        CHECK_NEAR(V[s], chain_value_by_hand(s, 0.75, 1.0 / 6.0), 1e-13);
+        // one step goes right with 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: the gambler's ruin (1 - x^s) / (1 - x^4)
+        CHECK_NEAR(V[s], (1.0 - pow(0.5, s)) / (1.0 - pow(0.5, 4)), 1e-13);
         CHECK_NEAR(0.75 * (Q[s][CHAIN_RIGHT] - V[s]) + 0.25 * (Q[s][CHAIN_LEFT] - V[s]), 0.0, 1e-13);
     }
     solve_chain(V, Q, &coin, 1.0 / 6.0, 0.9);                   // V2 = 0.405 V2 + 0.225

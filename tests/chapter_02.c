@@ -142,8 +142,7 @@ static void chapter_02_cartpole_gradients(void) {
     Rng rng = {4};
     collect_group(group, w, &rng);
     fill_advantages(group, v, BASELINE_GROUP_MEAN);
-    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
-                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
+    cartpole_gradient(gradient, group, w);
     for (int j = 0; j < POLICY_SIZE; j++) {
         double up, down, keep = w[j];
         w[j] = keep + h;
@@ -190,7 +189,7 @@ static void chapter_02_cartpole_learns(void) {
             CHECK(run.solved > 0);
             CHECK(run.length[0] < 60.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
-            train_cartpole(&again, seed, baseline, cartpole_learning_rate);   // the same run
+            train_cartpole(&again, seed, baseline, cartpole_learning_rate);             // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
         }
 }

@@ -14,7 +14,8 @@ static void c07_check_rules(const float* r, int K, const double* centered, const
     for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], rloo[k], 1e-6);
 }
 
-static void chapter_07_four_rollouts(void) { // mean 1/2, squares sum to 1: std sqrt(1/3)
+static void
+chapter_07_four_rollouts(void) { // mean 1/2, squares sum to 1: std sqrt(1/3) sample, 1/2 population
     const float r[4] = {1, 1, 0, 0};
     c07_check_rules(r, 4, (double[]){0.5, 0.5, -0.5, -0.5},
                 (double[]){0.866025388784, 0.866025388784, -0.866025388784, -0.866025388784},
@@ -113,23 +114,23 @@ static void chapter_07_expected_gradient_over_all_groups(void) {
 }
 
 static void chapter_07_zero_variance_odds(void) {
-    CHECK_NEAR(zero_variance_odds(0.5, 4), 0.125, 1e-15);       // 2 / 16
+    CHECK_NEAR(zero_variance_odds(0.5, 4), 0.125, 1e-15);           // 2 / 16
     CHECK_NEAR(zero_variance_odds(0.0, 16), 1.0, 0.0);
     CHECK_NEAR(zero_variance_odds(1.0, 16), 1.0, 0.0);
-    CHECK_NEAR(zero_variance_odds(0.3, 1), 1.0, 1e-15);         // one rollout never has a signal
+    CHECK_NEAR(zero_variance_odds(0.3, 1), 1.0, 1e-15);   // one rollout has nothing to be compared with
     CHECK_NEAR(zero_variance_odds(0.1875, 16), pow(0.8125, 16) + pow(0.1875, 16), 1e-15);
 }
 
-static void chapter_07_gae_with_constant_value_is_centered(void) {   // lambda = 1, V = group mean
-    float adv[10], reward[10] = {0}, value[10];
+// lambda = 1, V = group mean, the reward at the end
+static void chapter_07_gae_with_constant_value_is_centered(void) {
+    float reward[10] = {0}, value[10], adv[10];
     reward[9] = 1.0f;
     for (int t = 0; t < 10; t++) value[t] = 0.1875f;
     advantages_gae(adv, reward, value, 10, 1.0f, 1.0f);
     for (int t = 0; t < 10; t++) CHECK_NEAR(adv[t], 0.8125, EXACT);
     for (int t = 0; t < 10; t++) value[t] = 0.5f;
-    advantages_gae(adv, reward, value, 10, 1.0f, 0.95f);
-    CHECK_NEAR(adv[0], 0.5 * pow(0.95, 9), 1e-6); // only the last delta is not 0, it fades by 0.95 a step
-    CHECK_NEAR(adv[9], 0.5, EXACT);
+    advantages_gae(adv, reward, value, 10, 1.0f, 0.95f);          // the last delta fades by 0.95 a step
+    for (int t = 0; t < 10; t++) CHECK_NEAR(adv[t], 0.5 * pow(0.95, 9 - t), 1e-6);
 }
 
 static void test_chapter_07(void) {

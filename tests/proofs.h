@@ -1,33 +1,17 @@
 // proofs.h - the model of 27 answers (chapter 4), two policies on it and its rewards: what the exact sums of
-// chapters 4, 8 and 9 are taken over. In double precision only.
+// chapters 4, 8 and 9 are taken over.
 #ifndef PROOFS_H
 #define PROOFS_H
 
-// ---- exact sums that only the tests take
+static double p_theta[TOY_PARAMS], p_theta_ref[TOY_PARAMS], p_logp[TOY_PARAMS], p_logp_ref[TOY_PARAMS],
+    p_reward[TOY_PARAMS];
 
-// A policy over five answers and its reference, drift apart.
-static void five_way(double* logp, double* logp_ref, double drift) {   // drift 1: the example; 0: equal
-    double policy[5], reference[5];
-    toy_fill(policy, 5, 2, 1.5);
-    toy_fill(reference, 5, 3, 1.5);
-    for (int i = 0; i < 5; i++) policy[i] = reference[i] + drift * (policy[i] - reference[i]);
-    toy_log_softmax(logp, policy, 5);
-    toy_log_softmax(logp_ref, reference, 5);
-}
-
-// The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
-// S = grad log pi(y). It is a mean of the returns in which answers with a large score count more.
-static double toy_best_baseline(const double* logp, const double* reward) {
-    double top = 0.0, bottom = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
-        one[y] = 1.0;
-        toy_answer_gradient(score, logp, one);
-        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
-        top += weight * toy_sum_along(reward, y);
-        bottom += weight;
-    }
-    return top / bottom;
+static void p_set_up(void) {
+    toy_fill(p_theta, TOY_PARAMS, 1, 1.0);
+    toy_fill(p_theta_ref, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(p_logp, p_theta);
+    toy_log_policy(p_logp_ref, p_theta_ref);
+    toy_rewards(p_reward);
 }
 
 static double toy_largest_difference(const double* a, const double* b, int n) {
@@ -36,20 +20,12 @@ static double toy_largest_difference(const double* a, const double* b, int n) {
     return largest;
 }
 
-// The angle between two vectors in degrees. A common factor does not change it.
+// The angle between two vectors in degrees. acos(a.b / |a| |b|) would lose the small ones to rounding.
 static double toy_angle(const double* a, const double* b, int n) {
     double cross = 0.0;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    // acos(a.b / |a| |b|) would lose the small angles to rounding
     return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
-}
-
-// The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
-// toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
-static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
-                          double beta) {
-    for (int e = 0; e < TOY_PARAMS; e++) out[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
 }
 
 // Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
@@ -70,17 +46,6 @@ static void exact_kl_gradient(double* grad, double* grad_other, const double* lo
         grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
         grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
     }
-}
-
-static double p_theta[TOY_PARAMS], p_theta_ref[TOY_PARAMS], p_logp[TOY_PARAMS], p_logp_ref[TOY_PARAMS],
-    p_reward[TOY_PARAMS];
-
-static void p_set_up(void) {
-    toy_fill(p_theta, TOY_PARAMS, 1, 1.0);
-    toy_fill(p_theta_ref, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(p_logp, p_theta);
-    toy_log_policy(p_logp_ref, p_theta_ref);
-    toy_rewards(p_reward);
 }
 
 // J = sum_y pi(y) (r(y) - beta log(pi/pi_ref)), from whole answers, for central differences
