@@ -54,6 +54,10 @@ TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcar
 
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
+quick: build/flags                 ## ./rl after a changed line in three seconds, unoptimized: for lessons and traces
+	$(COMPILE) -O0 -o rl docs/tools.c $(LIBS)
+	@touch -t 200001010000 rl      # older than its sources: the next make builds it to train with
+
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
 	./rl run --overwrite $(ARGS)
 
@@ -146,4 +150,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test report ex bench fuzz lib data golden clean help FORCE
+.PHONY: all quick run test report ex bench fuzz lib data golden clean help FORCE
