@@ -54,6 +54,9 @@ TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcar
 
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
+quick: build/flags                 ## a new ./rl in seconds, unoptimized: for lessons and traces, not for training
+	$(COMPILE) -O0 -o rl docs/tools.c $(LIBS)
+
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
 	./rl run --overwrite $(ARGS)
 
@@ -146,4 +149,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test report ex bench fuzz lib data golden clean help FORCE
+.PHONY: all quick run test report ex bench fuzz lib data golden clean help FORCE
