@@ -54,7 +54,7 @@ TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcar
 
 all: train_gpt rl                  ## build ./train_gpt and ./rl
 
-quick: build/flags                 ## ./rl after a changed line in three seconds, unoptimized: for lessons and traces
+quick: build/flags                 ## a new ./rl in seconds, unoptimized: for lessons and traces
 	$(COMPILE) -O0 -o rl docs/tools.c $(LIBS)
 	@touch -t 200001010000 rl      # older than its sources: the next make builds it to train with
 

@@ -292,7 +292,7 @@ check 'rl train: KL without a price' 2 'no KL term with --beta 0' train --kl-in=
 check 'rl train: unknown estimator' 2 "no --kl-estimator 'k4'; choose k1" train --algo=grpo --kl-estimator=k4
 check 'rl train: gamma without steps' 2 'only --advantage gae' train --gamma=0.9
 check 'rl train: gamma above 1' 2 '--gamma must be from 0 to 1' train --algo=ppo --gamma=1.1
-check 'rl train: minibatch too large' 2 '--minibatch 17 is more than the 16' train --algo=dapo --minibatch=17
+check 'rl train: minibatch too large' 2 '--minibatch 17 is more than an update'"'"'s 16 questions' train --algo=dapo --minibatch=17
 check 'rl train: two passes without a ratio' 2 'with --ratio none each batch' train --epochs-per-batch=2
 check 'rl train: two passes, and no ratio counts' 2 'lets no ratio but 1 count' train --ratio=token \
     --epochs-per-batch=2

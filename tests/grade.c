@@ -312,10 +312,12 @@ static void the_exam_is_not_trained_on(void) {
     CHECK(COMMAND(command_train, resume, "--num-steps=2", "--threads=1")->status == 0);
     // `run` evaluates in any case, and before it takes a minute to train
     const char* nowhere = "--model-tag=nowhere";
-    REFUSED(COMMAND(command_run, nowhere, data, same), stopped);
-    REFUSED(COMMAND(command_run, nowhere, data, same, "--eval-every=0"), stopped);
-    REFUSED(COMMAND(command_run, nowhere, data, same, "--allow-overlap"), passed);
-    REFUSED(COMMAND(command_run, nowhere, data, renamed), passed);
+    char fresh[PATH_SIZE + 8];
+    snprintf(fresh, sizeof fresh, "--out=%s", in_folder("fresh"));
+    REFUSED(COMMAND(command_run, nowhere, fresh, data, same), stopped);
+    REFUSED(COMMAND(command_run, nowhere, fresh, data, same, "--eval-every=0"), stopped);
+    REFUSED(COMMAND(command_run, nowhere, fresh, data, same, "--allow-overlap"), passed);
+    REFUSED(COMMAND(command_run, nowhere, fresh, data, renamed), passed);
     // the demonstrations of the supervised stage are trained on, too
     snprintf(out, sizeof out, "--out=%s", in_folder("never"));
     REFUSED(COMMAND(command_run, data, "--eval-data=data/demos.jsonl", out), "in data/demos.jsonl");

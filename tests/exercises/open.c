@@ -50,8 +50,9 @@ static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages)
         for (int i = 0; i < group->first[CARTPOLE_GROUP]; i++)
             if (!isfinite(group->advantage[i]))
                 fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
-        cartpole_gradient(gradient, group, w);
-        for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_defaults.learning_rate * gradient[j];
+        reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
+                           group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
+        for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_learning_rate * gradient[j];
     }
     free(group);
 }
