@@ -47,7 +47,8 @@ FUZZ_FLAGS    = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 COMPILE = $(CC) $(FLAGS) $(CFLAGS)
 
 # tests/all.c (in float) and tests/gradients.c (in double) are programs that include the other files, their parts.
-PARTS   = worksheet model methods trace $(patsubst tests/%.c,%,$(wildcard tests/chapter_*.c))
+PARTS   = worksheet model methods trace answers real grade chain lessons experiments evaluation ledger golden \
+          $(patsubst tests/%.c,%,$(wildcard tests/chapter_*.c))
 TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcard tests/*.c)))
 
 all: train_gpt rl                  ## build ./train_gpt and ./rl
@@ -81,10 +82,8 @@ lib: librl.so                      ## librl.so, the chapter functions for other 
 data: build/generate               ## write data/*.jsonl anew (the same bytes)
 	./build/generate data
 
-golden: build/test_golden build/ledger build/answers  ## write tests/golden, docs/claims.md and docs/answers.md anew, to be read in the diff
-	./build/test_golden --write
-	./build/ledger --write
-	./build/answers --write
+golden: build/all                  ## write tests/golden, docs/claims.md and docs/answers.md anew, to be read in the diff
+	./build/all --write
 
 train_gpt: train_gpt.c build/flags
 	$(COMPILE) -o $@ train_gpt.c $(LIBS)

@@ -2492,7 +2492,7 @@ static void experiment_3(const float* const* reward, const char* const* names, i
                 mean += r[k] / n;
                 binary &= r[k] == 0.0f || r[k] == 1.0f;
                 varies |= r[k] != r[0];
-                small += fabsf(adv[k]) < 0.1f;
+                small += fabs(adv[k]) < 0.1;
             }
             zero_variance += !varies;
         }

@@ -6,6 +6,7 @@
 #include "runs.h"
 #include "reference.h"
 #include "proofs.h"
+#include "golden.h"
 #include "worksheet.c"
 #include "chapter_01.c"
 #include "chapter_02.c"
@@ -22,6 +23,15 @@
 #include "methods.c"
 #include "trace.c"
 #include "model.c"
+#include "answers.c"
+#include "real.c"
+#include "grade.c"
+#include "chain.c"
+#include "lessons.c"
+#include "experiments.c"
+#include "evaluation.c"
+#include "ledger.c"
+#include "golden.c"
 
 static const Part parts[] = {
     {"worksheet", test_worksheet},
@@ -40,6 +50,25 @@ static const Part parts[] = {
     {"methods", test_methods},
     {"trace", test_trace},
     {"model", test_model},
+    {"answers", test_answers},
+    {"real", test_real},
+    {"grade", test_grade},
+    {"chain", test_chain},
+    {"lessons", test_lessons},
+    {"experiments", test_experiments},
+    {"evaluation", test_evaluation},
+    {"ledger", test_ledger},
+    {"golden", test_golden},
 };
 
-int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }
+// `make golden`: all that a person reads in the diff before it is committed.
+static int write_golden(void) {
+    write_lessons();
+    write_document();
+    return write_claims();
+}
+
+int main(int argc, char** argv) {
+    if (argc == 2 && !strcmp(argv[1], "--write")) return write_golden();
+    return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv);
+}

@@ -1,8 +1,5 @@
 // D2's four answers from logits to the gradient of the logits: every number of `./rl lesson chain`, worked by
 // hand. The logits are (3, 2, 1, 1) ln 2 everywhere, so all are fractions and multiples of ln 2 = 0.693147.
-#ifndef PARTS_H                                            // alone it is a program, among parts.h a part
-#include "commands.h"
-#endif
 
 static const double chain_ln2 = 0.693147180559945309;
 
@@ -163,10 +160,3 @@ static void test_chain(void) {
     RUN(chain_k3);
     RUN(chain_under_four_weights);
 }
-
-#ifndef PARTS_H
-int main(void) {
-    test_chain();
-    return check_failed != 0;
-}
-#endif

@@ -50,4 +50,11 @@ static int check_failed;   /* failed tests in this program */
         fflush(stdout);                                                                    \
         if (check_broken) check_failed++;                                                  \
     } while (0)
+
+/* for a test of data that not everybody has */
+#define RUN_IF(here, test)                                                                 \
+    do {                                                                                   \
+        if (here) RUN(test);                                                               \
+        else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test);   \
+    } while (0)
 #endif

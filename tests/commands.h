@@ -63,6 +63,35 @@ static Text drain(FILE* file) {
     return text;
 }
 
+// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
+typedef struct {
+    FILE* file;
+    int out;
+} Capture;
+
+static Capture capture_begin(void) {
+    Capture c = {tmpfile(), 0};
+    if (!c.file) fail(1, "no temporary file for the test");
+    fflush(stdout);
+    c.out = dup(1);
+    dup2(fileno(c.file), 1);
+    return c;
+}
+
+static Text capture_end(Capture* c) {
+    fflush(stdout);
+    dup2(c->out, 1);
+    close(c->out);
+    return drain(c->file);
+}
+
+static int longest_line(const char* text) {
+    int longest = 0;
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        longest = max_int(longest, (int)strcspn(text, "\n"));
+    return longest;
+}
+
 // What a command did in a process of its own: exit status (1000 + signal), stdout, stderr.
 typedef struct {
     int status;

@@ -1,6 +1,4 @@
 // Chapter 11: intervals of pass@k, the majority vote, two models on the same questions; the plot.
-#include "chapters.h"
-#include "guessing.h"
 
 // n answers to each question, of which right[i] are right; these say "1" and the others "0".
 static Evaluation counted(const int* right, int questions, int n) {
@@ -284,7 +282,7 @@ static void the_table_for_programs(void) {
     text_free(&csv), evaluation_free(&e);
 }
 
-int main(void) {
+static void test_evaluation(void) {
     RUN(every_pass_at_k_has_an_interval);
     RUN(all_or_nothing_is_no_certainty);
     RUN(the_last_k_is_all);
@@ -298,5 +296,4 @@ int main(void) {
     RUN(difference_on_the_same_questions);
     RUN(who_solved_what);
     RUN(the_table_for_programs);
-    return check_failed != 0;
 }

@@ -1,33 +1,4 @@
 // experiments.c - D3's experiments 2 and 3 on numbers that can be worked by hand, and the plot
-#include "chapters.h"
-
-// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
-typedef struct {
-    FILE* file;
-    int out;
-} Capture;
-
-static Capture capture_begin(void) {
-    Capture c = {tmpfile(), 0};
-    if (!c.file) fail(1, "no temporary file for the test");
-    fflush(stdout);
-    c.out = dup(1);
-    dup2(fileno(c.file), 1);
-    return c;
-}
-
-static Text capture_end(Capture* c) {
-    Text text = {0};
-    char buffer[4096];
-    size_t n;
-    fflush(stdout);
-    dup2(c->out, 1), close(c->out);
-    rewind(c->file);
-    text_append(&text, "", 0);
-    while ((n = fread(buffer, 1, sizeof buffer, c->file)) > 0) text_append(&text, buffer, n);
-    fclose(c->file);
-    return text;
-}
 
 // One place, two tokens. Reference (1/2, 1/2); the policy has the noise on its logits, so that with d = the
 // difference of its logits pi = 1/(1 + e^-d), and KL(pi||ref) = log 2 + pi log pi + (1 - pi) log(1 - pi).
@@ -163,12 +134,11 @@ static void ranges_have_round_numbers(void) {
     }
 }
 
-int main(void) {
+static void test_experiments(void) {
     RUN(kl_of_one_place);
     RUN(groups_of_four);
     RUN(length_rule);
     RUN(plot_of_two_units);
     RUN(plots_of_little);
     RUN(ranges_have_round_numbers);
-    return check_failed != 0;
 }

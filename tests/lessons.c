@@ -1,6 +1,5 @@
 // Lessons 1 to 6 as a student meets them: question, formula and symbols first, a Take away last, numbers that follow from
 // the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by hand unless said.
-#include "commands.h"
 
 // The line of text that begins with these words, behind any spaces; NULL = there is none.
 static const char* line_of(const char* text, const char* words) {
@@ -113,13 +112,15 @@ static void lesson_3_prints_the_verdict(void) {
 
 // D1's example: 6 tokens of a call, 4 that the tool forces, 9 behind them. 15 sampled, each -ln 265.
 static void lesson_6_masks_the_tool(void) {
-    int script[6] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END};
+    const int script[6] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END};
     static const int ids[10] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END, OUTPUT_START, '3', '6', OUTPUT_END};
     static const int mask[10] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    Rollout* r = play_script(script, 6);
+    Tokens prompt = {0};
+    render_prompt(&prompt, "12*3?");
+    Rollout* r = play_script(&prompt, script, 6);
     CHECK(r->length == 10);
-    CHECK(!memcmp(r->ids, ids, sizeof ids) && !memcmp(r->mask, mask, sizeof mask));
-    rollouts_free(r, 1);
+    CHECK(!memcmp(r->ids + r->prompt, ids, sizeof ids) && !memcmp(r->mask + r->prompt, mask, sizeof mask));
+    rollouts_free(r), tokens_free(&prompt);
     const Ran* ran = COMMAND(command_lesson, "6");
     SAYS(ran->out, "   forced   <|output_start|> '3' '6' <|output_end|>\n"
                    "   mask                    0   0   0              0\n");
@@ -145,15 +146,9 @@ static void experiment_1_adds_up(void) {
     shift_mask(shifted, text.mask, 1, text.length);
     sequence_logprobs(&sum, logp, shifted, 1, text.length - 1);
 
-    FILE* out = tmpfile();
-    if (!out) fail(1, "no temporary file for the test");
-    fflush(stdout);
-    int screen = dup(1);
-    dup2(fileno(out), 1);
+    Capture c = capture_begin();
     experiment_1(&m, &text, prompt.length);
-    fflush(stdout);
-    dup2(screen, 1), close(screen);
-    Text said = drain(out);
+    Text said = capture_end(&c);
     CHECK(sum < -30.0f);
     CHECK_NEAR(last_number(line_of(said.data, "one pass over")), sum, 1e-4);
     CHECK_NEAR(last_number(line_of(said.data, "a pass for each")), sum, 1e-4);
@@ -225,7 +220,7 @@ static void cartpole_takes_a_rate(void) {
     REFUSED(COMMAND(command_cartpole, "--lr", "-1"), "lr");
 }
 
-int main(void) {
+static void test_lessons(void) {
     RUN(lessons_have_one_form);
     RUN(lessons_refuse);
     RUN(mdp_pays_the_right_answer_only);
@@ -236,5 +231,4 @@ int main(void) {
     RUN(thermostat_beside_the_rule);
     RUN(baselines_differ_in_noise);
     RUN(cartpole_takes_a_rate);
-    return check_failed != 0;
 }

@@ -268,7 +268,7 @@ static void methods_a_reward_that_is_no_number_is_refused(void) {
     Text csv = read_file(path);
     Text header = {0};
     text_printf(&header, "step");
-    for (int i = 0; i < RL_COLUMNS; i++) text_printf(&header, ",%s", rl_columns[i].name);
+    for (int i = 0; rl_columns[i].name; i++) text_printf(&header, ",%s", rl_columns[i].name);
     text_printf(&header, "\n");
     CHECK_TEXT(csv.data, header.data);
     text_free(&csv), text_free(&header);
@@ -297,7 +297,8 @@ static void every_method_resumes(void) {
             deck_deal(chosen, &deck, step, QUESTIONS);
             rl_step(&b.setup.learner, b.group, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
         }
-        save_rl(&b.setup.learner, b.options, 2);
+        Learner* half = &b.setup.learner;
+        save_run(two, "rl", b.options, 2, half->policy, half->optimizer, half->value, half->value_optimizer);
         READ(&c, "--log-every=100"); // everything else comes from trainer_state.json
         c.o.num_steps = 99;
         c.o.resume = c.o.out = two;

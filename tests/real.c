@@ -1,7 +1,6 @@
 /* The verifier on real data: GSM8K and MATH-500. The directory comes from the environment (DATA=DIR); without
  * the files each test says that it was skipped. The verdicts in the tables were decided by hand, each with a
  * reason. */
-#include "chapters.h"
 
 /* ---- a small JSON string reader: independent of the project's own, which it thereby checks ---- */
 
@@ -306,25 +305,18 @@ static void test_gsm8k_files_load(void) {
     }
 }
 
-#define RUN_ON(data, test) \
-    do { \
-        if (data) RUN(test); \
-        else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test); \
-    } while (0)
-
-int main(void) {
+static void test_real(void) {
     const char* data = data_folder();
     math_problems = read_whole_file(data, "math500/math500_test.json");
     math_predictions = read_whole_file(data, "math500/gpt_answers.json");
     gsm8k[0] = read_whole_file(data, "gsm8k/train.jsonl");
     gsm8k[1] = read_whole_file(data, "gsm8k/test.jsonl");
     gsm8k_solutions = read_whole_file(data, "gsm8k/example_model_solutions.jsonl");
-    RUN_ON(math_problems, test_math500_reference_answers);
-    RUN_ON(math_problems, test_math500_pairs);
-    RUN_ON(math_predictions, test_gpt_answers);
-    RUN_ON(gsm8k[0] && gsm8k[1], test_gsm8k_annotations);
-    RUN_ON(gsm8k[0] && gsm8k[1], test_gsm8k_references);
-    RUN_ON(gsm8k[0] && gsm8k[1], test_gsm8k_files_load);
-    RUN_ON(gsm8k_solutions, test_gsm8k_labels);
-    return check_failed > 0;
+    RUN_IF(math_problems, test_math500_reference_answers);
+    RUN_IF(math_problems, test_math500_pairs);
+    RUN_IF(math_predictions, test_gpt_answers);
+    RUN_IF(gsm8k[0] && gsm8k[1], test_gsm8k_annotations);
+    RUN_IF(gsm8k[0] && gsm8k[1], test_gsm8k_references);
+    RUN_IF(gsm8k[0] && gsm8k[1], test_gsm8k_files_load);
+    RUN_IF(gsm8k_solutions, test_gsm8k_labels);
 }

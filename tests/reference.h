@@ -35,6 +35,16 @@ static void check_array(const float* x, const double* expected, int n, double to
     }
 }
 
+// Two policies over five answers, from irregular logits; drift 1: the example of the reference, 0: equal.
+static void five_way(double* logp, double* logp_ref, double drift) {
+    double policy[5], reference[5];
+    toy_fill(policy, 5, 2, 1.5);
+    toy_fill(reference, 5, 3, 1.5);
+    for (int i = 0; i < 5; i++) policy[i] = reference[i] + drift * (policy[i] - reference[i]);
+    toy_log_softmax(logp, policy, 5);
+    toy_log_softmax(logp_ref, reference, 5);
+}
+
 // ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it.
 // adv (K), one per answer
 

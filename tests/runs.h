@@ -41,7 +41,7 @@ static void make_models(void) {
 #define READ(w, ...) read_words(w, (const char*[]){__VA_ARGS__, NULL})
 static void read_words(World* w, const char* const* words) {
     char* argv[WORDS];
-    int argc = 0, n = 0;
+    int argc = 0;
     *w = (World){.o = rl_defaults()};
     for (const char* const* word = words; *word; word++) argv[argc++] = (char*)*word;
     w->o.num_samples = SAMPLES;
@@ -56,9 +56,7 @@ static void read_words(World* w, const char* const* words) {
     w->o.model = model_path;
     w->o.data = data_path;
     w->o.out = folder;
-    n = sampling_options(w->options, &w->o);
-    n += training_options(w->options + n, &w->o);
-    method_options(w->options + n, &w->o);
+    take_options(w->options, &w->o, FOR_TRAIN);
     set_method(&w->o, asked_algo(argc, argv));
     if (w->o.minibatch) {
         w->o.minibatch = QUESTIONS / 2;

@@ -1,35 +1,6 @@
 // trace.c - one update under the microscope: the tables of lesson 10 and of ./rl trace are filled from the
 // arrays that rl_step() left.
 
-// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
-typedef struct {
-    FILE* file;
-    int out;
-} Capture;
-
-static Capture capture_begin(void) {
-    Capture c = {tmpfile(), 0};
-    if (!c.file) fail(1, "no temporary file for the test");
-    fflush(stdout);
-    c.out = dup(1);
-    dup2(fileno(c.file), 1);
-    return c;
-}
-
-static Text capture_end(Capture* c) {
-    fflush(stdout);
-    dup2(c->out, 1);
-    close(c->out);
-    return drain(c->file);
-}
-
-static int longest_line(const char* text) {
-    int longest = 0;
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        longest = max_int(longest, (int)strcspn(text, "\n"));
-    return longest;
-}
-
 // Three scripted rollouts of one question, as if they had been sampled: 43 after a call of the tool, 43 from
 // the head, 42 from the head. Rewards 1 1 0, mean 2/3, advantages 1/3 1/3 -2/3. Sampled tokens: 7 + 1 + 5 + 1
 // + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
@@ -96,7 +67,6 @@ static void trace_shares_add_up(void) {
     CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
     CHECK_NEAR(g->total[0], 1.0 / 3.0, 1e-6);
     CHECK_NEAR(g->total[2], -2.0 / 3.0, 1e-6);
-    CHECK(first_rewarded(g, 3) == 0);
     for (int i = 0; i < 3 * T1; i++) {
         double adv = i / T1 < 2 ? 1.0 / 3.0 : -2.0 / 3.0;
         by_hand += g->mask[i] ? -adv * g->logp_old[i] / 41.0 : 0.0;
@@ -145,6 +115,30 @@ static void trace_table_of_tokens(void) {
     text = capture_end(&c);
     CHECK(!strstr(text.data, "reward") && !strstr(text.data, "adv") && longest_line(text.data) <= 80);
     text_free(&text), free(other), groups_free(g, 1), model_free(&m), model_free(&second);
+}
+
+// Without --rollout the first rewarded rollout is shown, and the first of all when none is.
+static void trace_shows_the_first_rewarded(void) {
+    static const struct { float reward[3]; const char* line; } cases[] = {
+        {{1, 1, 0}, "\nRollout 0, token by token"}, {{0, 1, 1}, "\nRollout 1, token by token"},
+        {{0, 0, 1}, "\nRollout 2, token by token"}};
+    Model m = traced_model(1);
+    Group* g = traced_group(&m);
+    RlOptions o = rl_defaults();
+    Metrics s = {0};
+    o.num_samples = 3;
+    o.question = "17+26?";
+    o.answer = "43";
+    o.rollout = -1;
+    for (int i = 0; i < 3; i++) {
+        memcpy(g->reward, cases[i].reward, sizeof cases[i].reward);
+        Capture c = capture_begin();
+        print_trace(g, &s, NULL, &o);
+        Text text = capture_end(&c);
+        SAYS(text.data, cases[i].line);
+        text_free(&text);
+    }
+    groups_free(g, 1), model_free(&m);
 }
 
 static void trace_numbers_keep_their_column(void) {
@@ -224,6 +218,7 @@ static void test_trace(void) {
     make_models();
     RUN(trace_shares_add_up);
     RUN(trace_table_of_tokens);
+    RUN(trace_shows_the_first_rewarded);
     RUN(trace_numbers_keep_their_column);
     RUN(trace_endings);
     RUN(trace_mask_slips);

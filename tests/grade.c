@@ -1,8 +1,7 @@
-/* test_grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap),
+/* grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap),
  * the refusal to train on the exam, and ./rl grade. Files are made by hand; each rule has its
  * counter-example.
  */
-#include "commands.h"
 
 // ---- files of problems
 
@@ -506,18 +505,12 @@ static void gsm8k_is_kept_apart(void) {
     SAYS(r->out, "none of these                                  1317   99.85%\n");
 }
 
-#define RUN_ON(file, test)                                                                                   \
-    do {                                                                                                     \
-        if (file_exists(file)) RUN(test);                                                                    \
-        else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test);                     \
-    } while (0)
-
-int main(void) {
+static void test_grade(void) {
     const char* data = getenv("DATA") ? getenv("DATA") : "../shared/data";
     join_path(real_math, data, "math500/math500_test.json");
     join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
-    if (!mkdtemp(folder)) return printf("FAIL test_grade: cannot make a directory in /tmp\n"), 1;
+    open_folder();
     RUN(math_array);
     RUN(rl_sees_only_the_final_answer);
     RUN(arrays_that_cannot_be_read);
@@ -532,11 +525,8 @@ int main(void) {
     RUN(several_responses_to_a_question);
     RUN(explanations);
     RUN(what_cannot_be_graded);
-    RUN_ON(real_answers, real_answers_are_graded);
-    RUN_ON(real_math, real_problems_load);
-    RUN_ON(real_test, gsm8k_is_kept_apart);
-    char command[PATH_SIZE];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command)) printf("  could not remove %s\n", folder);
-    return check_failed != 0;
+    RUN_IF(file_exists(real_answers), real_answers_are_graded);
+    RUN_IF(file_exists(real_math), real_problems_load);
+    RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);
+    remove_folder();
 }
