@@ -21,7 +21,8 @@ else
   FLAGS += -O3
 endif
 ifneq ($(PORTABLE),1)
-  FLAGS += $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -x c - -o /dev/null 2>/dev/null && echo -march=native)
+  NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -fsyntax-only -x c - 2>/dev/null && echo -march=native)
+  FLAGS += $(NATIVE)
 endif
 ifeq ($(OMP),1)
   HAVE_OMP := $(shell printf '\043include <omp.h>\nint main(void){return omp_get_max_threads() < 1;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo 1)
@@ -47,7 +48,7 @@ FUZZ_FLAGS    = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 COMPILE = $(CC) $(FLAGS) $(CFLAGS)
 
 # tests/all.c (in float) and tests/gradients.c (in double) are programs that include the other files, their parts.
-PARTS   = worksheet model methods trace answers real grade chain lessons experiments evaluation ledger golden \
+PARTS   = worksheet model methods trace answers real grade chain lessons experiments evaluation ledger golden commands \
           $(patsubst tests/%.c,%,$(wildcard tests/chapter_*.c))
 TESTS   = $(filter-out $(PARTS:%=build/%),$(patsubst tests/%.c,build/%,$(wildcard tests/*.c)))
 
@@ -56,8 +57,14 @@ all: train_gpt rl                  ## build ./train_gpt and ./rl
 run: rl                            ## the whole story in two minutes: train, reinforce, compare
 	./rl run --overwrite $(ARGS)
 
-test: train_gpt rl $(TESTS)        ## check every computation against values worked by hand
+test: train_gpt rl build/report $(TESTS)  ## check every computation against values worked by hand
 	@sh tests/run.sh $(TESTS)
+
+report: build/report               ## a page about a run, out/report.html; RUN=DIR says which
+	./build/report $(RUN) $(ARGS)
+
+ex: build/ex $(if $(filter 29 30 31,$(N)),build/ex_open) ## exercises that name the slip, in out/my.c: ALL=1, N=7, HINT=1, SOLUTION=1
+	@CC='$(CC)' MY='$(MY)' N='$(N)' ALL='$(ALL)' HINT='$(HINT)' SOLUTION='$(SOLUTION)' MODEL='$(MODEL)' sh tests/exercises/run.sh
 
 bench: build/bench                 ## measure: matmul against the peak, tokens per second
 	./build/bench
@@ -103,6 +110,9 @@ librl.so: rl.c train_gpt.c build/flags
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
+build/report: docs/report.c docs/report_page.h docs/tools.c rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ docs/report.c $(LIBS)
+
 build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
 	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
 
@@ -113,8 +123,23 @@ endif
 
 build/all build/gradients: $(PARTS:%=tests/%.c)
 
-build/%: tests/%.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
+build/%: tests/%.c docs/tools.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
 	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)
+
+# The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
+EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
+
+build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
+	$(COMPILE) $(QUICK) -Wno-unused-function -c -o $@ $<
+
+build/ex: tests/exercises/ex.c $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS) -ldl
+
+build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
+	$(COMPILE) -Wno-unused-function -o $@ $< $(LIBS) -ldl
+
+build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
+	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS)
 
 build/flags: FORCE
 	@mkdir -p build
@@ -127,4 +152,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all run test bench fuzz zoo bug lib data golden clean help FORCE
+.PHONY: all run test report ex bench fuzz zoo bug lib data golden clean help FORCE

@@ -73,21 +73,18 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *     Q(s, a) = sum over s' of p(s' | s, a) * ( r(s, a, s') + gamma V(s') )
  *     V(s)    = sum over a  of pi(a | s) * Q(s, a)          so that  sum over a of pi(a | s) A(s, a) = 0
  *
- * In a final state V = 0: nothing more is paid.
- *
  * The one fact on which every later chapter stands: log p(tau) is a SUM of log pi terms and log p terms. Only
  * the first kind contains theta, the parameters of the policy. So
  *
  *     d log p(tau) / d theta = sum over t of  d log pi(a_t | s_t) / d theta
  *
- * J is the sum over all tau of p(tau) G(tau), so dJ is the sum of G(tau) dp(tau). With d p = p d log p (the
- * "log-derivative trick") that is an average over trajectories again, which can be sampled without knowing
- * the world at all. This is REINFORCE (Williams 1992):
+ * J is the sum over all tau of p(tau) G(tau). With d p = p d log p (the "log-derivative trick") its
+ * derivative is an average over trajectories again. This is REINFORCE (Williams 1992):
  *
  *     dJ / d theta = E[ G * d log p(tau) / d theta ]
  *
- * Trap: "no dynamics term" does not mean that the dynamics do not matter. They decide which trajectories
- * occur and what G is. They are only not needed as a formula.
+ * Trap: the dynamics do matter. They decide which trajectories occur and what G is. They are only not needed
+ * as a formula.
  *
  * The world of this chapter is a chain of five states. Both ends are final; entering state 4 pays 1.
  *
@@ -96,16 +93,13 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
  *
  * Solved by hand for gamma = 1. Let u be the probability that a step really goes right, d = 1 - u, x = d / u.
  * Bellman says V(s) = u V(s+1) + d V(s-1), which is the same as V(s+1) - V(s) = x (V(s) - V(s-1)): each gap
- * is x times the gap before it. With V(0) = 0 and V(4) = 1 (the pay for entering it; the code has V[4] = 0
- * and pays 1 for the step, which comes to the same) the gaps are g, gx, gx^2, gx^3 and add up to 1:
+ * is x times the gap before it. With V(0) = 0 and 1 for entering state 4 the gaps add up to 1:
  *
  *     coin flip,       pi(right) = 1/2:  u = 1/2 * 5/6 + 1/2 * 1/6 = 1/2, x = 1:   V = 1/4,  1/2,   3/4
  *     mostly right,    pi(right) = 3/4:  u = 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: V = 8/15, 12/15, 14/15
  *
- * The coin flip does not even notice the slipping: a random step turned around is a random step. With a
- * discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) = 0.45
- * (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782. (The pay for entering state 4 comes
- * with the step itself and is not discounted by that step.)
+ * With a discount of 0.9 the coin flip's equations are V(1) = 0.45 V(2), V(3) = 0.5 + 0.45 V(2) and V(2) =
+ * 0.45 (V(1) + V(3)) = 0.405 V(2) + 0.225, so V(2) = 0.225 / 0.595 = 0.3782.
  * ======================================================================================================== */
 enum { CHAIN_STATES = 5, CHAIN_GOAL = 4, CHAIN_LEFT = 0, CHAIN_RIGHT = 1, CHAIN_MAX_STEPS = 512 };
 
@@ -145,11 +139,10 @@ static double chain_dynamics(double slip, int s, int a, int next) {
 static double chain_reward(int next) { return next == CHAIN_GOAL ? 1.0 : 0.0; }
 
 // V (5) and Q (5 x 2) of one policy: start from V = 0 and apply the Bellman equations again and again. Each
-// sweep shrinks the error (by gamma, or here also because walks end), so it settles. Returns the sweeps used.
-static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
-    int sweeps = 0;
+// sweep shrinks the error (by gamma, or here also because walks end), so it settles.
+static void solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double slip, double gamma) {
     for (int s = 0; s < CHAIN_STATES; s++) V[s] = Q[s][0] = Q[s][1] = 0.0;        // final states keep V = 0
-    for (double change = 1.0; change > 1e-15 && sweeps < 10000; sweeps++) {
+    for (double change = 1.0; change > 1e-15;) {
         change = 0.0;
         for (int s = 1; s < CHAIN_GOAL; s++) {
             double v = 0.0;
@@ -163,7 +156,6 @@ static int solve_chain(double* V, double (*Q)[2], const ChainPolicy* pi, double 
             V[s] = v;
         }
     }
-    return sweeps;
 }
 
 // One trajectory from `start` until a final state (or CHAIN_MAX_STEPS, which no walk here comes near).
@@ -208,49 +200,16 @@ static void score_trajectory(double* grad, const Trajectory* tau, const ChainPol
         grad[tau->state[t]] += (tau->action[t] == CHAIN_RIGHT) - pi->right[tau->state[t]];
 }
 
-// The hand solution above as a formula, for gamma = 1: V(s) = (1 - x^s) / (1 - x^4), or s / 4 when x = 1.
-static double chain_value_by_hand(int s, double pi_right, double slip) {
-    double u = pi_right * (1.0 - slip) + (1.0 - pi_right) * slip;
-    double x = (1.0 - u) / u;
-    return fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
-}
-
-static void print_chain_values(const char* name, double pi_right, double slip, Rng* rng) {
-    enum { WALKS = 10000 };
+static void print_chain_values(const char* name, double pi_right, double slip) {
     ChainPolicy pi = {{pi_right, pi_right, pi_right, pi_right, pi_right}};
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     solve_chain(V, Q, &pi, slip, 1.0);
     printf("   \"%s\", pi(right) = %g\n"
-           "   s  V by hand  Bellman  sampled   Q left  Q right   A left  A right\n", name, pi_right);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double mean = 0.0, left = Q[s][CHAIN_LEFT], right = Q[s][CHAIN_RIGHT];
-        for (int i = 0; i < WALKS; i++) {
-            Trajectory tau;
-            sample_trajectory(&tau, s, &pi, slip, rng);
-            mean += discounted_return(tau.reward, tau.T, 1.0) / WALKS;
-        }
-        printf("%4d %10.4f %8.4f %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, chain_value_by_hand(s, pi_right, slip),
-               V[s], mean, left, right, left - V[s], right - V[s]);
-    }
+           "   s     V    Q left  Q right   A left  A right\n", name, pi_right);
+    for (int s = 1; s < CHAIN_GOAL; s++)
+        printf("%4d %8.4f %8.4f %8.4f %8.4f %8.4f\n", s, V[s], Q[s][0], Q[s][1], Q[s][0] - V[s],
+               Q[s][1] - V[s]);
     printf("\n");
-}
-
-static void print_discounting(double slip) {
-    const double gammas[] = {1.0, 0.9, 0.5};
-    ChainPolicy coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
-    double ones[1000], V[CHAIN_STATES], Q[CHAIN_STATES][2];
-    for (int t = 0; t < 1000; t++) ones[t] = 1.0;
-    printf("2. Discounting: the coin flip's V(2), and the return of a reward of 1 per step\n\n"
-           "   gamma     V(2)   10 steps  1000 steps  1/(1-gamma)\n");
-    for (int i = 0; i < 3; i++) {
-        double g = gammas[i], many = discounted_return(ones, 1000, g);
-        solve_chain(V, Q, &coin, slip, g);
-        printf("%8g %8.4f %10.3f %11.3f", g, V[2], discounted_return(ones, 10, g), many);
-        if (g < 1.0) printf(" %12.3f\n", 1.0 / (1.0 - g));
-        else printf("         none\n");
-    }
-    printf("\n   By hand: V(2) = 0.225/0.595 = 0.3782; (1 - 0.9^10) / (1 - 0.9) = 6.513. What\n"
-           "   lies far away counts less, and no return grows above 1/(1-gamma).\n\n");
 }
 
 static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, double slip) {
@@ -269,33 +228,36 @@ static void print_trajectory(const Trajectory* tau, const ChainPolicy* pi, doubl
            discounted_return(tau->reward, tau->T, 1.0), discounted_return(tau->reward, tau->T, 0.9));
 }
 
-// d log p(tau) / d theta by central differences in two worlds, beside the score. Then what that buys: E[ G d
-// log p(tau) ] from walks alone, beside the derivative of V(2) in the solved Bellman equations.
+// The derivatives by theta_1, theta_2, theta_3, as central differences: of log p(tau), or of V(2) in the
+// solved Bellman equations when tau is NULL.
+static void print_differences(const char* name, const Trajectory* tau, const double* theta, double slip) {
+    const double h = 1e-5;
+    printf("   %-32s", name);
+    for (int s = 1; s < CHAIN_GOAL; s++) {
+        double side[2], V[CHAIN_STATES], Q[CHAIN_STATES][2], a, b;
+        for (int up = 0; up < 2; up++) {
+            ChainPolicy pi = chain_policy_from(theta);
+            pi.right[s] = sigmoid(theta[s] + (up ? h : -h));
+            solve_chain(V, Q, &pi, slip, 1.0);
+            side[up] = tau ? trajectory_logprob(&a, &b, tau, &pi, slip) : V[2];
+        }
+        printf(" %12.4f", (side[1] - side[0]) / (2 * h));
+    }
+    printf("\n");
+}
+
+// What the score needs of the world (nothing), and what that buys: E[ G d log p(tau) ] from walks alone.
 static void print_gradients(const Trajectory* tau, const double* theta, double slip, Rng* rng) {
     enum { WALKS = 40000 };
-    const double slips[] = {slip, 0.3}, h = 1e-5;
-    double a, b, score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
-    ChainPolicy pi = chain_policy_from(theta), up[CHAIN_STATES], down[CHAIN_STATES];
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        up[s] = down[s] = pi;
-        up[s].right[s] = sigmoid(theta[s] + h);
-        down[s].right[s] = sigmoid(theta[s] - h);
-    }
-    printf("4. The gradient of log p(tau) in two worlds, by central differences\n\n"
-           "    slip   log p(tau)   d/d theta_1   d/d theta_2   d/d theta_3\n");
-    for (int i = 0; i < 2; i++) {
-        printf("%8.4f %12.4f", slips[i], trajectory_logprob(&a, &b, tau, &pi, slips[i]));
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            double difference = trajectory_logprob(&a, &b, tau, &up[s], slips[i]) -
-                                trajectory_logprob(&a, &b, tau, &down[s], slips[i]);
-            printf(" %13.6f", difference / (2 * h));
-        }
-        printf("\n");
-    }
+    double score[CHAIN_STATES], sampled[CHAIN_STATES] = {0};
+    ChainPolicy pi = chain_policy_from(theta);
+    printf("4. Two gradients, and what they need of the world\n\n"
+           "                                      d/d theta_1  d/d theta_2  d/d theta_3\n");
+    print_differences("log p(tau), one step in 6 slips", tau, theta, slip);
+    print_differences("log p(tau), 3 in 10 slip", tau, theta, 0.3);
     score_trajectory(score, tau, &pi);
-    printf(" formula             %14.6f %13.6f %13.6f\n\n"
-           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
-           "   The world changes log p(tau), and not its gradient.\n\n", score[1], score[2], score[3]);
+    printf("   %-32s %12.4f %12.4f %12.4f\n", "formula: sum of d log pi", score[1], score[2], score[3]);
+    print_differences("J = V(2), Bellman with p(s'|s,a)", NULL, theta, slip);
     for (int i = 0; i < WALKS; i++) {
         Trajectory walk;
         sample_trajectory(&walk, 2, &pi, slip, rng);
@@ -303,17 +265,11 @@ static void print_gradients(const Trajectory* tau, const double* theta, double s
         double G = discounted_return(walk.reward, walk.T, 1.0);
         for (int s = 1; s < CHAIN_GOAL; s++) sampled[s] += G * score[s] / WALKS;
     }
-    printf("5. What that buys: the gradient of J = V(2)\n\n"
-           "                                 d/d theta_1  d/d theta_2  d/d theta_3\n"
-           "   sampled: G d log p(tau)      %12.4f %12.4f %12.4f\n"
-           "   Bellman, needs p(s'|s,a)    ", sampled[1], sampled[2], sampled[3]);
-    for (int s = 1; s < CHAIN_GOAL; s++) {
-        double V_up[CHAIN_STATES], V_down[CHAIN_STATES], Q[CHAIN_STATES][2];
-        solve_chain(V_up, Q, &up[s], slip, 1.0);
-        solve_chain(V_down, Q, &down[s], slip, 1.0);
-        printf(" %12.4f", (V_up[2] - V_down[2]) / (2 * h));
-    }
-    printf("\n\n   The first line is the mean over %d walks, and knows nothing of the world.\n\n", WALKS);
+    printf("   %-32s %12.4f %12.4f %12.4f\n\n"
+           "   By hand: states 2 and 3 are visited twice and go right: 2 (1 - 3/4) = 1/2.\n"
+           "   The world changes log p(tau), and not its gradient. The last line, the mean\n"
+           "   over %d walks, meets the one above it and knows nothing of the world.\n\n",
+           "sampled: G d log p(tau)", sampled[1], sampled[2], sampled[3], WALKS);
 }
 
 static void lesson_1(int more) {
@@ -321,7 +277,9 @@ static void lesson_1(int more) {
     const double theta[CHAIN_STATES] = {logit, logit, logit, logit, logit};
     const Trajectory tau = {4, {2, 3, 2, 3, 4},
                             {CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT, CHAIN_RIGHT}, {0.0, 0.0, 0.0, 1.0}};
-    ChainPolicy pi = chain_policy_from(theta);
+    const ChainPolicy pi = chain_policy_from(theta), coin = {{0.5, 0.5, 0.5, 0.5, 0.5}};
+    const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
     Rng rng = {1};
     (void)more;
     printf("LESSON 1. The language of reinforcement learning (D3 section 1)\n\n"
@@ -330,19 +288,21 @@ static void lesson_1(int more) {
            "             A(s,a) = Q(s,a) - V(s),   dJ/d theta = E[G d log p(tau)/d theta]\n"
            "   Symbols   state s, action a, reward r, discount gamma; pi(a|s) the policy,\n"
            "             theta its parameters; p(s'|s,a) where an action leads; tau a\n"
-           "             trajectory s_0, a_0, r_0, s_1, ..., p(tau) its probability, G its\n"
-           "             return, E the mean over trajectories of pi. V(s): mean return from\n"
-           "             s on; Q(s,a): the same after doing a first; A(s,a): is a better\n"
-           "             than what pi does on average?\n\n"
+           "             trajectory, G its return, E the mean over trajectories of pi. V(s):\n"
+           "             mean return from s on; Q(s,a): the same after doing a first\n\n"
            "   World     [0] <-> 1 <-> 2 <-> 3 <-> [4]    0 and 4 end it, entering 4 pays 1.\n"
            "             One step in six (a die shows 6) slips and goes the other way.\n\n"
-           "1. Two policies, gamma = 1 (sampled: mean of 10000 walks, standard error 0.005)\n\n");
-    print_chain_values("coin flip", 0.5, slip, &rng);
-    print_chain_values("mostly right", 0.75, slip, &rng);
+           "1. Two policies, gamma = 1, by the Bellman equations\n\n");
+    print_chain_values("coin flip", 0.5, slip);
+    print_chain_values("mostly right", 0.75, slip);
     printf("   By hand, state 2 of the second: Q right = 5/6 * 14/15 + 1/6 * 8/15 = 13/15,\n"
            "   V = 3/4 * 13/15 + 1/4 * 9/15 = 4/5, A right = 13/15 - 4/5 = 1/15 = 0.0667.\n"
            "   The mean of A under pi is 0: 3/4 * 1/15 - 1/4 * 1/5 = 0.\n\n");
-    print_discounting(slip);
+    solve_chain(V, Q, &coin, slip, 0.9);
+    printf("2. Discounting with gamma = 0.9\n\n"
+           "   the coin flip's V(2)          %8.4f   0.225 / 0.595\n"
+           "   1 per step, over 10 steps     %8.4f   (1 - 0.9^10) / (1 - 0.9)\n\n",
+           V[2], discounted_return(ones, 10, 0.9));
     print_trajectory(&tau, &pi, slip);
     print_gradients(&tau, theta, slip, &rng);
     printf("Take away: J is a mean over what pi itself does, not one lucky trajectory. Its\n"
@@ -359,20 +319,15 @@ static void lesson_1(int more) {
  *     w += rate * mean over all steps t of   A_t * d log pi(a_t | s_t) / d w
  *
  * A_t says how much better the step turned out than expected. Both policies choose between two actions with a
- * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state. Then
- *
- *     d log pi(a | s) / d w = (a - pi(1 | s)) f(s)                 what was done minus what was expected
+ * sigmoid, pi(1 | s) = sigmoid(w . f(s)), where f(s) are a few numbers that describe the state: the
+ * derivative is (a - pi(1 | s)) f(s), what was done minus what was expected.
  *
  * The thermostat. The state is the room's temperature, the actions are heater off and on, the reward is 1
- * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is
- *
- *     pi(on | s) = 1 if s < 70, else 0
- *
- * and the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). As w_1 goes
- * to minus infinity the two become equal. The room obeys Newton's law of cooling: per step it loses 3% of its
- * distance to the 40 F outside, and a heater that is on adds 2.4 F. Nobody tells the agent these numbers. At
- * 70 F that is -0.03 * 30 = -0.9 F per step with the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A
- * step is five minutes, an episode one day of 288 steps.
+ * within 2 F of 70 F and 0 elsewhere. The hand-written policy of the document is pi(on | s) = 1 if s < 70,
+ * else 0; the learned one is the same step made soft, pi(on | s) = sigmoid(w_0 + w_1 (s - 70) / 2). The room
+ * obeys Newton's law of cooling: per step it loses 3% of its distance to the 40 F outside, and a heater that
+ * is on adds 2.4 F. Nobody tells the agent these numbers. At 70 F that is -0.03 * 30 = -0.9 F per step with
+ * the heater off and -0.9 + 2.4 = +1.5 F with the heater on. A step is five minutes, an episode a day.
  *
  * CartPole. A pole stands on a cart, hinged at its foot; every 0.02 s the agent pushes the cart to the left
  * or to the right. State (x, x_dot, theta, theta_dot): place and speed of the cart, angle of the pole (0 is
@@ -388,12 +343,10 @@ static void lesson_1(int more) {
  *
  *     x += dt x_dot      x_dot += dt x_acc      theta += dt theta_dot      theta_dot += dt theta_acc
  *
- * The first step by hand, from rest, upright, pushed to the right (F = 10):
+ * The first step by hand, from rest, upright, pushed to the right (F = 10; the pole tips to the left):
  *     alpha = 10 / 1.1 = 100/11 = 9.0909
  *     theta_acc = -(100/11) / (0.5 (4/3 - 0.1/1.1)) = -(100/11) / (41/66) = -600/41 = -14.634
  *     x_acc = 100/11 + 0.05 (600/41) / 1.1 = 9.0909 + 0.6652 = 400/41 = 9.7561
- *     x = 0, x_dot = 0.02 * 9.7561 = 0.19512, theta = 0, theta_dot = 0.02 * -14.634 = -0.29268
- * The push moves the foot of the pole to the right, so the pole tips to the left.
  *
  * Each step pays 1, also the one on which the pole falls (12 degrees) or the cart leaves (2.4 m), as in the
  * usual Gym version. An episode is cut off after 500 steps. The return is the length of the episode.
@@ -407,18 +360,14 @@ static void lesson_1(int more) {
  *   (2) A learned value function and generalized advantage estimation (GAE, below): a number for every step.
  *
  * D3 says that (1) works for language models and does not work on CartPole. `./rl cartpole` runs both and
- * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. The theory to
- * read it with: the group mean is a constant as far as one step is concerned, and a baseline (what is
- * subtracted from the return) that does not look at the action leaves the mean of the gradient as it is;
- * chapter 4 says why. (Strictly, a group mean that includes G_i itself shrinks the gradient by (K-1)/K;
- * chapter 7.) So (1) climbs the same hill. What a value function can change is the noise, and with it the
- * number of episodes needed. (The comparison is of two whole recipes: GAE also discounts, and gives a step
- * no credit for what happened before it.)
+ * prints what happens, docs/recipes/cartpole-grid.sh does it for several seeds and rates. In theory (1)
+ * climbs the same hill: a baseline (what is subtracted from the return) that does not look at the action
+ * leaves the mean of the gradient as it is (chapters 4 and 7). What a value function can change is the noise,
+ * and with it the number of episodes needed.
  *
- * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty. The
- * value function fills it in (see fill_advantages). V is fitted to the returns of the last policies while the
- * policy moves on, so it is always a little behind; D3 says the same of PPO. And "solved" for one seed says
- * little about the next: learning curves in reinforcement learning need several.
+ * Traps. Cutting off is not falling: after 500 steps the future is missing from the record, not empty; the
+ * value function fills it in. V is fitted to the returns of the last policies, so it is always a little
+ * behind; D3 says the same of PPO. And "solved" for one seed says little about the next.
  * ======================================================================================================== */
 // ---- the one plot of this book: letters, for any terminal -------------------------------------------------
 //
@@ -530,7 +479,6 @@ static void print_plot(const Plot* p) {
     printf(p->series > 1 ? "\n  *  more than one of them\n" : "\n");
 }
 
-// Euclidean scalar product of two short vectors.
 static double inner_product(const double* a, const double* b, int n) {
     double sum = 0.0;
     for (int i = 0; i < n; i++) sum += a[i] * b[i];
@@ -538,9 +486,8 @@ static double inner_product(const double* a, const double* b, int n) {
 }
 
 // gradient (n) = mean over N steps of A_t d log pi(a_t | s_t) / d w; f (N,n) features, action and A (N). A is
-// divided by its root mean square: within a group that changes the length of the step only (between groups it
-// changes their weights, as GRPO's division does), and it makes one learning rate mean the same wherever A
-// comes from. The root mean square counts as at least `least`.
+// divided by its root mean square, or by `least` if that is larger: one learning rate then means the same
+// wherever A comes from.
 static void reinforce_gradient(double* gradient, const double* f, const int* action, const double* A, int N,
                                const double* w, int n, double least) {
     double square = 0.0;
@@ -559,15 +506,10 @@ static const double thermostat_target = 70.0, thermostat_band = 2.0;            
 static const double thermostat_outside = 40.0;                                           // F
 static const double thermostat_loss = 0.03, thermostat_heat = 2.4;                       // 1/step, F/step
 
+// An episode is a day; a group of days makes one gradient step. A switch matters for the next few steps only:
+// gamma 0.8 looks 1 / (1 - 0.8) = 5 of them ahead.
 enum { THERMOSTAT_STEPS = 288, THERMOSTAT_GROUP = 8, THERMOSTAT_UPDATES = 64 };
-
-typedef struct {
-    int updates;             // gradient steps
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double gamma;            // a switch matters for the next few steps only: 1 / (1 - 0.8) = 5 steps
-} ThermostatOptions;
-
-static const ThermostatOptions thermostat_defaults = {THERMOSTAT_UPDATES, 3.0, 0.8};
+static const double thermostat_gamma = 0.8, thermostat_learning_rate = 3.0;
 
 // What one step changes, in F: loss to the outside, plus heat when the heater is on.
 static double thermostat_rate(double temperature, int on) {
@@ -595,25 +537,25 @@ static double simulate_day(double* temperature, double* f, int* action, double* 
 
 // REINFORCE with the return from step t on (the "reward-to-go") minus the mean of all of them. w (2) starts
 // at 0, random switching. share (updates): the part of time in the band during each update's episodes.
-static void train_thermostat(double* w, double* share, uint64_t seed, const ThermostatOptions* options) {
+static void train_thermostat(double* w, double* share, uint64_t seed) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
     double temperature[T], f[2 * N], reward[N], A[N], gradient[2];
     int action[N];
     Rng rng = {seed};
     w[0] = w[1] = 0.0;
-    for (int update = 0; update < options->updates; update++) {
+    for (int update = 0; update < THERMOSTAT_UPDATES; update++) {
         double mean = 0.0;
         share[update] = 0.0;
         for (int i = 0; i < N; i += T)
             share[update] += simulate_day(temperature, f + 2 * i, action + i, reward + i, w, &rng) * T / N;
         for (int i = N - 1; i >= 0; i--) {
             double later = (i + 1) % T ? A[i + 1] : 0.0;           // nothing comes after the day's last step
-            A[i] = reward[i] + options->gamma * later;             // G_t = r_t + gamma G_{t+1}
+            A[i] = reward[i] + thermostat_gamma * later;           // G_t = r_t + gamma G_{t+1}
             mean += A[i] / N;
         }
         for (int i = 0; i < N; i++) A[i] -= mean;
         reinforce_gradient(gradient, f, action, A, N, w, 2, 1e-8);
-        for (int j = 0; j < 2; j++) w[j] += options->learning_rate * gradient[j];
+        for (int j = 0; j < 2; j++) w[j] += thermostat_learning_rate * gradient[j];
     }
 }
 
@@ -674,8 +616,6 @@ static void cartpole_features(double* f, const CartPole* c) {
     f[4] = c->theta_dot / 2.0;
 }
 
-// ---- CartPole: the value function and GAE
-
 // V(s) is a quadratic function of the state: the 15 products f_i f_j with i <= j, each with a weight v.
 static double value_of(const double* v, const double* f) {
     double sum = 0.0;
@@ -699,8 +639,7 @@ static void value_update(double* v, const double* f, double target, double rate)
 // adv, reward, value (T); adv may be the same array as reward. Unit: that of the rewards. The value after the
 // last step is 0, the episode is over; when it was only cut off, add gamma V(s_T) to the last reward
 // beforehand. T <= 0 writes nothing. lambda = 0 trusts V completely (one step of evidence, biased when V is
-// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise). Worked example, gamma = 1, lambda =
-// 0.5, r = (0, 1), V = (0.25, 0.5): delta = (0.25, 0.5), A_1 = 0.5, A_0 = 0.25 + 0.5 * 0.5 = 0.5.
+// wrong); lambda = 1 gives return minus V(s_t) (no bias, all the noise).
 void advantages_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
     double next_advantage = 0.0, next_value = 0.0;
     for (int t = T - 1; t >= 0; t--) {
@@ -711,20 +650,14 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
     }
 }
 
-// ---- CartPole: learning
-
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
-typedef struct {
-    int baseline;            // where A_t comes from
-    int budget;              // environment steps to learn from
-    double learning_rate;    // on the gradient after A has been divided by its root mean square
-    double value_rate;       // step size of the value function, one pass over each group
-    double gamma, lambda;    // of the value function and GAE; the group mean uses the undiscounted return
-} CartPoleOptions;
 
-static const CartPoleOptions cartpole_defaults = {BASELINE_GROUP_MEAN, 200000, 30.0, 0.02, 0.99, 0.95};
+// The learning rates of policy and V; gamma and lambda of V and GAE (the group mean does not discount).
+enum { CARTPOLE_BUDGET = 200000 };                                  // environment steps to learn from
+static const double cartpole_learning_rate = 30.0, cartpole_value_rate = 0.02;
+static const double cartpole_gamma = 0.99, cartpole_lambda = 0.95;
 
 // The episodes of one group, laid end to end: episode k is the steps first[k] ... first[k + 1] - 1.
 typedef struct {
@@ -759,7 +692,7 @@ static double collect_group(CartPoleGroup* group, const double* w, Rng* rng) {
 }
 
 // A_t of every step. Group mean: length of the episode minus the mean length. Value: GAE, episode by episode.
-static void fill_advantages(CartPoleGroup* group, const double* v, const CartPoleOptions* options) {
+static void fill_advantages(CartPoleGroup* group, const double* v, int baseline) {
     double mean_length = (double)group->first[CARTPOLE_GROUP] / CARTPOLE_GROUP;
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         int first = group->first[k], T = group->first[k + 1] - first;
@@ -769,51 +702,47 @@ static void fill_advantages(CartPoleGroup* group, const double* v, const CartPol
             value[t] = (float)value_of(v, group->features[first + t]);
             adv[t] = (float)(T - mean_length);
         }
-        if (group->cut_off[k]) reward[T - 1] += (float)(options->gamma * value_of(v, group->last[k]));
-        if (options->baseline == BASELINE_VALUE)
-            advantages_gae(adv, reward, value, T, (float)options->gamma, (float)options->lambda);
+        if (group->cut_off[k]) reward[T - 1] += (float)(cartpole_gamma * value_of(v, group->last[k]));
+        if (baseline == BASELINE_VALUE)
+            advantages_gae(adv, reward, value, T, (float)cartpole_gamma, (float)cartpole_lambda);
         for (int t = 0; t < T; t++) group->advantage[first + t] = adv[t];
     }
 }
 
-// gradient (5). The root mean square of A counts as at least 1, the reward of one step: near the cap A is
-// little more than the error of the value function, and blown up to full size it would undo what was learned.
-static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
-    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
-                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
-}
-
 // The value function walks through each episode from its end, towards the discounted return that followed.
-static void fit_value(double* v, const CartPoleGroup* group, const CartPoleOptions* options) {
+static void fit_value(double* v, const CartPoleGroup* group) {
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         double G = group->cut_off[k] ? value_of(v, group->last[k]) : 0.0;
         for (int i = group->first[k + 1] - 1; i >= group->first[k]; i--) {
-            G = 1.0 + options->gamma * G;
-            value_update(v, group->features[i], G, options->value_rate);
+            G = 1.0 + cartpole_gamma * G;
+            value_update(v, group->features[i], G, cartpole_value_rate);
         }
     }
 }
 
 typedef struct {
     double w[POLICY_SIZE], v[VALUE_SIZE];     // the policy; the value function (all 0 under the group mean)
-    int updates;                              // gradient steps taken
-    int solved;                               // environment steps until a group averaged 475 of 500; -1: none
+    int updates, solved;                      // gradient steps; steps until a group averaged 475 (-1: never)
     double length[CARTPOLE_MAX_UPDATES];      // mean episode length of each update's group
 } CartPoleRun;
 
-// Learn from nothing until the budget of environment steps is spent.
-static void train_cartpole(CartPoleRun* run, uint64_t seed, const CartPoleOptions* options) {
+// Learn from nothing until the budget of environment steps is spent. The root mean square of A counts as at
+// least 1, the reward of one step: near the cap A is little more than the error of the value function, and
+// blown up to full size it would undo what was learned.
+static void train_cartpole(CartPoleRun* run, uint64_t seed, int baseline, double learning_rate) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     Rng rng = {seed};
     memset(run, 0, sizeof *run);
     run->solved = -1;
-    for (int steps = 0; steps < options->budget && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
+    for (int steps = 0; steps < CARTPOLE_BUDGET && run->updates < CARTPOLE_MAX_UPDATES; run->updates++) {
         double gradient[POLICY_SIZE], mean_length = collect_group(group, run->w, &rng);
-        fill_advantages(group, run->v, options);
-        cartpole_gradient(gradient, group, run->w);
-        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += options->learning_rate * gradient[j];
-        if (options->baseline == BASELINE_VALUE) fit_value(run->v, group, options);
-        steps += group->first[CARTPOLE_GROUP];
+        int n = group->first[CARTPOLE_GROUP];
+        fill_advantages(group, run->v, baseline);
+        reinforce_gradient(gradient, group->features[0], group->action, group->advantage, n, run->w,
+                           POLICY_SIZE, 1.0);
+        for (int j = 0; j < POLICY_SIZE; j++) run->w[j] += learning_rate * gradient[j];
+        if (baseline == BASELINE_VALUE) fit_value(run->v, group);
+        steps += n;
         if (run->solved < 0 && mean_length >= 0.95 * CARTPOLE_CAP) run->solved = steps;
         run->length[run->updates] = mean_length;
     }
@@ -829,19 +758,14 @@ static double test_cartpole(const double* w, int episodes, Rng* rng) {
     return sum / episodes;
 }
 
-// ---- what the commands `thermostat` and `cartpole` and lesson 2 print
-
 static void print_thermostat_rates(void) {
     printf("Thermostat. Outside %g F; a step loses %g%% of the distance to it, heat adds %g.\n"
-           "   room    off, F/step    on, F/step    reward\n",
-           thermostat_outside, 100 * thermostat_loss, thermostat_heat);
-    for (double room = 65.0; room <= 75.0; room += 5.0)
-        printf("%5.1f F  %11.2f %13.2f %9d\n", room, thermostat_rate(room, 0), thermostat_rate(room, 1),
-               thermostat_in_band(room));
-    printf("   By hand at 70 F: -0.03 (70 - 40) = -0.9, and -0.9 + 2.4 = 1.5.\n\n");
+           "   At 70 F a step changes %.1f F with the heater off, -0.03 (70 - 40), and %.1f F\n"
+           "   with the heater on. The reward is 1 from 68 to 72 F, else 0.\n\n",
+           thermostat_outside, 100 * thermostat_loss, thermostat_heat, thermostat_rate(70.0, 0),
+           thermostat_rate(70.0, 1));
 }
 
-// Three policies over 200 fresh days each: random switching, the document's rule, and the learned w.
 static void print_thermostat_policies(const double* w, Rng* rng) {
     const double policy[3][2] = {{0.0, 0.0}, {0.0, -1000.0}, {w[0], w[1]}};   // -1000: "on below 70"
     double day[THERMOSTAT_STEPS], percent[3];
@@ -853,102 +777,84 @@ static void print_thermostat_policies(const double* w, Rng* rng) {
            percent[0], percent[1], w[0], w[1], percent[2]);
 }
 
+static void plot_curve(const char* title, const char* x_name, const char* name, const double* y, int points) {
+    print_plot(&(Plot){.title = title, .x_name = x_name, .y = {y}, .names = {name}, .series = 1,
+                       .points = points});
+}
+
 static void run_thermostat(uint64_t seed) {
-    double w[2], share[THERMOSTAT_UPDATES], temperature[THERMOSTAT_STEPS];
-    const double nothing[2] = {0.0, 0.0};
+    double w[2], share[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     Rng rng = {seed + 1000};
     print_thermostat_rates();
-    test_thermostat(temperature, nothing, 1, &rng);
-    print_plot(&(Plot){.title = "Before: pi(on) = 0.5, random switching. A day, in steps of five minutes",
-                       .x_name = "step", .y = {temperature}, .names = {"temperature, F"}, .series = 1,
-                       .points = THERMOSTAT_STEPS});
-    train_thermostat(w, share, seed, &thermostat_defaults);
-    printf("\nREINFORCE, %d updates of %d days each.\n", thermostat_defaults.updates, THERMOSTAT_GROUP);
-    print_plot(&(Plot){.title = "Share of the time within 2 F of 70 F", .x_name = "update", .y = {share},
-                       .names = {"share"}, .series = 1, .points = thermostat_defaults.updates});
-    test_thermostat(temperature, w, 1, &rng);
+    train_thermostat(w, share, seed);
+    printf("REINFORCE, %d updates of %d days each.\n", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
+    plot_curve("Share of the time within 2 F of 70 F", "update", "share", share, THERMOSTAT_UPDATES);
+    test_thermostat(day, w, 1, &rng);
     printf("\n");
-    print_plot(&(Plot){.title = "After: a fresh day", .x_name = "step", .y = {temperature},
-                       .names = {"temperature, F"}, .series = 1, .points = THERMOSTAT_STEPS});
+    plot_curve("A fresh day, in steps of five minutes", "step", "temperature, F", day, THERMOSTAT_STEPS);
     printf("\n");
     print_thermostat_policies(w, &rng);
 }
 
 static void run_cartpole(uint64_t seed, float learning_rate) {
-    CartPoleRun run[BASELINES];
     for (int b = 0; b < BASELINES; b++) {
-        CartPoleOptions options = cartpole_defaults;
-        options.baseline = b;
-        options.learning_rate = learning_rate;
-        train_cartpole(&run[b], seed, &options);
-        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
-               (unsigned long long)seed, learning_rate, options.budget);
-        print_plot(&(Plot){.title = "Mean length of an episode", .x_name = "update", .y = {run[b].length},
-                           .names = {"length"}, .series = 1, .points = run[b].updates});
-        const double* w = run[b].w;
-        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n\n", w[0],
-               w[1] / x_limit, w[2] / 2.0, w[3] / theta_limit, w[4] / 2.0);
-    }
-    printf("Solved: a group of %d episodes averages %.0f of %d or more.\n", CARTPOLE_GROUP,
-           0.95 * CARTPOLE_CAP, CARTPOLE_CAP);
-    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
         Rng rng = {seed + 1000};
-        if (run[b].solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run[b].solved);
-        else printf("   %-12s not solved in %6d steps", baseline_names[b], cartpole_defaults.budget);
-        printf("; 100 new episodes: %5.1f of %d\n", test_cartpole(run[b].w, 100, &rng), CARTPOLE_CAP);
+        train_cartpole(&run, seed, b, learning_rate);
+        printf("CartPole, REINFORCE with %s, seed %llu, rate %g, %d environment steps.\n", baseline_names[b],
+               (unsigned long long)seed, learning_rate, CARTPOLE_BUDGET);
+        plot_curve("Mean length of an episode", "update", "length", run.length, run.updates);
+        printf("   pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)\n", run.w[0],
+               run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        if (run.solved >= 0) printf("   %-12s solved after %6d steps", baseline_names[b], run.solved);
+        else printf("   %-12s not solved in %6d steps", baseline_names[b], CARTPOLE_BUDGET);
+        printf("; 100 new episodes: %5.1f of %d\n\n", test_cartpole(run.w, 100, &rng), CARTPOLE_CAP);
     }
-    printf("One seed says little: docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n");
+    printf("Solved: a group of %d episodes averages %.0f of %d or more. One seed says little:\n"
+           "docs/recipes/cartpole-grid.sh takes 9 seeds and 4 rates.\n", CARTPOLE_GROUP, 0.95 * CARTPOLE_CAP,
+           CARTPOLE_CAP);
 }
 
-static void print_cartpole_steps(int steps) {
+static void print_cartpole_step(void) {
     CartPole c = {0.0, 0.0, 0.0, 0.0};
+    CartPoleForces a = cartpole_forces(&c, push_force);
+    step_cartpole(&c, 1);
     printf("CartPole: a cart at x, its pole at the angle theta (0 is upright). The first\n"
-           "steps from rest, pushed to the right: alpha = F/mass while nothing turns.\n"
-           "   t      alpha  theta_acc      x_acc |        x    x_dot    theta  theta_dot\n");
-    for (int t = 0; t < steps; t++) {
-        CartPoleForces a = cartpole_forces(&c, push_force);
-        printf("%4d %10.4f %10.4f %10.4f | %8.5f %8.5f %8.5f %10.5f\n", t, a.alpha, a.theta_acc, a.x_acc, c.x,
-               c.x_dot, c.theta, c.theta_dot);
-        step_cartpole(&c, 1);
-    }
-    printf("   By hand, t = 0: alpha = 10/1.1, theta_acc = -600/41, x_acc = 400/41; then\n"
-           "   x_dot = 0.02 * 400/41 = 0.19512, theta_dot = -0.02 * 600/41 = -0.29268.\n\n");
+           "step from rest, pushed to the right:\n"
+           "   alpha     %9.4f   10 / 1.1\n"
+           "   theta_acc %9.4f   -600 / 41, and theta_dot %8.5f = -0.02 * 600 / 41\n"
+           "   x_acc     %9.4f    400 / 41, and x_dot     %8.5f =  0.02 * 400 / 41\n\n",
+           a.alpha, a.theta_acc, c.theta_dot, a.x_acc, c.x_dot);
 }
 
 static void print_cartpole_lengths(void) {
-    CartPole c = {0.0, 0.0, 0.0, 0.0};
     CartPoleRun run = {0};                                          // w = 0: a coin flip
-    CartPoleOptions options = cartpole_defaults;
     Rng rng = {2};
-    int length = 1;
-    while (step_cartpole(&c, 1)) length++;
-    printf("Length of an episode:  always right, from rest  %7d\n"
-           "                       coin flip, mean of 1000  %7.1f\n",
-           length, test_cartpole(run.w, 1000, &rng));
-    options.budget = 100000;
-    for (options.baseline = 0; options.baseline < BASELINES; options.baseline++) {
-        train_cartpole(&run, 1, &options);
-        printf("    after %6d steps of REINFORCE, %-12s      %7.1f\n", options.budget,
-               baseline_names[options.baseline], test_cartpole(run.w, 100, &rng));
+    printf("Mean length of an episode: coin flip                      %7.1f\n",
+           test_cartpole(run.w, 1000, &rng));
+    for (int b = 0; b < BASELINES; b++) {
+        train_cartpole(&run, 1, b, cartpole_learning_rate);
+        printf("   after %6d steps of REINFORCE, %-12s            %7.1f\n", CARTPOLE_BUDGET,
+               baseline_names[b], test_cartpole(run.w, 100, &rng));
     }
 }
 
 static void lesson_2(int more) {
     double w[2], share[THERMOSTAT_UPDATES];
     Rng rng = {1};
+    (void)more;
     printf("LESSON 2. Two warm-ups: the thermostat and CartPole (D3 section 2)\n\n"
            "   Question  Does the gradient of lesson 1 really teach anything?\n"
            "   Formula   w += rate * mean over t of A_t d log pi(a_t|s_t)/dw,\n"
            "             pi(1|s) = sigmoid(w . f(s)),  d log pi(a|s)/dw = (a - pi(1|s)) f(s)\n"
-           "   Symbols   state s, action a (0 or 1) and A_t, the advantage of step t, as in\n"
-           "             lesson 1; w the policy's parameters, f(s) a few numbers that\n"
-           "             describe s; sigmoid(z) = 1/(1 + e^-z)\n\n");
+           "   Symbols   s, a (0 or 1), A_t of step t as in lesson 1; w the parameters, f(s)\n"
+           "             numbers that describe s; sigma or sigmoid(z) = 1/(1 + e^-z)\n\n");
     print_thermostat_rates();
-    train_thermostat(w, share, 1, &thermostat_defaults);
-    printf("REINFORCE, %d updates of %d days each. ", thermostat_defaults.updates, THERMOSTAT_GROUP);
+    train_thermostat(w, share, 1);
+    printf("REINFORCE, %d updates of %d days each. ", THERMOSTAT_UPDATES, THERMOSTAT_GROUP);
     print_thermostat_policies(w, &rng);
     printf("\n");
-    print_cartpole_steps(more ? 8 : 2);
+    print_cartpole_step();
     print_cartpole_lengths();
     printf("\nTake away: nobody told the policies the rates and formulas above; they found out\n"
            "by trying. ./rl thermostat and ./rl cartpole draw the learning curves.\n");
@@ -968,21 +874,19 @@ static void lesson_2(int more) {
  *     reward           0 on the way, one number at the end (chapter 5)
  *
  * With all dynamics factors equal to 1 the trajectory probability of chapter 1 loses them, and with the
- * prompt given it loses rho_0 too. What remains can be computed exactly, which classic reinforcement learning
- * can not:
+ * prompt given it loses rho_0 too. What remains can be computed exactly:
  *
  *     pi(y | x) = product over t of pi(y_t | x, y_<t)
  *     log pi(y | x) = sum over t of log pi(y_t | x, y_<t)
  *
- * Always in logs: 4000 factors below 1 leave the range of float, and of double, long before the end.
- *
- * From logits z to the log-probability of one token i:
+ * Always in logs: 150 factors of 1/2 are 0 in float, 1075 in double. From logits z to the log-probability of
+ * one token i:
  *
  *     log pi(i) = z_i - log(sum over j of exp(z_j))
  *               = z_i - (m + log(sum over j of exp(z_j - m))),       m = the largest of the z_j
  *
- * Subtracting the largest logit m changes nothing on paper and everything in the machine: exp(z - m) is at
- * most 1 and at least one term IS 1, so nothing overflows and the logarithm never sees 0.
+ * Subtracting m changes nothing on paper and everything in the machine: exp(z - m) is at most 1 and at least
+ * one term IS 1, so nothing overflows and the logarithm never sees 0.
  *
  * The shift. The model reads the tokens 0 ... t and its logits at t are about token t + 1. So row t of the
  * logits is looked up ("gathered") at the id of token t + 1, and T tokens give T - 1 log-probabilities:
@@ -997,16 +901,12 @@ static void lesson_2(int more) {
  *
  * Traps, both shown in the lesson, neither with an error message. (1) No shift: z_t looked up at id_t asks
  * how likely the token is that was just read. (2) Mask not shifted: the first token of the answer drops
- * out, and if anything stands behind the answer (padding, the next turn) its first token comes in. Shapes
- * fit in both cases, nothing crashes, the loss even falls.
+ * out, and the first one behind it comes in. Shapes fit, nothing crashes, the loss even falls.
  * ======================================================================================================== */
 
 // Two functions of this chapter stand in train_gpt.c, because supervised training needs them too:
-// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask(), which moves the
-// mask, (B,T) -> (B,T-1) (section 12):
-//
-//     for (int b = 0; b < B; b++)
-//         for (int t = 0; t + 1 < T; t++) out[b * (T - 1) + t] = mask[b * T + t + 1];
+// log_sum_exp(z, V), the formula with m for one row of logits (section 4), and shift_mask() (section 12),
+// (B,T) -> (B,T-1): out[b * (T - 1) + t] = mask[b * T + t + 1].
 
 // Log-probability, in nats, of each token given the tokens before it: logp[b,t] = log pi(ids[b,t+1] |
 // ids[b,0..t]). logp (B,T-1), logits (B,T,V), ids (B,T). The last row of logits is not used. T <= 1 writes
@@ -1023,8 +923,7 @@ void token_logprobs(float* logp, const float* logits, const int* ids, int B, int
 }
 
 // Entropy H = -sum over v of p_v log p_v of each row, in nats: 0 when the model is certain, log V when it has
-// no idea. entropy (N), logits (N,V), not shifted. With l_v = log p_v = z_v - log_sum_exp(z). N <= 0 writes
-// nothing; p = 0 (a logit of -inf, or far below the largest) adds 0, as its limit does, not 0 * inf = NaN.
+// no idea. entropy (N), logits (N,V), not shifted. N <= 0 writes nothing; p = 0 adds 0, not 0 * inf = NaN.
 void token_entropy(float* entropy, const float* logits, int N, int V) {
     for (int n = 0; n < N; n++) {
         const float* z = logits + (size_t)n * (size_t)V;
@@ -1033,8 +932,7 @@ void token_entropy(float* entropy, const float* logits, int N, int V) {
 }
 
 // log pi(y | x) of each sequence, in nats: the sum of logp where the mask is not 0. out (B), logp and mask
-// (B,T1), both already shifted. An empty mask gives 0, the log of an empty product. Masked entries are
-// skipped, not multiplied by 0, so that a NaN or an infinity under the mask stays there.
+// (B,T1), both already shifted. An empty mask gives 0. Masked entries are skipped: a NaN there stays there.
 void sequence_logprobs(float* out, const float* logp, const int* mask, int B, int T1) {
     for (int b = 0; b < B; b++) {
         double sum = 0.0;
@@ -1054,13 +952,13 @@ double masked_mean(const float* x, const int* mask, int n) {
     return count ? sum / count : 0.0;
 }
 
-// The hand-made example: a vocabulary of five, the prompt "2 + 2 =", the completion "4 <end>", six tokens in
-// all, and logits that are whole numbers. By hand, for the two tokens of the completion:
+// The hand-made example: the prompt "2 + 2 =", the answer "4 <end>", and logits that are whole numbers. By
+// hand, for the two tokens of the answer:
 //     row 3, logits 1 0 0 3 0: log pi("4")     = 3 - log(e + e^3 + 3) = 3 - log 25.804 = 3 - 3.2505 = -0.2505
 //     row 4, logits 0 0 0 0 2: log pi("<end>") = 2 - log(4 + e^2)     = 2 - log 11.389 = 2 - 2.4327 = -0.4327
 //     log pi("4 <end>" | "2 + 2 =") = -0.2505 - 0.4327 = -0.6832, pi = exp(-0.6832) = 0.5050
-// This toy policy looks at the place alone, so the same rows answer for any other tokens read.
-enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_END = 4 };
+// This policy looks at the place alone, so the same rows answer for any other tokens read.
+enum { EXAMPLE_T = 6, EXAMPLE_V = 5, EXAMPLE_PROMPT = 4, EXAMPLE_END = 4 };
 
 static const char* const example_tokens[EXAMPLE_V] = {"2", "+", "=", "4", "<end>"};
 static const int example_ids[EXAMPLE_T] = {0, 1, 0, 2, 3, 4};
@@ -1074,17 +972,7 @@ static const float example_logits[EXAMPLE_T * EXAMPLE_V] = {
     0, 0, 1, 0, 0,    //           2 + 2 = 4 <end>; about a token that never comes
 };
 
-// One step of chapter 1's MDP, read off a token sequence.
-typedef struct {
-    char state[32], next[32];    // s_t: the tokens before; s_{t+1}: the same with the action appended
-    const char* action;          // a_t: the token that the mask marks as chosen
-    double pi;                   // pi(a_t | s_t)
-    double reward;               // 0 on the way; the verifier's verdict on the last step
-    int done;                    // <end>, or the longest length
-} MdpStep;
-
-// The text of tokens first ... last-1 of ids, separated by spaces.
-static void join_example_tokens(char* out, size_t cap, const int* ids, int first, int last) {
+static void example_text(char* out, size_t cap, const int* ids, int first, int last) {
     size_t used = 0;
     out[0] = '\0';
     for (int t = first; t < last && used < cap; t++)
@@ -1093,35 +981,19 @@ static void join_example_tokens(char* out, size_t cap, const int* ids, int first
 
 int answers_equal(const char* a, const char* b);   // chapter 5's verifier: the same answer? 1 or 0
 
-// The chosen tokens of ids (EXAMPLE_T) as MDP steps; logp (EXAMPLE_T - 1) from token_logprobs. steps has room
-// for EXAMPLE_T; returns their number. The verifier reads the answer once, when it is complete.
-static int example_as_mdp(MdpStep* steps, const int* ids, const float* logp, const char* truth) {
-    int n = 0, first = 0, done = 0;
-    while (!example_mask[first]) first++;                          // the prompt is the first state
-    for (int t = first; !done; t++) {
-        MdpStep* step = &steps[n++];
-        char answer[32];
-        join_example_tokens(step->state, sizeof step->state, ids, 0, t);
-        join_example_tokens(step->next, sizeof step->next, ids, 0, t + 1);
-        join_example_tokens(answer, sizeof answer, ids, first, t + (ids[t] != EXAMPLE_END));
-        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
-        step->action = example_tokens[ids[t]];
-        step->pi = exp((double)logp[t - 1]);
-        step->reward = done ? answers_equal(answer, truth) : 0.0;
-        step->done = done;
-    }
-    return n;
-}
-
+// The answer's tokens in ids (EXAMPLE_T) as steps of chapter 1's MDP. The prompt is the first state; the
+// verifier reads the answer once, when <end> or the longest length has completed it.
 static void print_example_as_mdp(const int* ids) {
     float logp[EXAMPLE_T - 1];
-    MdpStep steps[EXAMPLE_T];
+    char state[32], next[32], answer[32];
     token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
-    int n = example_as_mdp(steps, ids, logp, "4");
-    for (int i = 0; i < n; i++) {
-        const MdpStep* s = &steps[i];
-        printf("%4d  %-14s %-8s %8.4f  %-18s %3g   %s\n", i, s->state, s->action, s->pi, s->next, s->reward,
-               s->done ? "yes" : "no");
+    for (int t = EXAMPLE_PROMPT, done = 0; !done; t++) {
+        done = ids[t] == EXAMPLE_END || t == EXAMPLE_T - 1;
+        example_text(answer, sizeof answer, ids, EXAMPLE_PROMPT, t + (ids[t] != EXAMPLE_END));
+        example_text(state, sizeof state, ids, 0, t);
+        example_text(next, sizeof next, ids, 0, t + 1);
+        printf("   %-14s %-8s %8.4f  %-18s %3d   %s\n", state, example_tokens[ids[t]],
+               exp((double)logp[t - 1]), next, done && answers_equal(answer, "4"), done ? "yes" : "no");
     }
     printf("\n");
 }
@@ -1151,8 +1023,8 @@ static void print_mask_line(const char* name, const float* logp, const int* mask
            masked_mean(logp, mask, n), exp((double)sum));
 }
 
-// The right log pi(y|x) and the usual slips, made with the same functions. logits (T,V), ids (T), mask (T) as
-// the rollout has it, not shifted. The first `prompt` tokens are the question.
+// The right log pi(y|x) and the usual slips. logits (T,V); ids and mask (T), not shifted; the first `prompt`
+// tokens are the question.
 static void print_mask_slips(const float* logits, const int* ids, const int* mask, int prompt, int T, int V) {
     size_t room = (size_t)T + 1;
     float *logp = allocate(2 * room, sizeof(float)), *late = logp + room;
@@ -1177,32 +1049,12 @@ static void print_mask_slips(const float* logits, const int* ids, const int* mas
     free(logp), free(shifted);
 }
 
-static void print_underflow(void) {
-    int tokens_float = 0, tokens_double = 0;
-    for (float product = 1.0f; product > 0.0f; product *= 0.5f) tokens_float++;
-    for (double product = 1.0; product > 0.0; product *= 0.5) tokens_double++;
-    printf("Why logs. Tokens of probability 1/2, multiplied: exactly 0 from token %d on in\n"
-           "float, %d in double. The sum of 4000 logs: %.1f nats.\n\n", tokens_float, tokens_double,
-           4000 * log(0.5));
-}
-
-static void print_size_of_space(void) {
-    printf("4. How big is this MDP?             language model        CartPole\n\n"
-           "   actions per step                         128000               2\n"
-           "   steps                                      4000 %15d\n"
-           "   action sequences                     10^%.1f        10^%.1f\n"
-           "   rewards per episode               1, at the end      1 per step\n\n"
-           "   By hand: 4000 log10(128000) = 4000 * 5.1072 = 20428.8. That it can be learned\n"
-           "   is due to pretraining: nearly all probability lies on few of the sequences.\n\n",
-           CARTPOLE_CAP, 4000 * log10(128000), CARTPOLE_CAP * log10(2));
-}
-
 static void lesson_3(int more) {
     const int wrong_ids[EXAMPLE_T] = {0, 1, 0, 2, 0, 4};           // 2 + 2 = 2 <end>
-    float logp[EXAMPLE_T - 1], entropy[EXAMPLE_T];
+    float logp[EXAMPLE_T - 1];
     int shifted[EXAMPLE_T - 1];
+    (void)more;
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
-    token_entropy(entropy, example_logits, EXAMPLE_T, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
     printf("LESSON 3. The language model as policy (D3 section 3)\n\n"
            "   Question  Where are state, action and policy in a language model?\n"
@@ -1211,7 +1063,7 @@ static void lesson_3(int more) {
            "   Symbols   x the prompt, y the answer, y_t its token t, y_<t those before it;\n"
            "             z_i the logit of token i; log is natural, its unit the nat\n\n"
            "1. Two answers to \"2 + 2 =\" as an MDP: one right, one wrong\n\n"
-           "   t  state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
+           "   state s_t      action   pi(a|s)  next state s_t+1     r   done\n");
     print_example_as_mdp(example_ids);
     print_example_as_mdp(wrong_ids);
     printf("   The transition appends the token: no chance in it. The verifier reads the\n"
@@ -1219,15 +1071,13 @@ static void lesson_3(int more) {
            "2. From logits to token log-probs: row t is about token t+1\n\n");
     print_example_as_table(logp, shifted);
     printf("3. The answer's log-prob, and the usual slips\n\n");
-    print_mask_slips(example_logits, example_ids, example_mask, 4, EXAMPLE_T, EXAMPLE_V);
+    print_mask_slips(example_logits, example_ids, example_mask, EXAMPLE_PROMPT, EXAMPLE_T, EXAMPLE_V);
     printf("\n   By hand, the first line: -0.2505 - 0.4327 = -0.6832; half of it per token.\n"
            "   Every line has a number, nothing crashes, and one line is right.\n\n");
-    print_size_of_space();
-    if (more) {
-        print_underflow();
-        printf("Entropy: %.4f nats before \"4\", %.4f before \"<end>\"; at most log %d = %.4f.\n\n",
-               entropy[3], entropy[4], EXAMPLE_V, log(EXAMPLE_V));
-    }
+    printf("4. How big is this MDP? 4000 steps of 128000 tokens are 10^%.1f sequences,\n"
+           "   500 steps of CartPole 10^%.1f. By hand: 4000 log10(128000) = 4000 * 5.1072.\n"
+           "   Learnable thanks to pretraining: few sequences have nearly all probability.\n\n",
+           4000 * log10(128000), 500 * log10(2));
     printf("Take away: logits[t] is about token t+1, and the mask moves with it.\n");
 }
 
@@ -1285,16 +1135,13 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   1. The reward is a function that we bring along: a learned reward model r_phi(x, y) in RLHF, a
  *      checking program in RLVR (chapter 5). It is no longer a fixed property of the world.
  *   2. There is no world that answers back. x is drawn from a data set D, y is written, the episode is over,
- *      and y has no influence on the next x. Inside the answer the state does move, from "prompt + 5 tokens"
- *      to "prompt + 6 tokens", but we know that move exactly: it appends the token that was chosen. (The
- *      calculator of chapter 6 does answer, but always the same: still no chance in it.)
+ *      and y has no influence on the next x. Inside the answer the state does move, but we know that move
+ *      exactly: it appends the token that was chosen.
  *   3. The reward is one number for the whole answer, and it is not discounted: gamma = 1.
  * One situation, one choice, one payment: that is a slot machine with very many arms, a bandit. Because the
  * situation x differs from round to round it is called a contextual bandit. The objective shrinks to
  *
  *     J(theta) = E over x ~ D, y ~ pi_theta(.|x) of [ r(x, y) ]
- *
- * where E[...] is the average over everything random, weighted by its probability.
  *
  * The two views give one gradient. For any distribution, d pi(y) = pi(y) d log pi(y), so (grad is the vector
  * of the derivatives by all parameters)
@@ -1311,40 +1158,32 @@ static void experiment_1(Model* m, const Tokens* text, int prompt) {
  *   minus a baseline  R - b(s_t): better or worse than expected here? b must not look at the token itself
  * All have the same expectation, for one reason: sum_a pi(a|s) grad log pi(a|s) = grad sum_a pi(a|s)
  * = grad 1 = 0. So any factor that does not depend on the action a adds zero on average. What does
- * change is the variance, the mean square of the distance between one rollout's gradient and the average.
+ * change is the variance. (How the number is shared out over the tokens is called credit assignment.)
  *
- * How the one number is shared out over the tokens is called credit assignment (advantages: chapter 7):
- *   GRPO, RLOO, nanochat   every token of an answer gets the answer's advantage     no second model
- *   PPO with GAE           token t gets an estimate of Q(s_t,a_t) - V(s_t)          needs a value model
- *
- * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers.
- * Over 27 answers an expectation is a sum that we can do completely: no sampling and no noise. This
- * "toy" is the measuring instrument of chapters 8 and 9 too.
+ * How we make sure. A language model with three tokens and answers of three tokens has only 3^3 = 27 answers:
+ * an expectation is a sum that we can do completely, without noise. Chapters 8 and 9 measure with it too.
  *
  * Where D3 needs care.
- *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%. And from the
- *     first to the last of 500 tokens there are 499 steps, which gives 0.0066 again (0.00664).
+ *   - 0.99^500 = exp(500 ln 0.99) = exp(-5.0252) = 0.0066, which is 0.66%; D3 cuts it to 0.6%.
  *   - "The two views are equivalent" is true of the expected gradient, not of its variance: a value function
- *     still lowers the noise. Below you see by how much.
+ *     still lowers the noise. The lesson shows by how much.
  *   - Why gamma < 1 is a bias: common code gives token t the weight gamma^(steps to the end) and leaves out
- *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths,
- *     the direction is right again and only the size of the gradient changes. With unequal lengths,
- *     gamma < 1 pays for short answers.
+ *     the factor gamma^t that the gradient of a discounted return has. With that factor and equal lengths
+ *     only the size of the gradient changes. With unequal lengths, gamma < 1 pays for short answers.
  * ======================================================================================================== */
 
 // ---- the toy: a language model small enough to write out ---------------------------------------------
 //
 // The tokens are the digits 0, 1, 2. The task, which a program verifies: "write three digits whose sum is 3".
-// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two,
-// so 13 states and 39 parameters. Nothing is shared between prefixes, so this model can represent
-// every distribution over the 27 answers.
+// The policy has one row of three logits per prefix: 1 empty prefix, 3 prefixes of one token, 9 of two, so
+// 13 states and 39 parameters: it can represent every distribution over the 27 answers.
 //
 // Numbering. Entry e = 3*state + token is one (state, action) pair, and the state that follows it is e + 1:
 //     state 0 = ""   --token 0--> state 1 = "0"   --token 2--> state 6 = "02"   --token 1--> answer "021"
 // The 27 entries 12..38 end an answer. Answer y is entry 12 + y, and y in base 3 is the answer's digits.
 enum { TOY_V = 3, TOY_T = 3, TOY_STATES = 13, TOY_PARAMS = 39, TOY_ANSWERS = 27, TOY_LAST = 12 };
 
-// Logits that look irregular but are the same everywhere: theta[i] = scale * sin(0.7*(i+1) + 1.3*k).
+// Logits that look irregular but are the same everywhere.
 static void toy_fill(double* theta, int n, int k, double scale) {
     for (int i = 0; i < n; i++) theta[i] = scale * sin(0.7 * (i + 1) + 1.3 * k);
 }
@@ -1380,13 +1219,13 @@ static double toy_sum_along(const double* table, int y) {
 // The verifier: 1 when the digits of answer y add up to 3, otherwise 0. Seven of the 27 answers pass.
 static double toy_verify(int y) { return y / 9 + y / 3 % 3 + y % 3 == 3 ? 1.0 : 0.0; }
 
-// The reward as the token MDP sees it, one number per entry: 0 until the last token, then the verdict.
+// The reward as the token MDP sees it, per entry: 0 until the last token, then the verdict.
 static void toy_rewards(double* reward) {
     for (int e = 0; e < TOY_PARAMS; e++) reward[e] = e < TOY_LAST ? 0.0 : toy_verify(e - TOY_LAST);
 }
 
-// grad += weight * grad log pi(token | prefix), for the pair with number `entry`. The field calls this
-// gradient the score. For a softmax it is 1 - pi at the logit of the token taken, -pi at the row's others.
+// grad += weight * the score of the pair `entry`, grad log pi(token | prefix): for a softmax 1 - pi at the
+// logit of the token taken, -pi at the row's others.
 static void toy_add_score(double* grad, const double* logp, int entry, double weight) {
     int row = entry / TOY_V * TOY_V;
     for (int e = row; e < row + TOY_V; e++) grad[e] += weight * ((e == entry) - exp(logp[e]));
@@ -1425,10 +1264,9 @@ static double toy_solve(double* value, double* grad, const double* logp, const d
 
 enum { CREDIT_WHOLE, CREDIT_TO_GO, CREDIT_OWN };   // credited: all rewards, those from here on, own
 
-// The token view as a trainer would do it from one rollout, averaged over all 27 rollouts:
-//     sample gradient = sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t),   G_t = sum_k gamma^(k-first) r_k
-// with k from `first` to `last` as `credit` says. baseline: one number per state, or NULL for none.
-// Writes the mean (39) and returns the variance of one rollout's gradient, summed over the 39 parameters.
+// The token view as a trainer would do it from one rollout, sum_t (G_t - baseline[s_t]) grad log pi(a_t|s_t)
+// with G_t = sum_k gamma^(k-first) r_k, k from `first` to `last` as `credit` says; baseline: per state, or
+// NULL. Writes the mean (39) over all 27 rollouts and returns the variance, summed over the 39 parameters.
 static double toy_rollout_gradient(double* mean, const double* logp, const double* reward,
                                    const double* baseline, double gamma, int credit) {
     double variance = 0.0;
@@ -1453,27 +1291,6 @@ static double toy_rollout_gradient(double* mean, const double* logp, const doubl
     return variance;
 }
 
-// The constant baseline with the least variance, from d(variance)/db = 0: b = E[R |S|^2] / E[|S|^2], where
-// S = grad log pi(y). It is a mean of the returns in which answers with a large score count more.
-static double toy_best_baseline(const double* logp, const double* reward) {
-    double top = 0.0, bottom = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        double one[TOY_ANSWERS] = {0}, score[TOY_PARAMS];
-        one[y] = 1.0;
-        toy_answer_gradient(score, logp, one);
-        double weight = exp(toy_sum_along(logp, y)) * inner_product(score, score, TOY_PARAMS);
-        top += weight * toy_sum_along(reward, y);
-        bottom += weight;
-    }
-    return top / bottom;
-}
-
-static double toy_largest_difference(const double* a, const double* b, int n) {
-    double largest = 0.0;
-    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
-    return largest;
-}
-
 // |a - b| / |b| in the usual length of a vector: 0 = the same gradient, 1 = as wrong as no gradient at all.
 static double toy_relative_error(const double* a, const double* b, int n) {
     double square = 0.0;
@@ -1481,63 +1298,38 @@ static double toy_relative_error(const double* a, const double* b, int n) {
     return sqrt(square / inner_product(b, b, n));
 }
 
-// The angle between two vectors in degrees. A common factor does not change it.
-static double toy_angle(const double* a, const double* b, int n) {
-    double cross = 0.0;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++) cross += (a[i] * b[j] - a[j] * b[i]) * (a[i] * b[j] - a[j] * b[i]);
-    // acos(a.b / |a| |b|) would lose the small angles to rounding
-    return atan2(sqrt(cross), inner_product(a, b, n)) * 180.0 / M_PI;
-}
-
-// A difference as text. Below `floor` only rounding is left, and its digits would depend on the compiler.
-static const char* toy_difference_text(char* out, double difference, double floor) {   // out: 16 characters
+// A difference as text (16). Below `floor` only rounding is left, whose digits depend on the compiler.
+static const char* toy_difference_text(char* out, double difference, double floor) {
     if (difference < floor) snprintf(out, 16, "< %.0e", floor);
     else snprintf(out, 16, "%.4g", difference);
     return out;
 }
 
-static const char* toy_text(char* out, int y) {      // answer 7 -> "021"; out has room for 4 characters
-    snprintf(out, 4, "%c%c%c", '0' + y / 9 % 3, '0' + y / 3 % 3, '0' + y % 3);
-    return out;
-}
-
-// ---- lesson 4: logp is the policy's, reward the verifier's; value and exact are what toy_solve() writes
-
 static void print_toy(const double* logp, const double* value) {
     double passed = 0.0;
-    char text[4];
     printf("2. A language model with 27 answers: three digits from {0,1,2}; the reward is 1\n"
            "   if they add up to 3. These do; the other 20 have reward 0:\n\n"
            "   answer y  pi(1st)  pi(2nd)  pi(3rd)   product pi(y)\n");
     for (int y = 0; y < TOY_ANSWERS; y++) {
         int e[TOY_T];
-        double p = exp(toy_sum_along(logp, y));
-        if (toy_verify(y) == 0.0) continue;
-        passed += p;
         toy_path(e, y);
-        printf("   %4s     %8.4f %8.4f %8.4f   %10.4f\n", toy_text(text, y), exp(logp[e[0]]), exp(logp[e[1]]),
-               exp(logp[e[2]]), p);
+        if (toy_verify(y) == 0.0) continue;
+        passed += exp(toy_sum_along(logp, y));
+        printf("    %d%d%d     %8.4f %8.4f %8.4f   %10.4f\n", y / 9, y / 3 % 3, y % 3, exp(logp[e[0]]),
+               exp(logp[e[1]]), exp(logp[e[2]]), exp(toy_sum_along(logp, y)));
     }
     printf("   expected reward: the sum of the 7 products   %.6f   (answer view)\n"
            "   V of the empty prefix, Bellman               %.6f   (token view)\n\n"
-           "   V while \"021\" is written: V(\"\") = %.4f, V(\"0\") = %.4f, V(\"02\") = %.4f.\n"
-           "   By hand: V(\"02\") = pi(1 | 02), V(\"0\") = 0.2831 * 0.4907 + 0.3786 * 0.3175.\n\n",
-           passed, value[0], value[0], value[1], value[6]);
+           "   V(\"0\") = %.4f. By hand: 0.2831 * 0.4907 + 0.3786 * 0.3175 (012 and 021).\n\n",
+           passed, value[0], value[1]);
 }
 
-static const char* toy_off_by(char* out, const double* grad, const double* exact) {
-    return toy_difference_text(out, toy_largest_difference(grad, exact, TOY_PARAMS), 1e-12);
-}
-
-// The token view with the whole return at each token, and with the reward-to-go.
-static void print_token_views(const double* logp, const double* reward, const double* exact) {
-    static const char* const names[] = {"tokens, whole return at each", "tokens, reward-to-go"};
-    for (int credit = CREDIT_WHOLE; credit <= CREDIT_TO_GO; credit++) {
-        char text[16];
-        double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, NULL, 1.0, credit);
-        printf("   %-49s %10s  %9.4f\n", names[credit], toy_off_by(text, grad, exact), variance);
-    }
+static void print_estimate(const char* name, const double* logp, const double* reward, const double* baseline,
+                           int credit, const double* exact) {
+    char text[16];
+    double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, credit);
+    toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
+    printf("   %-49s %10s  %9.4f\n", name, text, variance);
 }
 
 static void print_views(const double* logp, const double* reward, const double* exact) {
@@ -1549,64 +1341,37 @@ static void print_views(const double* logp, const double* reward, const double* 
            "   39 derivatives each                                   off by   variance\n"
            "   token MDP: visit * pi * (Q - V), Bellman                   -          -\n"
            "   bandit: sum over 27 of pi(y) r(y) grad log pi(y)  %10s          -\n",
-           toy_off_by(text, grad, exact));
-    print_token_views(logp, reward, exact);
-    printf("\n   off by: largest difference from the first line. variance: of one rollout's\n"
-           "   gradient, summed over the 39. With one reward at the end the reward-to-go is\n"
-           "   the whole return.\n\n");
+           toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12));
+    print_estimate("tokens, whole return at each", logp, reward, NULL, CREDIT_WHOLE, exact);
+    print_estimate("tokens, reward-to-go", logp, reward, NULL, CREDIT_TO_GO, exact);
+    printf("\n   off by: |g - first line| / |first line|. variance: of one rollout's gradient,\n"
+           "   summed over the 39. With one reward at the end both returns are the same.\n\n");
 }
 
 static void print_baselines(const double* logp, const double* reward, const double* value,
                             const double* exact) {
-    const char* const names[] = {"none", "mean reward J", "best constant", "1 (far too high)", "V(prefix)"};
-    const double constants[] = {0.0, value[0], toy_best_baseline(logp, reward), 1.0};
-    double grad[TOY_PARAMS], baseline[TOY_STATES], none = 0.0;
-    char text[16], constant[16];
+    const char* const names[] = {"none", "mean reward J", "1, far too high"};
+    const double constants[] = {0.0, value[0], 1.0};
     printf("4. A baseline leaves the expected gradient alone and changes the variance\n\n"
-           "   baseline            value  gradient off by   variance   of no baseline\n");
-    for (int i = 0; i < 5; i++) {
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = i < 4 ? constants[i] : value[s];
-        double variance = toy_rollout_gradient(grad, logp, reward, baseline, 1.0, CREDIT_TO_GO);
-        if (i == 0) none = variance;
-        snprintf(constant, sizeof constant, i < 4 ? "%.4f" : "varies", baseline[0]);
-        printf("   %-16s %8s  %15s  %9.4f  %14.1f%%\n", names[i], constant, toy_off_by(text, grad, exact),
-               variance, 100.0 * variance / none);
-    }
-    printf("\n   The mean reward, which a group of rollouts estimates for free (chapter 7), is\n"
-           "   close to the best constant. V(prefix) adds a little, but here we know V\n"
-           "   exactly; a learned V costs a second model and is never exact.\n\n");
-}
-
-static void print_discount_bias(const double* logp, const double* reward, const double* exact) {
-    const double gammas[] = {1.0, 0.99, 0.9};
-    const int credits[] = {CREDIT_TO_GO, CREDIT_WHOLE};
-    double grad[TOY_PARAMS];
-    char text[16];
-    printf("6. What discounting does to the expected gradient\n\n"
-           "            gamma^(steps to the end)       gamma^(last step) for every\n"
-           "            at each token                  token of the answer\n"
-           "   gamma    relative error     angle       relative error     angle\n");
+           "   baseline                                              off by   variance\n");
     for (int i = 0; i < 3; i++) {
-        printf("   %-5g ", gammas[i]);
-        for (int c = 0; c < 2; c++) {
-            toy_rollout_gradient(grad, logp, reward, NULL, gammas[i], credits[c]);
-            toy_difference_text(text, toy_relative_error(grad, exact, TOY_PARAMS), 1e-12);
-            printf("   %14s  %6.3f deg", text, toy_angle(grad, exact, TOY_PARAMS));
-        }
-        printf("\n");
+        double baseline[TOY_STATES];
+        for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
+        print_estimate(names[i], logp, reward, baseline, CREDIT_TO_GO, exact);
     }
-    printf("\n   Left: what common code does. Early tokens get less, the direction turns.\n"
-           "   Right: the true gradient of the discounted return. All 27 answers have three\n"
-           "   tokens, so it is only shorter, by gamma^2. With gamma = 1 both are exact.\n\n");
+    print_estimate("V(prefix)", logp, reward, value, CREDIT_TO_GO, exact);
+    printf("\n   J = %.4f, which a group of rollouts estimates for free (chapter 7), takes\n"
+           "   nearly as much noise away as V(prefix), known exactly here; a learned V costs\n"
+           "   a second model and is never exact.\n\n", value[0]);
 }
 
 static void lesson_4(int more) {
-    const int steps[] = {1, 100, 499};
     double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], exact[TOY_PARAMS];
     toy_fill(theta, TOY_PARAMS, 1, 1.0);
     toy_log_policy(logp, theta);
     toy_rewards(reward);
     toy_solve(value, exact, logp, reward);
+    (void)more;
     printf("LESSON 4. Why it is a bandit (D3 section 4)\n\n"
            "   Question  Is every token an action, or is the whole answer one?\n"
            "   Formula   grad J = E[r(x,y) grad log pi(y|x)]                        answers\n"
@@ -1614,24 +1379,13 @@ static void lesson_4(int more) {
            "   Symbols   x, y, y_t, pi as in lesson 3; r(x,y) the reward of the answer;\n"
            "             J = E[r(x,y)]; E the mean over the answers of pi; grad the\n"
            "             derivatives by all parameters; V, Q, gamma as in lesson 1\n\n"
-           "1. What gamma = 0.99 would do to the tokens of an answer\n\n"
-           "   steps to the end      0.99^steps    = exp(steps ln 0.99)\n");
-    for (int i = 0; i < 3; i++)
-        printf("   %16d %15.4g    = exp(%.4f)\n", steps[i], pow(0.99, steps[i]), steps[i] * log(0.99));
-    printf("\n   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
-           "   both belong to one answer with one reward. So gamma = 1.\n\n", 100.0 * pow(0.99, 499));
+           "1. With gamma = 0.99:  0.99^499 = exp(499 ln 0.99) = exp(%.4f) = %.4f\n\n"
+           "   Of 500 tokens the first would get %.2f%% of the last one's credit, although\n"
+           "   both belong to one answer with one reward. So gamma = 1.\n\n",
+           499 * log(0.99), pow(0.99, 499), 100.0 * pow(0.99, 499));
     print_toy(logp, value);
     print_views(logp, reward, exact);
     print_baselines(logp, reward, value, exact);
-    if (more) {
-        double paid[TOY_PARAMS], exact_paid[TOY_PARAMS];
-        for (int e = 0; e < TOY_PARAMS; e++) paid[e] = e % TOY_V == 1 ? 1.0 / 3.0 : 0.0;
-        toy_solve(value, exact_paid, logp, paid);
-        printf("5. Another reward, paid token by token (1/3 at once for each digit 1)\n\n");
-        print_token_views(logp, paid, exact_paid);
-        printf("\n   Where rewards come earlier the two differ, but only in the variance.\n\n");
-        print_discount_bias(logp, reward, exact);
-    }
     printf("Take away: both views have one gradient. One situation, one answer, one reward:\n"
            "a bandit, for which a mean over answers is a good baseline.\n");
 }
@@ -1643,26 +1397,21 @@ static void lesson_4(int more) {
  *
  *   RLHF (D2 section 2)  People rank answers, a reward model r(x, y) is fitted to the ranking, and RL
  *                        climbs r. Works for anything that people can compare. But the reward model is
- *                        a second network, often as big as the first, and only a proxy: a policy
- *                        that is pushed hard finds its holes.
- *   RLVR (D2 section 3)  A program compares the final answer with the known one:
- *                            r(x, y) = 1 if they are the same mathematics, else 0.
- *                        No second network, no annotators, the same verdict every time. The price:
- *                        it only works where an answer can be checked.
+ *                        a second network and only a proxy: a policy that is pushed hard finds its holes.
+ *   RLVR (D2 section 3)  A program compares the final answer with the known one: r(x, y) = 1 if they are
+ *                        the same mathematics, else 0. No second network, no annotators, the same verdict
+ *                        every time. The price: it only works where an answer can be checked.
  *
  * This chapter is that program. It takes two steps.
- *
  *   1. Extract.  Where in the response is the answer? In the last \boxed{...} (MATH), or behind the
- *      last #### (GSM8K). STRICT means that nothing outside of the format counts. So one number asks
- *      for two things at once, be right and write it where I look, and no second rule is needed for
- *      the format (D2 section 4; rollout r3 of the lesson is right, and gets 0).
+ *      last #### (GSM8K). STRICT: nothing outside of the format counts. One number asks for two things,
+ *      be right and write it where I look (D2 section 4; r3 of the lesson is right, and gets 0).
  *   2. Compare.  Is it the same answer? \frac{1}{2}, 1/2, .5 and 0.50 are one number. A verifier that
  *      compares strings punishes right answers, and the policy learns spelling instead of mathematics.
  *      On 500 typed answers to MATH-500 of which nearly all are right, comparing strings accepts 354;
  *      answers_equal below accepts 493, and the other 7 are damaged (1\frac{4}{5} typed as 14/5).
  *
- * Extracting and the rewards are short and follow here. Comparing is one function, answers_equal. Its inside
- * is the appendix behind chapter 12, to be read when the loop is understood. It has two ideas, in this order:
+ * Comparing is one function, answers_equal. Its inside is the appendix behind chapter 12. It has two ideas:
  *
  *   NORMALIZE  Rewrite the many spellings of LaTeX, Unicode and plain typing into one, by a table.
  *   EVALUATE   Two expressions are equal when they have equal VALUES at a few fixed pseudo-random
@@ -1674,27 +1423,23 @@ static void lesson_4(int more) {
  * exp, log, sin and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions:
  * 1/3 is not 0.333333. Where it is NOT sound:
  *   - The points are always the same: who knows them can build a wrong expression that fits.
- *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1. (Each value carries a
- *     bound on its rounding error, so we know how close that is.)
- *   - Variables stand for real numbers of both signs. sqrt(x^2) is |x|, not x, and what holds for whole
- *     numbers only, such as (-1)^(2n) = 1, is not seen.
+ *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1.
+ *   - Variables are real numbers of both signs: sqrt(x^2) is |x|, not x, and (-1)^(2n) = 1 is not seen.
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
- * Traps. A false "equal" is worse than a false "different". RL searches for whatever is rewarded, so a
- * hole in the verifier will be found and widened, while a right answer that is missed costs one sample. When
- * in doubt: different. D3 section 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as
- * hard to cheat as its verifier is correct. "The same verdict every time" is not yet "the right verdict
- * every time", and a lucky guess (D1) is paid like an insight.
+ * Traps. A false "equal" is worse than a false "different": RL searches for whatever is rewarded, so a hole
+ * in the verifier will be found and widened, while a right answer that is missed costs one sample. D3 section
+ * 6 calls the 0/1 reward one that can't be cheated. More exactly: it is as hard to cheat as its verifier is
+ * correct, and a lucky guess (D1) is paid like an insight.
  */
 
-// Written out in the appendix behind chapter 12: the inside of the comparison, and what the lesson shows of
-// it.
-int answers_equal(const char* a, const char* b);                       // the same mathematics? 1 or 0
+// In the appendix behind chapter 12: the inside of answers_equal (declared in chapter 3), and what the lesson
+// shows of it.
 static double solve_linear(const char* left, const char* right);
 static void print_comparisons(void);
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_NORMALIZED = 2048,  // room for a rewritten answer
+       MAX_TOKENS = 1200,      // of a taken-apart answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -1876,9 +1621,8 @@ static int extract_lenient(const char* text, char* out, int cap) {
 
 /* ---- 5.2 The rewards ---- */
 
-// 1 when the last \boxed{...} of response equals the truth, else 0. truth is the bare answer, such as
-// "83", or ends in one (extract_truth). Without a box, or with nothing in it, the reward is 0, whatever
-// else the response says. D2 section 4.
+// 1 when the last \boxed{...} of response equals the truth, else 0; without a box always 0. truth is the bare
+// answer, such as "83", or ends in one (extract_truth). D2 section 4.
 float reward_boxed(const char* response, const char* truth) {
     char answer[MAX_ANSWER + 1], expected[MAX_ANSWER + 1];
     if (!extract_boxed(response, answer, sizeof answer)) return 0.0f;
@@ -1886,9 +1630,8 @@ float reward_boxed(const char* response, const char* truth) {
     return answers_equal(answer, expected) ? 1.0f : 0.0f;
 }
 
-// 1 when the number behind the last #### of response equals the truth, else 0. truth is the bare number,
-// or a whole reference solution that ends in "#### 42" (D1). Numbers are compared, not strings: 42, 42.,
-// 42.00 and $42.
+// 1 when the number behind the last #### of response equals the truth, else 0: as numbers, 42.00 is 42. truth
+// is the bare number, or a whole reference solution that ends in "#### 42" (D1).
 float reward_gsm8k(const char* response, const char* truth) {
     char answer[64], expected[MAX_ANSWER + 1];
     if (!extract_hash_answer(response, answer, sizeof answer)) return 0.0f;
@@ -1913,8 +1656,6 @@ static float reward_format(const char* response, const char* truth) {
     return extract_boxed(response, answer, sizeof answer) ? 1.0f : 0.0f;
 }
 
-/* ---- Lesson 5 ---- */
-
 static void print_four_rollouts(const char* truth) {
     static const char* const responses[] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                             "The final answer is 83", "We get \\boxed{38}", "\\boxed{}"};
@@ -1933,23 +1674,20 @@ static void print_four_rollouts(const char* truth) {
         printf("\n");
     }
     printf("\n   The strict rewards are D2's [1, 1, 0, 0]. r3 is right and gets 0: right AND\n"
-           "   boxed is one rule. (A fallback to the last number would pay r3, and no answer\n"
-           "   would gain by its box.) Partial credit, right 0.5 and box 0.1, pays the empty\n"
-           "   box for nothing; format only pays it in full, and r3 not at all. RL makes\n"
-           "   what is paid more likely: it would train empty boxes.\n\n");
+           "   boxed is one rule. Partial credit pays the empty box for nothing, format only\n"
+           "   pays it in full. RL makes what is paid more likely: it would train this.\n\n");
 }
 
 static void print_hash_answers(void) {
-    static const char* const responses[] = {"#### 42", "#### 42 apples", "#### $42.00", "#### **42**.",
-        "#### 41, no, #### 42", "#### 42, no, #### 41", "The answer is 42", "#### forty-two"};
-    const char* truth = "He has 6*7=<<6*7=42>>42 apples.\n#### 42";
+    static const char* const responses[] = {"#### **$42.00** apples", "#### 42, no, #### 41",
+                                            "The answer is 42", "#### forty-two"};
     printf("3. GSM8K's format (D1): the number behind the last ####, compared as a number\n\n"
-           "  response               read       reward\n");
-    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
+           "  response               read       reward (truth: 6*7=<<6*7=42>>42 #### 42)\n");
+    for (int i = 0; i < 4; i++) {
         char answer[64];
         int found = extract_hash_answer(responses[i], answer, sizeof answer);
         printf("  %-22s %-10s %6.4g\n", responses[i], found ? answer : "(none)",
-               reward_gsm8k(responses[i], truth));
+               reward_gsm8k(responses[i], "6*7=<<6*7=42>>42 #### 42"));
     }
     printf("\n");
 }
@@ -1963,10 +1701,7 @@ static void lesson_5(int more) {
            "   Question  An answer has been written. Who says how good it is?\n"
            "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
-           "   Symbols   x the question, y the response. RLVR: a program, the verifier,\n"
-           "             checks. RLHF: people rank answers, a reward model learns to rank\n\n"
-           "   The verifier needs no second network, gives the same verdict every time, and\n"
-           "   reads any number of rollouts. It needs questions whose answer can be checked.\n\n"
+           "   Symbols   x the question, y the response; a program, the verifier, compares\n\n"
            "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
            "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
     print_four_rollouts(truth);
@@ -1996,23 +1731,16 @@ static void lesson_5(int more) {
  *
  * The model goes on from there as if it had written all of it. But it did not: these tokens were FORCED, not
  * sampled. Their mask is 0, and they have no part in the loss. What the model can learn is when to call and
- * what to ask. The result is a fact about the world, like a transition p(s'|s,a) of chapter 1, and a fact has
- * no gradient.
+ * what to ask (to close the call is an action too: mask 1). The result is a fact about the world, like a
+ * transition p(s'|s,a) of chapter 1, and a fact has no gradient.
  *
- *                       sampled   mask   in the loss   chosen by
- *     12*3                yes       1        yes       the policy
- *     <|python_end|>      yes       1        yes       the policy: to stop typing is an action too
- *     36                  no        0        no        the calculator
- *
- * In memory. The K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
- * padding. It is the shape of chapter 3, and everything that follows keeps it. (That the prompt is computed
- * once for all K rows, and that padding costs nothing, is hidden behind answers_forward() in train_gpt.c.)
+ * In memory the K rollouts of a question are rows of arrays, ids (K,T) and mask (K,T): prompt, answer,
+ * padding. It is the shape of chapter 3, and everything that follows keeps it.
  *
  * Traps. (1) Leave the output in the loss and the model is trained to predict the calculator: it will happily
- * write <|output_start|> by itself, with a number of its own. (A sampled <|output_start|> is possible in any
- * case. It has mask 1, and is simply a bad idea.) (2) The tool answers only what it understands. For 2**3,
- * 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat. (3)
- * The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
+ * write <|output_start|> by itself, with a number of its own. (2) The tool answers only what it understands.
+ * For 2**3, 1/0 or "three" there is no output at all, and the model has to go on without one, as in nanochat.
+ * (3) The closing <|assistant_end|> is sampled and belongs to the loss: without it the model never learns to
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
 
@@ -2066,8 +1794,6 @@ static int used_tool(const Rollout* r) {
         if (r->ids[t] == OUTPUT_START && !r->mask[t]) return 1;
     return 0;
 }
-
-// ---- a rollout, token by token
 
 // A token sequence, fit for a terminal: calls as [17+26 -> 43], or [1/0] without an answer; other bytes \xNN.
 static void append_readable(Text* out, const char* text) {
@@ -2141,10 +1867,9 @@ static void print_change(double x, int sampled) { // the same with its sign
 }
 
 // A rollout as a table: one line per token, and the sums in the last line. Column m is the mask, column tool
-// the state of the tool behind the token. The arrays (T1) are shifted: [t-1] belongs to token t.
-//   logp    log pi of each sampled token, nats
-//   other   the same under a second model or after an update, or NULL; names (3): the two, their difference
-//   dlogp   d(loss)/d(logp), or NULL; printed in thousandths
+// the state of the tool behind the token. The arrays (T1) are shifted: logp of each sampled token, nats;
+// other, the same under a second model or after an update, or NULL; names (3) of the two and their
+// difference; dlogp, or NULL, printed in thousandths.
 static void print_tokens(const Rollout* r, const float* logp, const float* other, const char* const* names,
                          const float* dlogp) {
     int width = other && dlogp ? 17 : 19;
@@ -2174,60 +1899,34 @@ static void print_tokens(const Rollout* r, const float* logp, const float* other
     printf("\n");
 }
 
-// The tokens above their mask. A line ends where the mask changes, or where it is full.
-static void print_mask_rows(const Rollout* r) {
-    char text[24];
-    int end = r->prompt + r->length;
-    for (int first = r->prompt, last = first; first < end; first = last) {
-        size_t width = 0;
-        while (last < end && r->mask[last] == r->mask[first]) {
-            width += strlen(token_text(text, r->ids[last])) + 1;
-            if (width > 62) break;
-            last++;
-        }
-        printf("   %-7s ", r->mask[first] ? "sampled" : "forced");
-        for (int t = first; t < last; t++) printf(" %s", token_text(text, r->ids[t]));
-        printf("\n   mask    ");
-        for (int t = first; t < last; t++)
-            printf(" %*d", (int)strlen(token_text(text, r->ids[t])), r->mask[t]);
-        printf("\n");
-    }
-}
-
 static void lesson_6(int more) {
-    const char* const expressions[] = {"12*3", "48/2", "(3+4)*1,000", "1/3", "2**3", "1/0", "seven"};
+    const char* const expressions[] = {"12*3", "(3+4)*1,000", "1/3", "2**3", "1/0"};
     const char* question = "There are 12 boxes with 3 pens each. How many pens?";
     const int script[] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END,
                           '\n', '#', '#', '#', '#', ' ', '3', '6', ASSISTANT_END};
     Tokens prompt = {0};
     Config small = train_defaults().config;
+    (void)more;
     small.layers = 1;
     Model m = model_new(small);    // all weights are 0, so every logit is 0 and every token equally likely
     render_prompt(&prompt, question);
     Rollout* r = play_script(&prompt, script, sizeof script / sizeof *script);
     int sampled = count_masked(r->mask, r->T);
-    double sum = 0.0;
     score_rollouts(r->logp, &m, r, 1);
-    for (int t = 0; t + 1 < r->T; t++) sum += r->logp[t];
-
     printf("LESSON 6. Rollouts and the tool (D1)\n\n"
            "   Question  What exactly did the model do, and what was done to it?\n"
            "   Formula   log pi(y|x) = sum over t of mask_t log pi(y_t | x, y_<t)\n"
            "   Symbols   x, y, y_t, pi as in lesson 3; mask_t: 1 = the model sampled\n"
            "             token t, 0 = it was forced: the program that runs it wrote it\n\n"
            "1. %s\n\n", question);
-    print_mask_rows(r);
+    print_tokens(r, r->logp, NULL, NULL, NULL);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
            "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
-           "2. log pi(y|x) under a model that finds all %d tokens equally likely\n\n"
-           "   %d sampled tokens, by hand %d * -ln %d = %d * %.4f    %10.4f nats\n"
-           "   wrong: all %d tokens, the tool's too     %d * %.4f    %10.4f nats\n\n",
-           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, sampled, -log(VOCAB_SIZE), sum,
-           r->length, r->length, -log(VOCAB_SIZE), -r->length * log(VOCAB_SIZE));
-    if (more) {
-        print_tokens(r, r->logp, NULL, NULL, NULL);
-        printf("\n");
-    }
+           "2. log pi(y|x) under this model, which finds all %d tokens equally likely\n\n"
+           "   %d sampled tokens, by hand -%d ln %d        %10.4f nats\n"
+           "   wrong: all %d tokens, the tool's too        %10.4f nats\n\n",
+           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, -sampled * log(VOCAB_SIZE), r->length,
+           -r->length * log(VOCAB_SIZE));
     printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
@@ -2245,8 +1944,7 @@ static void lesson_6(int more) {
  * Question: sixteen answers to one question have been rewarded with 0 or 1. By how much should each be made
  * more or less likely?
  *
- * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing;
- * and when all sixteen are right, all sixteen push, each against the others, with nothing left to learn.
+ * The gradient of chapter 1 says: by its reward. With rewards of 0 and 1 a wrong answer then changes nothing.
  * Subtract what was to be expected, and every answer counts. The mean of the group, the K answers to the same
  * question, is the cheapest expectation there is: no second model has to learn it.
  *
@@ -2260,12 +1958,10 @@ static void lesson_6(int more) {
  *
  *     r_i - (K mean - r_i) / (K - 1) = K / (K - 1) * (r_i - mean)
  *
- * Why K / (K - 1) matters: the group's mean contains r_i itself, so centered takes a share 1/K of each
- * answer's own reward away. Its expected gradient is (K - 1) / K times the true one: right direction,
- * slightly short step. RLOO has exactly the true one. GRPO divides by a number that depends on the rewards,
- * so its expected gradient is the true one times a factor that differs from question to question: the factor
- * is larger where answers are nearly always or nearly never right. The lesson computes these expectations
- * exactly.
+ * The group's mean contains r_i itself, so centered takes a share 1/K of each answer's own reward away: its
+ * expected gradient is (K - 1) / K times the true one. RLOO has exactly the true one. GRPO divides by a
+ * number that depends on the rewards: the true one times a factor that is larger where answers are nearly
+ * always or nearly never right. The lesson computes these expectations exactly.
  *
  * Which standard deviation? torch.std divides the squares by K - 1 ("sample": D3, TRL, verl), numpy.std by K
  * ("population"). For [1,1,0,0] the mean is 1/2 and the squares add up to 4 * 1/4 = 1:
@@ -2278,16 +1974,14 @@ static void lesson_6(int more) {
  * p^K + (1 - p)^K.
  *
  * Traps. (1) 0/0 in a zero-variance group: the result here is exactly 0. (2) "Most rewards equal" is no such
- * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; 6
- * zeros and 2 ones give -0.54 and +1.62. Only 8 of 8 give 0. (3) One number per answer: all its sampled
- * tokens get the same advantage. (4) The baseline should come from the same question. The mean of the whole
- * batch would not bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
+ * group. D3's third experiment expects standardized advantages near 0 when 6 of 8 scores are the same; only
+ * 8 of 8 give 0. (3) The baseline should come from the same question. The mean of the whole batch would not
+ * bend the gradient either (chapter 4), but it compares hard questions with easy ones: noise.
  * ======================================================================================================== */
 
 // A_i = r_i - mean(r). adv, reward (K); adv may be the same array as reward. Unit: that of the rewards. K < 1
-// writes nothing, K = 1 gives 0. A group of equal rewards gives exactly 0: in double the sum of K equal
-// floats, and so their mean, is exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al.
-// 2025).
+// writes nothing, K = 1 gives 0, and so do equal rewards, exactly: in double the sum of K equal floats is
+// exact (24 bits of r plus the bits of K fit into 53). D1; Dr. GRPO (Liu et al. 2025).
 void advantages_centered(float* adv, const float* reward, int K) {
     double mean = 0.0;
     for (int k = 0; k < K; k++) mean += reward[k];
@@ -2296,9 +1990,8 @@ void advantages_centered(float* adv, const float* reward, int K) {
 }
 
 // A_i = (r_i - mean(r)) / (std(r) + eps) with the sample standard deviation (K - 1), as torch.std. adv,
-// reward (K); the two may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN)
-// and a group of equal rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3
-// section 4.
+// reward (K), may be the same array. No unit. K < 1 writes nothing; K = 1 (where torch.std is NaN) and equal
+// rewards give exactly 0, even for eps = 0. DeepSeekMath (Shao et al. 2024); D3 section 4.
 void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     double square = 0.0;
     advantages_centered(adv, reward, K);
@@ -2308,17 +2001,15 @@ void advantages_grpo(float* adv, const float* reward, int K, float eps) {
     for (int k = 0; k < K; k++) adv[k] = (float)(adv[k] / scale);
 }
 
-// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K); the two may
-// be the same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 has no others and gives 0. RLOO:
-// Kool et al. 2019, Ahmadian et al. 2024; D3 section 4.
+// A_i = r_i - mean of the other K - 1 rewards = K / (K - 1) * (r_i - mean(r)). adv, reward (K), may be the
+// same array. Unit: that of the rewards. K < 1 writes nothing; K = 1 gives 0. Kool et al. 2019; D3 section 4.
 void advantages_rloo(float* adv, const float* reward, int K) {
     advantages_centered(adv, reward, K);
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// One dispatcher for all: what the trainer's --advantage names, lesson 7 prints and the proofs enumerate. gae
-// is not among them: it gives each token an advantage of its own. eps is verl's 1e-6 (D3 prints 1e-8, TRL has
-// 1e-4): large enough that rewards which differ by float rounding alone, 6e-8, are not blown up to +-1.
+// The rules by name. GAE is not among them: it gives each token an advantage of its own. eps is verl's 1e-6
+// (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -2328,8 +2019,7 @@ static void compute_advantages(float* adv, const float* reward, int K, int kind)
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
 }
 
-// One advantage per answer, adv (K), to each of its sampled tokens: out (K,T1), 0 where the mask (K,T1) is 0.
-// D3 section 4.
+// out (K,T1): the answer's advantage, adv (K), at each of its sampled tokens, 0 where the mask is 0 (D3, 4).
 void broadcast_advantages(float* out, const float* adv, const int* mask, int K, int T1) {
     for (int k = 0; k < K; k++)
         for (int i = k * T1; i < (k + 1) * T1; i++) out[i] = mask[i] ? adv[k] : 0.0f;
@@ -2359,9 +2049,8 @@ static void group_gae(float* adv, const float* reward, const float* value, const
 static double zero_variance_odds(double p, int K) { return pow(p, K) + pow(1.0 - p, K); }
 
 // Expected gradient of a rule, exactly. A policy with one parameter answers right with p = sigmoid(theta);
-// its score is d log pi / d theta = r - p, since r = 1 is the answer "right". One update uses g = (1/K) * sum
-// over i of A_i (r_i - p); its mean is the sum over all 2^K groups of probability times g. The truth is dJ /
-// d theta = dp / d theta = p (1 - p).
+// its score is d log pi / d theta = r - p. One update uses g = (1/K) * sum over i of A_i (r_i - p); its mean
+// is a sum over all 2^K groups. The truth is dJ / d theta = dp / d theta = p (1 - p).
 static double expected_gradient(double p, int K, int kind) {
     double expected = 0.0;
     for (unsigned group = 0; group < 1u << K; group++) {           // bit k of `group` = reward of answer k
@@ -2378,9 +2067,6 @@ static double expected_gradient(double p, int K, int kind) {
     return expected;
 }
 
-// ---- lesson 7 ------------------------------------------------------------------------------------------
-
-// D2's four rollouts, D1's sixteen and the eight of D3's experiment 3: what a right and a wrong answer get.
 static void print_advantages(void) {
     static const char* const names[] = {"reward", "centered", "RLOO", "GRPO"};
     const float four[4] = {1, 1, 0, 0}, sixteen[16] = {1, 1, 1}, eight[8] = {1, 1};
@@ -2397,37 +2083,30 @@ static void print_advantages(void) {
     }
     printf("\n   K = 4: m = 1/2, the squares of r_i - m add up to 4 * 1/4 = 1. RLOO: 4/3 * 1/2\n"
            "   = 2/3. GRPO: s = sqrt(1 / (K-1)) = 0.5774 (torch.std), 1/2 / 0.5774 = 0.8660;\n"
-           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. The rare\n"
-           "   right answers rise by 13/16 each, the many wrong ones fall by 3/16: in sum 0.\n"
-           "   K = 8: D3 expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
+           "   s = sqrt(1 / K) = 1/2 (numpy.std) would give 1. K = 16: m = 3/16. K = 8: D3\n"
+           "   expects A near 0 when 6 of 8 rewards are equal. They are not:\n"
            "   s = sqrt(8 * 1/4 * 3/4 / 7) = 0.4629, 3/4 / s = 1.6202, -1/4 / s = -0.5401.\n\n");
 }
 
-// Only a group of equal rewards teaches nothing. (`./rl experiment 3` counts them for a model.)
 static void print_zero_variance(void) {
-    const double chances[] = {0.01, 0.1875, 0.5, 0.9};
     printf("2. Zero-variance groups: all K rewards equal, so every A is 0. Their share, when\n"
            "   one answer is right with chance p, is p^K + (1-p)^K\n\n"
-           "   p          K = 1     K = 4     K = 8    K = 16\n");
-    for (int i = 0; i < 4; i++) {
-        printf("   %-6g", chances[i]);
-        for (int K = 1; K <= 16; K *= K == 1 ? 4 : 2) printf("%10.4f", zero_variance_odds(chances[i], K));
-        printf("\n");
-    }
-    printf("\n   (1/2)^4 + (1/2)^4 = 1/8. One answer alone has nothing to be compared with.\n\n");
+           "   p 1/2,  K = 4   %8.4f   by hand 1/16 + 1/16\n"
+           "   p 3/16, K = 16  %8.4f   by hand 0 + (13/16)^16\n"
+           "   p 0.01, K = 16  %8.4f   by hand (99/100)^16: too hard, nothing to compare\n\n",
+           zero_variance_odds(0.5, 4), zero_variance_odds(0.1875, 16), zero_variance_odds(0.01, 16));
 }
 
-// Which rule is right on average? No sampling: 2 to the power of K groups, each with its probability.
 static void print_expected_gradients(void) {
-    const double chances[] = {0.5, 0.5, 0.1, 0.01};
+    const double chances[] = {0.5, 0.5, 0.01};
     printf("3. The expected gradient, over ALL 2^K groups, divided by the true one, p (1-p)\n\n"
-           "   K  p         no baseline  centered      RLOO      GRPO\n");
-    for (int i = 0; i < 4; i++) {
-        double p = chances[i], truth = p * (1.0 - p);
+           "   K  p            centered      RLOO      GRPO\n");
+    for (int i = 0; i < 3; i++) {
+        double p = chances[i];
         int K = i ? 8 : 2;
         printf("   %d  %-10g", K, p);
-        for (int kind = ADVANTAGE_NONE; kind <= ADVANTAGE_GRPO; kind++)
-            printf("%10.4f", expected_gradient(p, K, kind) / truth);
+        for (int kind = ADVANTAGE_CENTERED; kind <= ADVANTAGE_GRPO; kind++)
+            printf("%10.4f", expected_gradient(p, K, kind) / (p * (1.0 - p)));
         printf("\n");
     }
     printf("\n   By hand, K = 2: only 1,0 and 0,1 count, chance 2 p (1-p). Centered A = +-1/2,\n"
@@ -2436,16 +2115,13 @@ static void print_expected_gradients(void) {
            "   successes (p = 0.01) and rare failures are enlarged most.\n\n");
 }
 
-// One answer of four tokens, once with each lambda.
 static void print_gae(void) {
     const float reward[4] = {0.0f, 0.5f, 0.0f, 1.0f}, value[4] = {0.1f, 0.4f, 0.6f, 0.5f};
-    float adv[4];
-    printf("4. PPO's GAE, per token, from a value model V (0 behind the end), gamma = 1:\n"
-           "   delta_t = r_t + gamma V_t+1 - V_t,  A_t = delta_t + gamma lambda A_t+1\n\n"
-           "   r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n");
+    float a[4];
+    printf("4. GAE (chapter 2), gamma = 1, r = 0, 0.5, 0, 1 and V = 0.1, 0.4, 0.6, 0.5\n\n");
     for (float lambda = 1.0f; lambda >= 0.0f; lambda -= 0.5f) {
-        advantages_gae(adv, reward, value, 4, 1.0f, lambda);
-        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, adv[0], adv[1], adv[2], adv[3]);
+        advantages_gae(a, reward, value, 4, 1.0f, lambda);
+        printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
     printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
@@ -2543,25 +2219,20 @@ static void lesson_7(int more) {
  * KL(P||Q) = sum_y P(y) log(P(y)/Q(y)) is never negative, is 0 only for P = Q, and is not symmetric. nanochat
  * (D1) leaves the second part out, that is beta = 0.
  *
- * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy,
- * and the rollouts are such answers:
- *
- *     KL(pi || pi_ref) = E over y ~ pi of [ L(y) ],     about (1/N) sum_i L(y_i)
- *     L(y)             = log pi(y|x) - log pi_ref(y|x), the log-ratio, in the code logp - logp_ref
- *
- * With samples FROM THE POLICY, three estimators are in use (Schulman 2020):
+ * Estimating it. A sum over all answers cannot be done, but it is an average over answers of the policy, and
+ * the rollouts are such answers: KL(pi || pi_ref) = E over y ~ pi of [ L(y) ], with the log-ratio
+ * L(y) = log pi(y|x) - log pi_ref(y|x), in the code logp - logp_ref. Three estimators are in use (Schulman
+ * 2020), all for samples FROM THE POLICY:
  *
  *     k1 = L                    right on average, noisy, negative for many samples
  *     k2 = L^2 / 2              never negative, wrong on average unless the drift is small
  *     k3 = exp(-L) - 1 + L      right on average, never negative
  *
- * k3 is k1 plus exp(-L) - 1. That extra is pi_ref/pi - 1, and its average under pi is sum pi * pi_ref/pi - 1
- * = 1 - 1 = 0: it moves no average, and near the reference it cancels noise. And e^u >= 1 + u for every u, so
- * k3 >= 0.
+ * k3 is k1 plus pi_ref/pi - 1, whose average under pi is sum pi * pi_ref/pi - 1 = 0: near the reference it
+ * cancels noise. And e^u >= 1 + u for every u, so k3 >= 0.
  *
- * Using it. There are two places for a KL estimate, and they do not do the same thing. In the REWARD it is a
- * number, and the policy gradient multiplies it with the score, grad log pi. In the LOSS it is
- * differentiated. The gradient that we want is
+ * Using it. In the REWARD an estimate is a number, and the policy gradient multiplies it with the score, grad
+ * log pi. In the LOSS it is differentiated. The gradient that we want is
  *
  *     grad KL = E[ L * score ]                             (the term E[score] is 0, chapter 4)
  *
@@ -2572,39 +2243,32 @@ static void lesson_7(int more) {
  *     k3 in the reward   E[ k3 * score ]                 grad of one KL minus the other: D3's code
  *     k3 * pi/pi_old in the loss                         exact again; pi_old is the sampler, a constant
  *
- * The fifth line deserves a second look. Close to the reference the two KLs differ only by the cube of the
- * drift, so their difference has almost no gradient: k3 in the reward hardly holds the policy at all.
- *
- * An unbiased estimate is not an unbiased gradient. One more condition is easy to miss: "k2 exact" needs the
- * log-ratio of the whole ANSWER. Applied token by token, as is usual, a loss term only sees its own token and
- * not what that token leads to later. The reward form with the return does see it.
+ * Close to the reference the two KLs differ only by the cube of the drift, so their difference has almost no
+ * gradient: k3 in the reward hardly holds the policy at all. And "k2 exact" needs the log-ratio of the whole
+ * ANSWER: applied token by token, as is usual, a loss term does not see what its token leads to later. The
+ * reward form with the return does see it.
  *
  * Where it leads. Write pi*(y) = pi_ref(y) exp(r(y)/beta) / Z, where Z makes the sum 1. Then
  *
  *     J(pi) = E[ r - beta log(pi/pi_ref) ] = beta E[ log( pi_ref exp(r/beta) / pi ) ]
  *           = beta log Z  -  beta KL(pi || pi*)
  *
- * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives, only
- * reweighted. Large beta: stay. Small beta: the best answers take all.
+ * so the best policy is pi*, its value is beta log Z, and every answer that pi_ref can write survives.
  *
  * Where D3 needs care.
- *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Then k1 estimates minus the KL, and
- *     k3 estimates nothing useful, since its exponential has the policy on top and is averaged over the
- *     policy. Both are right for samples from pi_ref, as estimates of KL(pi_ref || pi). Here the sign follows
- *     the samples, which come from the policy; so it does in TRL and verl.
- *   - D3 recommends k3 and puts the KL into the reward. The two do not go together (see above): in the reward
- *     use k1. Its single values may be negative, and that is no flaw there.
+ *   - Signs. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Both are right for samples from
+ *     pi_ref, as estimates of KL(pi_ref || pi). Here, as in TRL and verl, the samples come from the policy,
+ *     and with D3's signs k1 estimates minus the KL and k3 nothing useful.
+ *   - D3 recommends k3 and puts the KL into the reward. The two do not go together: in the reward use k1.
  *   - "k3 has low variance" holds for moderate drift. Where the policy has almost given up an answer that
  *     pi_ref likes, pi_ref/pi is huge and k3 is the noisier one: `./rl experiment 2` shows it.
  *   - Sum or mean. D3's code subtracts beta times the MEAN over the tokens and calls it a literal translation
- *     of the formula. The formula has the log-ratio of the answer, which is the SUM over its tokens. The mean
- *     is n times smaller for n tokens, so long answers may drift almost for free.
+ *     of the formula. The formula has the SUM: n times more for n tokens.
  * ======================================================================================================== */
 
 // e^x and its derivative for log-ratios that a drifting policy can make large. Up to x = 80 this is exp: e^80
-// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent, so that both stay finite,
-// keep their sign and still belong together. A cut at 80 would have derivative 0 and would tell the optimizer
-// that all is well exactly where the drift is worst.
+// = 5.5e34, and the largest float is 3.4e38. Past 80 it goes on along the tangent: both stay finite. A cut
+// would have derivative 0 and tell the optimizer that all is well exactly where the drift is worst.
 enum { EXP_LIMIT = 80 };
 
 static double bounded_exp(double* derivative, double x) {
@@ -2626,36 +2290,26 @@ static double kl_estimate(double* derivative, double log_ratio, int estimator) {
     return ratio_minus_1 - x;
 }
 
-static void kl_estimates(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
+static void kl_each(float* kl, const float* logp, const float* logp_ref, int n, int estimator) {
     double derivative;
     for (int i = 0; i < n; i++)
         kl[i] = (float)kl_estimate(&derivative, (double)logp[i] - logp_ref[i], estimator);
 }
 
-// The three estimators of KL(policy || reference), one value per sample or token, in nats.
-//   kl (n)         out
-//   logp (n)       log-probability under the policy, which also drew the sample
-//   logp_ref (n)   log-probability of the same sample under the reference
+// The three estimators of KL(policy || reference), kl (n) in nats, one value per sample or token: logp (n) is
+// its log-probability under the policy, which also drew it, logp_ref (n) that under the reference.
 // Nothing is averaged and there is no mask: use masked_mean or a sum. n <= 0 writes nothing. The result is
-// finite for every log-ratio between -6000 and 6000 (see bounded_exp); infinite or NaN input gives infinite
-// or NaN output. Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r and
-// k3 = (r - 1) - log r.
-void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 1);
-}
-void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 2);
-}
-void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) {
-    kl_estimates(kl, logp, logp_ref, n, 3);
-}
+// finite for log-ratios within +-6000 (see bounded_exp); infinite or NaN input gives infinite or NaN output.
+// Schulman, "Approximating KL Divergence" (2020), where r = pi_ref/pi, k1 = -log r, k3 = (r - 1) - log r.
+void kl_k1(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 1); }
+void kl_k2(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 2); }
+void kl_k3(float* kl, const float* logp, const float* logp_ref, int n) { kl_each(kl, logp, logp_ref, n, 3); }
 
-// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward.
-//   out (K,T1)      in units of the reward; summed over an answer it is the reward minus beta times its KL
-//   reward (K)      of the whole answers;  kl (K,T1): one of the estimates above, or NULL: no penalty
-//   mask (K,T1)     an answer without sampled tokens keeps nothing;  beta: units of reward per nat
-//   mean            1 = the mean over the answer's tokens instead of their sum, as D3's code has it
-// Masked entries of kl are not read. Ziegler et al. (2019); D3 section 5.
+// The KL penalty in the reward: -beta kl on each sampled token and, on an answer's last one, its reward. out
+// (K,T1), in units of the reward: its sum over an answer is the reward minus beta times its KL; reward (K);
+// kl (K,T1), or NULL: no penalty, not read where mask (K,T1) is 0; an answer without sampled tokens keeps
+// nothing. mean: 1 = the mean over the answer's tokens, as D3's code has it. Ziegler et al. (2019); D3
+// section 5.
 void token_rewards(float* out, const float* reward, const float* kl, const int* mask, int K, int T1,
                    float beta, int mean) {
     for (int k = 0; k < K; k++) {
@@ -2668,12 +2322,10 @@ void token_rewards(float* out, const float* reward, const float* kl, const int* 
     }
 }
 
-// The KL penalty in the loss, to be multiplied by beta and added to the loss of chapter 9.
-//   dlogp (n)              out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi
-//   logp, logp_ref (n)     nats per token;  estimator 1, 2 or 3, anything else gives NaN
-//   w (n)                  what each token counts, token_weights() in train_gpt.c: where it is 0, dlogp is 0
-//                          and nothing is read
-// Returns nats. The chapter head says what each gradient is worth. Shao et al. (2024), equation 4 (k3).
+// The KL penalty in the loss, in nats, to be multiplied by beta and added to the loss of chapter 9. dlogp (n)
+// out: d(loss)/d(logp) as autograd has it: k1 -> 1, k2 -> L, k3 -> 1 - pi_ref/pi. logp, logp_ref (n) in nats;
+// estimator 1, 2 or 3, else NaN; w (n) what each token counts (token_weights() in train_gpt.c): where it is
+// 0, dlogp is 0 and nothing is read. Shao et al. (2024), equation 4 (k3).
 double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const float* w, int n, int estimator) {
     double loss = 0.0, derivative;
     for (int i = 0; i < n; i++) {
@@ -2685,16 +2337,13 @@ double loss_kl(float* dlogp, const float* logp, const float* logp_ref, const flo
     return loss;
 }
 
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
-
 static double exact_kl(const double* logp, const double* logp_ref, int n) { // sum p log(p/q), the definition
     double kl = 0.0;
     for (int i = 0; i < n; i++) kl += exp(logp[i]) * (logp[i] - logp_ref[i]);
     return kl;
 }
 
-// Mean of the estimator over n outcomes, drawn with log-probabilities logp, and its variance. sign -1 gives
-// the formulas as D3 prints them.
+// Mean and variance of an estimator over n outcomes, drawn with logp. sign -1: as D3 prints it.
 static double kl_moments(double* variance, const double* logp, const double* logp_ref, int n, double sign,
                          int estimator) {
     double mean = 0.0, square = 0.0, derivative;
@@ -2707,9 +2356,8 @@ static double kl_moments(double* variance, const double* logp, const double* log
     return mean;
 }
 
-// The ways to use an estimator, as data. What multiplies the score of one sample is, in the loss, the
-// estimator's derivative; in the reward, its value; and for k3 times the ratio pi/pi_old both, by the product
-// rule at ratio 1. sign -1: the formula as D3 prints it.
+// The ways to use an estimator, as data. In the loss its derivative multiplies the score, in the reward its
+// value, and for k3 times the ratio pi/pi_old both (product rule at ratio 1). sign -1: as D3 prints it.
 enum { KL_USES = 9 };
 static const struct { const char* name; int estimator, in_loss, in_reward, sign; } kl_uses[KL_USES] = {
     {"k1 in the loss", 1, 1, 0, 1},   {"k2 in the loss", 2, 1, 0, 1},   {"k3 in the loss", 3, 1, 0, 1},
@@ -2720,53 +2368,6 @@ static double kl_score_weight(double log_ratio, int use) {
     double derivative;
     double value = kl_estimate(&derivative, kl_uses[use].sign * log_ratio, kl_uses[use].estimator);
     return kl_uses[use].in_loss * derivative + kl_uses[use].in_reward * value;
-}
-
-// Expected gradient by the n logits of a softmax: grad_j = sum_i p_i weight_i (1[i=j] - p_j).
-static void softmax_score_sum(double* grad, const double* logp, const double* weight, int n) {
-    for (int j = 0; j < n; j++) {
-        grad[j] = 0.0;
-        for (int i = 0; i < n; i++)
-            grad[j] += exp(logp[i]) * weight[i] * ((i == j ? 1.0 : 0.0) - exp(logp[j]));
-    }
-}
-
-// The gradient of KL itself, from its definition and the quotient rule (no scores): for the logits of a
-// softmax, d/dlogit_j sum_i p_i log(p_i/q_i) = p_j (log(p_j/q_j) - KL), and for KL(q||p) it is p_j - q_j.
-static void exact_kl_gradient(double* grad, double* grad_other, const double* logp, const double* logp_ref,
-                              int n) {
-    double kl = exact_kl(logp, logp_ref, n);
-    for (int j = 0; j < n; j++) {
-        grad[j] = exp(logp[j]) * (logp[j] - logp_ref[j] - kl);
-        grad_other[j] = exp(logp[j]) - exp(logp_ref[j]);
-    }
-}
-
-// How far the expected gradient of a use is from that of the KL, |g - exact| / |exact|, on the 27 answers of
-// chapter 4: with the log-ratio of the whole answer, and token by token, as trainers do it.
-static void toy_kl_use(double* whole, double* tokens, int use) {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS], exact[TOY_PARAMS];
-    double grad[TOY_PARAMS], weight[TOY_ANSWERS], value[TOY_STATES];
-    toy_fill(theta, TOY_PARAMS, 2, 1.0);
-    toy_log_policy(ratio, theta);
-    toy_fill(theta, TOY_PARAMS, 1, 1.0);
-    toy_log_policy(logp, theta);
-    for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ratio[e];
-    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
-    for (int y = 0; y < TOY_ANSWERS; y++)
-        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
-    toy_answer_gradient(grad, logp, weight);
-    *whole = toy_relative_error(grad, exact, TOY_PARAMS);
-    for (int e = 0; e < TOY_PARAMS; e++) table[e] = kl_score_weight(ratio[e], use);
-    toy_rollout_gradient(grad, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
-    *tokens = toy_relative_error(grad, exact, TOY_PARAMS);
-}
-
-// The token reward that contains the penalty: r(s,a) - beta * log_ratio(s,a), one number per entry of the
-// toy. With toy_solve it gives J = E[r] - beta KL and its exact gradient.
-static void toy_penalized(double* out, const double* reward, const double* logp, const double* logp_ref,
-                          double beta) {
-    for (int e = 0; e < TOY_PARAMS; e++) out[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
 }
 
 // pi*(y) = pi_ref(y) exp(r(y)/beta) / Z over the 27 answers. Returns log Z.
@@ -2783,35 +2384,33 @@ static void toy_probabilities(double* p, const double* logp) {   // (39) log-pro
     for (int y = 0; y < TOY_ANSWERS; y++) p[y] = exp(toy_sum_along(logp, y));
 }
 
-// Plain gradient ascent on the exact J from theta, until no component of the gradient exceeds `small`, which
-// is looked at every hundred steps. Returns the number of steps.
-static int toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta, double rate,
-                      double small, int most) {
-    for (int step = 0; step < most; step++) {
-        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS], largest = 0.0;
-        toy_log_policy(logp, theta);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        toy_solve(value, grad, logp, penalized);
-        for (int e = 0; e < TOY_PARAMS; e++) {
-            theta[e] += rate * grad[e];
-            largest = fmax(largest, fabs(grad[e]));
-        }
-        if (largest < small && step % 100 == 0) return step;
-    }
-    return most;
+// How often the answers of p (27) pass chapter 4's verifier: E[r].
+static double toy_pass_rate(const double* p) {
+    double passed = 0.0;
+    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
+    return passed;
 }
 
-// ---- lesson 8 ------------------------------------------------------------------------------------------
+// Plain gradient ascent from theta on the exact J, the expected sum of r(s,a) - beta * log-ratio(s,a).
+// Returns the J before the last step.
+static double toy_ascend(double* theta, const double* logp_ref, const double* reward, double beta,
+                         double rate, int steps) {
+    double J = 0.0;
+    for (int step = 0; step < steps; step++) {
+        double logp[TOY_PARAMS], penalized[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
+        toy_log_policy(logp, theta);
+        for (int e = 0; e < TOY_PARAMS; e++) penalized[e] = reward[e] - beta * (logp[e] - logp_ref[e]);
+        J = toy_solve(value, grad, logp, penalized);
+        for (int e = 0; e < TOY_PARAMS; e++) theta[e] += rate * grad[e];
+    }
+    return J;
+}
 
-// Four possible answers: pi is 1/2, 1/4, 1/8, 1/8 and pi_ref 1/4, 1/8, 1/2, 1/8, so that every logarithm is a
-// multiple of ln 2.
+// Four possible answers; every logarithm is a multiple of ln 2.
 enum { KL_ANSWERS = 4 };
 static const double example_pi[KL_ANSWERS] = {0.5, 0.25, 0.125, 0.125};
 static const double example_ref[KL_ANSWERS] = {0.25, 0.125, 0.5, 0.125};
 
-static double no_minus_zero(double x) { return fabs(x) < 5e-5 ? 0.0 : x; }       // -1e-17 prints as -0.0000
-
-// What every rollout would give, so that the means are sums.
 static void lesson_8_estimators(const double* logp, const double* logp_ref) {
     double derivative, mean[4], variance[4];
     printf("1. Four possible answers\n\n   answer     pi  pi_ref        L       k1       k2       k3\n");
@@ -2832,42 +2431,45 @@ static void lesson_8_estimators(const double* logp, const double* logp_ref) {
            exact_kl(logp, logp_ref, KL_ANSWERS), exact_kl(logp_ref, logp, KL_ANSWERS));
 }
 
-static void print_four(const char* name, const double* grad) {
-    printf("   %-18s", name);
-    for (int j = 0; j < KL_ANSWERS; j++) printf(" %7.4f", no_minus_zero(grad[j]));
+// How far the expected gradient of a use is from that of each KL on the 27 answers of chapter 4, with the
+// log-ratio of the whole answer; and from the first KL's when the estimator is applied token by token.
+static void print_kl_use(int use) {
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], logp_ref[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
+    double exact[TOY_PARAMS], other[TOY_PARAMS], whole[TOY_PARAMS], tokens[TOY_PARAMS], value[TOY_STATES];
+    double weight[TOY_ANSWERS], weight_other[TOY_ANSWERS];
+    char text[3][16];
+    toy_fill(theta, TOY_PARAMS, 2, 1.0);
+    toy_log_policy(logp_ref, theta);
+    toy_fill(theta, TOY_PARAMS, 1, 1.0);
+    toy_log_policy(logp, theta);
+    for (int e = 0; e < TOY_PARAMS; e++) {
+        ratio[e] = logp[e] - logp_ref[e];
+        table[e] = kl_score_weight(ratio[e], use);
+    }
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        weight[y] = exp(toy_sum_along(logp, y)) * kl_score_weight(toy_sum_along(ratio, y), use);
+        weight_other[y] = -exp(toy_sum_along(logp_ref, y));    // KL(pi_ref||pi) is -sum pi_ref log pi + ...
+    }
+    toy_solve(value, exact, logp, ratio);    // KL is the expected sum of log-ratios, so Bellman's way applies
+    toy_answer_gradient(other, logp, weight_other);
+    toy_answer_gradient(whole, logp, weight);
+    toy_rollout_gradient(tokens, logp, table, NULL, 1.0, kl_uses[use].in_loss ? CREDIT_OWN : CREDIT_TO_GO);
+    toy_difference_text(text[0], toy_relative_error(whole, exact, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[1], toy_relative_error(whole, other, TOY_PARAMS), 1e-12);
+    toy_difference_text(text[2], toy_relative_error(tokens, exact, TOY_PARAMS), 1e-12);
+    printf("   %-18s %12s %16s %18s\n", kl_uses[use].name, text[0], text[1], text[2]);
 }
 
-// The expected gradient of a use by the logits of the four answers, and how far it is off on the 27.
-static void print_kl_use(int use, const double* logp, const double* logp_ref) {
-    double weight[KL_ANSWERS], grad[KL_ANSWERS], whole, tokens;
-    char a[16], b[16];
-    for (int i = 0; i < KL_ANSWERS; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
-    softmax_score_sum(grad, logp, weight, KL_ANSWERS);
-    toy_kl_use(&whole, &tokens, use);
-    print_four(kl_uses[use].name, grad);
-    printf("  %9s  %9s\n", toy_difference_text(a, whole, 1e-12), toy_difference_text(b, tokens, 1e-12));
+static void lesson_8_gradients(void) {
+    printf("2. In the reward or in the loss: the expected gradient on chapter 4's 27 answers\n\n"
+           "   off by             KL(pi||pi_ref)   KL(pi_ref||pi)   the first, per token\n");
+    for (int use = 0; use < 7; use++) print_kl_use(use);
+    printf("\n   off by: |g - exact| / |exact|; 1 = no gradient at all. k1 belongs in the\n"
+           "   reward, in the loss it does nothing. k2 is exact in the loss, but per token\n"
+           "   does not see where a token leads. k3 in the loss (GRPO) is exact for the\n"
+           "   other KL; in the reward it is neither.\n\n");
 }
 
-static void lesson_8_gradients(const double* logp, const double* logp_ref, int more) {
-    const int order[] = {4, 6, 0, 1, 2, 3, 5};
-    double exact[KL_ANSWERS], other[KL_ANSWERS];
-    exact_kl_gradient(exact, other, logp, logp_ref, KL_ANSWERS);
-    printf("2. In the reward or in the loss: the expected gradient\n\n"
-           "                             by the four logits             off, 27 answers\n"
-           "                          1       2       3       4      whole  per token\n");
-    print_four("KL(pi||pi_ref)", exact);
-    printf("\n");
-    print_four("KL(pi_ref||pi)", other);
-    printf("\n");
-    for (int i = 0; i < (more ? 7 : 5); i++) print_kl_use(order[i], logp, logp_ref);
-    printf("\n   By hand: pi_j (L_j - KL) = 1/2 (ln 2 - 1/2 ln 2) = 0.1733; the other KL has\n"
-           "   pi_j - pi_ref_j. \"off\": |g - exact| / |exact| on chapter 4's 27 answers; 1 =\n"
-           "   no gradient at all. k1 belongs in the reward, in the loss it does nothing. k2\n"
-           "   is exact in the loss, but per token it does not see where a token leads. k3\n"
-           "   in the loss (GRPO) is exact for the other KL; in the reward it is neither.\n\n");
-}
-
-// The objective's optimum is known in closed form; plain ascent has to find it.
 static void lesson_8_optimum(void) {
     const double betas[] = {4.0, 1.0, 0.25};
     double reward[TOY_PARAMS], theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS];
@@ -2875,29 +2477,25 @@ static void lesson_8_optimum(void) {
     toy_log_policy(logp_ref, theta_ref);
     toy_rewards(reward);
     printf("3. Where it leads: ascent on the exact J of the 27 answers, from pi_ref\n\n"
-           "   beta     E[r]       KL        J   beta log Z   max |pi - pi*|\n");
+           "   beta     E[r]       KL        J   beta log Z  |pi-pi*| / |pi*|\n");
     for (int i = 0; i < 3; i++) {
-        double theta[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], penalized[TOY_PARAMS];
-        double value[TOY_STATES], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = betas[i];
         char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+        double J = toy_ascend(theta, logp_ref, reward, beta, 2.0 / (0.3 + beta), 20000);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
-        toy_penalized(penalized, reward, logp, logp_ref, beta);
-        double expected = toy_solve(value, grad, logp, reward), J = toy_solve(value, grad, logp, penalized);
-        double log_Z = toy_optimum(best, logp_ref, reward, beta);
-        toy_difference_text(text, toy_largest_difference(p, best, TOY_ANSWERS), 1e-9);
-        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, expected, (expected - J) / beta, J,
+        double log_Z = toy_optimum(best, logp_ref, reward, beta), passed = toy_pass_rate(p);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), 1e-9);
+        printf("   %4.2f  %7.4f  %7.4f  %7.4f  %11.4f  %15s\n", beta, passed, (passed - J) / beta, J,
                beta * log_Z, text);
     }
     printf("\n   pi* = pi_ref exp(r/beta) / Z, Z so that it adds up to 1. J(pi) = beta log Z\n"
            "   - beta KL(pi||pi*): its peak is beta log Z. A small beta buys reward with KL.\n\n");
 }
 
-// kl_moments(.., -1.0, ..) under pi, and under pi_ref, where exchanging the two models changes the sign of L.
 static void lesson_8_signs(const double* logp, const double* logp_ref) {
-    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};
+    const double *side[2] = {logp, logp_ref}, sign[2] = {-1.0, 1.0};       // exchanged, L changes its sign
     double variance;
     printf("4. D3 prints k1 = -L and k3 = exp(L) - 1 - L, with the same L. Their means:\n\n"
            "                       k1       k3   the KL they estimate\n");
@@ -2907,12 +2505,12 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
                kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
                exact_kl(side[i], side[1 - i], KL_ANSWERS));
     printf("\n");
-    print_kl_use(7, logp, logp_ref);
-    print_kl_use(8, logp, logp_ref);
+    print_kl_use(7);
+    print_kl_use(8);
     printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
            "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
-           "   And the code takes the mean over the n tokens of an answer, where the formula\n"
-           "   has their sum: n times cheaper, so that long answers drift almost for free.\n\n");
+           "   And the code takes the mean over the n tokens of an answer, the formula their\n"
+           "   sum: n times cheaper, so that long answers drift almost for free.\n\n");
 }
 
 // ---- experiment 2 of D3: KL by hand ----------------------------------------------------------------------
@@ -2994,6 +2592,7 @@ static void experiment_2(Model* m, const Tokens* text, int prompt, int sampled, 
 
 static void lesson_8(int more) {
     double logp[KL_ANSWERS], logp_ref[KL_ANSWERS];
+    (void)more;
     for (int i = 0; i < KL_ANSWERS; i++) {
         logp[i] = log(example_pi[i]);
         logp_ref[i] = log(example_ref[i]);
@@ -3006,10 +2605,9 @@ static void lesson_8(int more) {
            "             with L = log pi(y|x) - log pi_ref(y|x):\n"
            "             k1 = L      k2 = L^2 / 2      k3 = exp(-L) - 1 + L\n"
            "   Symbols   x prompt, y answer, r reward, pi the policy, E the mean over its\n"
-           "             answers; pi_ref the reference model, frozen; beta the price of\n"
-           "             one nat (the unit of natural logarithms) of drift\n\n");
+           "             answers; pi_ref the reference model; beta the price of drift\n\n");
     lesson_8_estimators(logp, logp_ref);
-    lesson_8_gradients(logp, logp_ref, more);
+    lesson_8_gradients();
     lesson_8_optimum();
     lesson_8_signs(logp, logp_ref);
     printf("Take away: an estimator belongs to the distribution that drew the samples, and\n"
@@ -3023,15 +2621,13 @@ static void lesson_8(int more) {
  * minimize, and what does its gradient do to each token?
  *
  * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
- * more likely", positive "less likely", 0 "leave it alone". The chain rule through log-softmax and the
- * network does the rest. Read that number and you have understood the loss.
+ * more likely", positive "less likely", 0 "leave it alone". The chain rule does the rest.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
  *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
  *   The value of this L means nothing, it can go up while the policy improves. Only its gradient is used.
  *
- * What one token counts is computed once, by token_weights() in train_gpt.c, section 12. The four ways are
- * four trainings: with the second a token of a long answer counts less than one of a short answer.
+ * What one token counts is computed once, by token_weights() in train_gpt.c, section 12:
  *
  *     w_t                            here                TRL loss_type  verl loss_agg_mode       used by
  *     1 / scored tokens              NORM_TOKEN_MEAN     bnpo, dapo     token-mean               D1, DAPO
@@ -3039,9 +2635,7 @@ static void lesson_8(int more) {
  *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
  *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
  *
- *   The first line: D1's loss = -(advantage * sum of logp) / (number of valid tokens). nanochat divides by
- *   the tokens of a pass of 8 rollouts and averages a question's two passes; here the group is all 16. TRL
- *   and verl divide by the tokens of the whole minibatch.
+ *   With the second a token of a long answer counts less than one of a short answer.
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -3051,11 +2645,10 @@ static void lesson_8(int more) {
  *   that moved the wrong way. On-policy (rho = 1) its gradient is the policy gradient: D1 needs no clip.
  *
  * Two relatives of clipping, for the same purpose
- *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), then clipped like rho
- *            The reward belongs to the whole answer; so does the ratio, and an answer is clipped as a whole.
+ *     GSPO   s = exp( mean over the answer's tokens of logp - logp_old ), clipped like rho: an answer as a
+ *            whole, as its reward is
  *     CISPO  L = - stop(clip(rho)) A logp                                      d/dlogp = -clip(rho) A
- *            stop: held constant. Clipping switches off exactly the tokens that change most, often the rare
- *            words at which an answer turns. CISPO bounds their weight and keeps their gradient.
+ *            stop: held constant. It bounds the weight of a token that changes much, and keeps its gradient
  *
  * The value model (PPO) predicts the reward at every token, so that GAE (chapters 2 and 7) can tell at which
  * token things went better or worse than expected. It learns by squared error from what came after:
@@ -3064,8 +2657,7 @@ static void lesson_8(int more) {
  * Supervised fine-tuning (SFT, instruction tuning)
  *     L_SFT(theta) = - E over (x, y*) ~ D of [ sum_t log pi_theta(y*_t | x, y*_<t) ]
  *   y* is given, not sampled. It is the policy gradient with advantage 1 everywhere: praise for each token of
- *   somebody else's answer, and never a reproach. We average over tokens, as everyone does (loss_sft stands
- *   beside token_weights).
+ *   somebody else's answer, and never a reproach (loss_sft stands beside token_weights).
  *
  * Preferences: Bradley-Terry and the reward model (RLHF)
  *     y_w is the answer that was preferred, y_l the one that lost; phi are the reward model's parameters
@@ -3081,36 +2673,19 @@ static void lesson_8(int more) {
  *     Put into Bradley-Terry, Z(x) is in both rewards and cancels, and the policy itself is the reward model:
  *         L_DPO(theta) = - E[ log sigma( beta log(pi(y_w|x) / pi_ref(y_w|x))
  *                                      - beta log(pi(y_l|x) / pi_ref(y_l|x)) ) ]
- *     beta log(pi/pi_ref) is called the implicit reward. Log-probs of whole answers go in, sums over tokens.
- *
- * RLVR (verifiable rewards): the policy gradient again, with a verifier in place of the reward model,
- *     r(x,y) = 1 if verify(x, y) else 0,    J = E over x ~ D, y ~ pi of [ r(x,y) ] - beta KL(pi || pi_ref)
- *
- * What every loss says to a token, in one table (P: the probability that the preferred answer wins):
- *
- *     loss               d/dlogp, times w               it is (nearly) 0 when
- *     policy gradient    - A                            the answer was as good as expected
- *     PPO's clip         - rho A                        so, or the token has moved far enough
- *     CISPO              - clip(rho) A                  the answer was as good as expected
- *     KL: k1, k2, k3     1, L, 1 - pi_ref/pi            pi = pi_ref (never for k1); chapter 8
- *     SFT                - 1                            never
- *     reward model       -(1 - P), +(1 - P)             the pair is ranked well; for the two scores
- *     DPO                -beta (1 - P), +beta (1 - P)   the pair is ranked well; each token of y_w, of y_l
+ *     beta log(pi/pi_ref) is called the implicit reward. d/dlogp = -+beta (1 - P) for each token of y_w, y_l.
  *
  * Traps.
  *   - D3 says that RL, rejection sampling and DPO optimize the same objective. The lesson checks it on the
  *     27 answers. DPO reaches pi* from preferences alone, given all pairs and annotators as in Bradley-Terry.
- *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with a beta that depends on N
- *     and on how often pi_ref passes: another one for every question. With more values it is another family
- *     of policies.
- *   - DPO's gradient vanishes on a pair that it already ranks well, and it does not fix the level: both
- *     log-probs may fall, as long as the rejected one falls more.
+ *     Best-of-N is EXACTLY pi_ref exp(r/beta)/Z when the reward has two values, with another beta for every
+ *     question. With more values it is another family of policies.
+ *   - DPO does not fix the level: both log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below has the same form. It goes through n tokens, flat, whatever their shape was; w says what
-// each token counts, and where it is 0 the derivative is 0 and nothing else is read: padding may hold
-// anything. Arrays: dlogp (n) out, d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of
-// each token, a constant through which no gradient flows; w (n). All return the loss.
+// Every loss below goes through n tokens, flat, and returns the loss. dlogp (n) out, d(loss)/d(logp); logp,
+// log_ratio (n) in nats; adv (n) the advantage of each token, a constant; w (n) what each token counts: where
+// it is 0 the derivative is 0 and nothing else is read, padding may hold anything.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -3125,14 +2700,12 @@ double loss_policy_gradient(float* dlogp, const float* logp, const float* adv, c
     return loss;
 }
 
-// The ratio as a logarithm, log(pi / pi_old), of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where
-// the mask is 0.
+// log(pi / pi_old) of each token (PPO). out, logp, logp_old, mask (K,T1); 0 where the mask is 0.
 void token_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K, int T1) {
     for (int i = 0; i < K * T1; i++) out[i] = mask[i] ? logp[i] - logp_old[i] : 0.0f;
 }
 
-// GSPO: the mean of the token log-ratios over the answer, for each of its tokens. Zheng et al. (2025),
-// equation 7.
+// GSPO: the mean of these over the answer, for each of its tokens. Zheng et al. (2025), equation 7.
 void sequence_log_ratio(float* out, const float* logp, const float* logp_old, const int* mask, int K,
                         int T1) {
     token_log_ratio(out, logp, logp_old, mask, K, T1);
@@ -3145,18 +2718,16 @@ void sequence_log_ratio(float* out, const float* logp, const float* logp_old, co
 // x held between low and high; a NaN stays a NaN.
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Does the clip hold this token? Only where it has gone far enough in the direction that its advantage asks
-// for.
+// Does the clip hold this token? Only where it has gone far enough where its advantage asks it to go.
 static int is_clipped(double ratio, double adv, double clip_low, double clip_high) {
     return (adv > 0.0 && ratio > 1.0 + clip_high) || (adv < 0.0 && ratio < 1.0 - clip_low);
 }
 
 // PPO's clipped loss:  L = - min( rho A, clip(rho, 1 - clip_low, 1 + clip_high) A ),  rho = exp(log_ratio).
 // With sequence_log_ratio() it is GSPO's: there each token's weight is 1/(K |y|) and ds/dlogp_t = s/|y|, so
-// that the flat derivative -w s A is exact. (With GAE's advantages, which differ within an answer, that would
-// be GSPO-token.) clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO). Exactly on a bound the
-// gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp). Schulman et al. (2017),
-// equation 7; Yu et al. (2025) for two bounds.
+// that the flat derivative -w s A is exact. clip_low, clip_high: 0.2 and 0.2 (PPO), 0.2 and 0.28 (DAPO).
+// Exactly on a bound the gradient is the unclipped one. Finite for log-ratios up to 6000 (bounded_exp).
+// Schulman et al. (2017), equation 7; Yu et al. (2025) for two bounds.
 double loss_clip(float* dlogp, const float* log_ratio, const float* adv, const float* w, int n,
                  float clip_low, float clip_high) {
     double loss = 0.0, derivative;
@@ -3188,8 +2759,7 @@ double loss_cispo(float* dlogp, const float* logp, const float* log_ratio, const
 
 // PPO's value loss: half the squared error of the value or, if it is larger, that of the value held within
 // `clip` of its older self; clip <= 0: the plain squared error. dvalue (n) out: d(loss)/d(value); value,
-// value_old, target (n) in units of the reward, target: the return that the value is to predict. Schulman's
-// PPO code (OpenAI baselines); Ouyang et al. (2022).
+// value_old, target (n) in units of the reward. Schulman's PPO code (OpenAI baselines); Ouyang et al. (2022).
 double loss_value(float* dvalue, const float* value, const float* value_old, const float* target,
                   const float* w, int n, float clip) {
     double loss = 0.0;
@@ -3212,11 +2782,9 @@ static double bradley_terry(double* derivative, double margin) {
     return (margin > 0.0 ? 0.0 : -margin) + log1p(exp(-fabs(margin)));
 }
 
-// Reward model on one pair: -log P(chosen beats rejected) under Bradley-Terry.
-//   dchosen, drejected   out: d(loss)/d(score), one float each, opposite and equal
-//   chosen, rejected     the two scores r(x,y_w), r(x,y_l)
-// Equal scores give log 2 = 0.6931. Finite for all finite scores. Bradley and Terry (1952); Ouyang et al.
-// (2022).
+// Reward model on one pair of scores r(x,y_w), r(x,y_l): -log P(chosen beats rejected). dchosen, drejected
+// out: d(loss)/d(score), one float each, opposite and equal. Equal scores give log 2 = 0.6931. Finite for all
+// finite scores. Bradley and Terry (1952); Ouyang et al. (2022).
 double loss_reward_model(float* dchosen, float* drejected, float chosen, float rejected) {
     double derivative, loss = bradley_terry(&derivative, (double)chosen - rejected);
     *dchosen = (float)derivative;
@@ -3224,11 +2792,9 @@ double loss_reward_model(float* dchosen, float* drejected, float chosen, float r
     return loss;
 }
 
-// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref).
-//   dchosen, drejected   out: d(loss)/d(log-prob of the answer under the policy), one float each
-//   chosen, rejected     log pi(y|x) of the two answers, summed over tokens, nats;  ref_...: under pi_ref
-//   beta                 as in chapter 8; 0 gives loss log 2 and gradient 0
-// Rafailov et al. (2023), equation 7.
+// DPO on one pair: the reward model's loss on the implicit rewards beta log(pi/pi_ref). chosen, rejected: log
+// pi(y|x) of the two answers, summed over tokens, nats; ref_...: under pi_ref. dchosen, drejected out:
+// d(loss)/d(log pi(y|x)), one float each. beta 0: loss log 2, gradient 0. Rafailov et al. (2023), equation 7.
 double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, float ref_chosen,
                 float ref_rejected, float beta) {
     double margin = beta * (((double)chosen - ref_chosen) - ((double)rejected - ref_rejected));
@@ -3238,8 +2804,7 @@ double loss_dpo(float* dchosen, float* drejected, float chosen, float rejected, 
     return loss;
 }
 
-// Rejection sampling's choice: the index of the largest reward, the first one among equals. A NaN never wins.
-// -1 when there is nothing to choose. The chosen answer then goes to loss_sft.
+// Rejection sampling's choice: the first of the largest rewards. A NaN never wins. -1: nothing to choose.
 int best_of_n(const float* reward, int n) {
     int best = -1;
     for (int i = 0; i < n; i++)
@@ -3247,11 +2812,8 @@ int best_of_n(const float* reward, int n) {
     return best;
 }
 
-// ---- exact sums for the proofs ---------------------------------------------------------------------------
-
-// The distribution of the best of N answers drawn from p_ref, exactly. All N are at or below a reward level
-// with probability (at or below)^N, strictly below it with (below)^N. The difference belongs to the answers
-// of the level, in proportion to p_ref.
+// The distribution of the best of N answers drawn from p_ref: all N are at or below a reward level with
+// probability (at or below)^N, strictly below it with (below)^N. The difference is the level's share.
 static void toy_best_of_n(double* p, const double* p_ref, const double* reward, int N) {
     for (int y = 0; y < TOY_ANSWERS; y++) {
         double below = 0.0, level = 0.0;
@@ -3263,8 +2825,8 @@ static void toy_best_of_n(double* p, const double* p_ref, const double* reward, 
     }
 }
 
-// Expected loss_dpo and its gradient by the 39 logits, over all pairs of different answers: a pair is drawn
-// from pi_ref, and an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
+// Expected loss_dpo and its gradient by the 39 logits: a pair of different answers is drawn from pi_ref, and
+// an annotator who knows the reward prefers i to j with probability sigma(r_i - r_j).
 static double toy_dpo_gradient(double* grad, const double* logp, const double* logp_ref, const double* reward,
                                double beta) {
     double weight[TOY_ANSWERS] = {0}, loss = 0.0, total = 0.0, p[TOY_ANSWERS];
@@ -3289,33 +2851,26 @@ static double toy_dpo_gradient(double* grad, const double* logp, const double* l
     return loss / total;
 }
 
-// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2. It returns the
-// loss before the last step: for every beta the same number, the doubt that the annotators themselves have.
-static double toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
-                            int steps) {
-    double velocity[TOY_PARAMS] = {0}, loss = 0.0;
+// Gradient descent with momentum 0.9 on the expected DPO loss; its curvature goes with beta^2.
+static void toy_train_dpo(double* theta, const double* logp_ref, const double* reward, double beta,
+                          int steps) {
+    double velocity[TOY_PARAMS] = {0};
     for (int step = 0; step < steps; step++) {
         double logp[TOY_PARAMS], grad[TOY_PARAMS];
         toy_log_policy(logp, theta);
-        loss = toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
+        toy_dpo_gradient(grad, logp, logp_ref, reward, beta);
         for (int e = 0; e < TOY_PARAMS; e++) {
             velocity[e] = 0.9 * velocity[e] - 3.0 / (beta * beta) * grad[e];
             theta[e] += velocity[e];
         }
     }
-    return loss;
 }
 
 // ---- D2's four answers on one blackboard -----------------------------------------------------------------
 //
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
-// stands for the end or padding, and is not scored. Each array comes out of the function that trains.
-//
-// Try it: score the end as well (masks 0111, 0111, 0111, 0110: 11 tokens, w = 1/11, and the end of r1 rises
-// with it); take advantages_grpo() for the centered ones (every derivative grows by 0.866 / 0.5 = sqrt 3); or
-// give r3 its box (three right answers: A = 1/4 and, for r4 alone, -3/4).
-
+// stands for the end or padding, and is not scored.
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
 
@@ -3331,26 +2886,23 @@ typedef struct {
     double loss;
 } Board;
 
-// All that one update of nanochat's computes, in its order; the chapters explain the functions.
+// All that one update of nanochat's computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
+// the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The last
+// layer of the model (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
 static Board board_compute(void) {
     const float row[BOARD_V] = {3, 2, 1, 1};
     float d[BOARD_ROWS] = {0}, logp[BOARD_ROWS];
     int target[BOARD_ROWS] = {0}, scored[BOARD_ROWS];
     Board b;
     for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) b.logits[i] = row[i % BOARD_V] * logf(2.0f);
-    // Chapter 3. ln 1/2 for token 0, ln 1/4 for token 1; the mask moves with the tokens; an answer is a sum.
     token_logprobs(b.logp, b.logits, board_ids, BOARD_K, BOARD_T, BOARD_V);
     shift_mask(b.mask, board_mask, BOARD_K, BOARD_T);
     sequence_logprobs(b.total, b.logp, b.mask, BOARD_K, BOARD_T1);
-    // Chapter 5. The verifier reads D2's texts: r3 is right, but not in the box.
     for (int k = 0; k < BOARD_K; k++) b.reward[k] = reward_boxed(board_text[k], "83");
-    // Chapter 7. Minus the mean 1/2; every sampled token of an answer gets the answer's advantage.
     advantages_centered(b.adv, b.reward, BOARD_K);
     broadcast_advantages(b.token_adv, b.adv, b.mask, BOARD_K, BOARD_T1);
-    // This chapter. Eight tokens are scored, each counts 1/8.
     token_weights(b.w, b.mask, BOARD_K, BOARD_T1, NORM_TOKEN_MEAN, 0);
     b.loss = loss_policy_gradient(b.dlogp, b.logp, b.token_adv, b.w, BOARD_N);
-    // The model's own last layer (train_gpt.c, section 4): d logp/d logit_i = [i = token] - p_i in each row.
     for (int i = 0; i < BOARD_ROWS; i++) {
         int predicts = i % BOARD_T < BOARD_T1;             // the row of the last token has no target
         scored[i] = i;
@@ -3362,33 +2914,27 @@ static Board board_compute(void) {
     return b;
 }
 
-// ---- lesson 9 ------------------------------------------------------------------------------------------
-
-// One policy gradient under the four weights; SFT beside it.
 static void lesson_9_weights(void) {
-    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant"};
+    static const char* const names[] = {"token mean", "sequence mean", "sequence sum", "constant", "SFT"};
     float w[BOARD_N], dlogp[BOARD_N];
     Board b = board_compute();
     printf("1. Policy gradient and SFT on D2's four answers (./rl lesson chain): 2, 3, 2, 1\n"
            "   tokens, log pi(y) = -2, -4, -3, -1 times ln 2, A = 1/2, 1/2, -1/2, -1/2\n\n"
            "                     d/dlogp of a token of\n"
            "   weights              r1       r2       r3       r4      loss\n");
-    for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
-        token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
-        double loss = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
-        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[norm], dlogp[0], dlogp[BOARD_T1],
+    for (int row = 0; row < 5; row++) {
+        int sft = row > NORM_CONSTANT;
+        token_weights(w, b.mask, BOARD_K, BOARD_T1, sft ? NORM_TOKEN_MEAN : row, BOARD_T1);
+        double loss = sft ? loss_sft(dlogp, b.logp, w, BOARD_N)
+                          : loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        printf("   %-14s  %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n", names[row], dlogp[0], dlogp[BOARD_T1],
                dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
     }
-    double loss = loss_sft(dlogp, b.logp, b.w, BOARD_N);
-    printf("   SFT             %7.4f  %7.4f  %7.4f  %7.4f  %8.4f\n\n"
-           "   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
+    printf("\n   By hand: w = 1/8; 1/(4 * tokens); 1/4; 1/(4 * 3); the sum of A log pi(y) is\n"
            "   -ln 2, so the first loss is ln 2 / 8. SFT has A = 1 and the loss 10 ln 2 / 8;\n"
-           "   its d/dlogp is never positive: it cannot say what not to do.\n\n",
-           dlogp[0], dlogp[BOARD_T1], dlogp[2 * BOARD_T1], dlogp[3 * BOARD_T1], loss);
+           "   its d/dlogp is never positive: it cannot say what not to do.\n\n");
 }
 
-// Sign of the advantage x side of the ratio: where does the clip stop? Only in the two corners in which the
-// token has already gone where its advantage wants it.
 static void lesson_9_clip(void) {
     const float ratios[] = {0.5f, 1.0f, 1.5f}, w[1] = {1.0f};
     printf("2. PPO's clip to [0.8, 1.2]: minus the smaller of two products\n\n"
@@ -3404,13 +2950,12 @@ static void lesson_9_clip(void) {
     printf("\n");
 }
 
-// Both losses are -log sigma(difference of two rewards).
 static void lesson_9_pairs(void) {
-    const float pair[][2] = {{2, 0}, {1, 1}, {0, 2}, {102, 100}};
+    const float pair[][2] = {{2, 0}, {102, 100}, {0, 2}};
     float dchosen, drejected;
     printf("3. Reward model and DPO on one pair, P = sigma(r_w - r_l)\n\n"
            "   r_w   r_l        P     loss   d/dr_w   d/dr_l\n");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         double loss = loss_reward_model(&dchosen, &drejected, pair[i][0], pair[i][1]);
         printf("   %3.0f   %3.0f   %6.4f   %6.4f  %7.4f  %7.4f\n", pair[i][0], pair[i][1],
                sigmoid((double)pair[i][0] - pair[i][1]), loss, dchosen, drejected);
@@ -3422,58 +2967,37 @@ static void lesson_9_pairs(void) {
            loss, dchosen, drejected);
 }
 
-// How often the answers of p (27) pass chapter 4's verifier: E[r].
-static double toy_pass_rate(const double* p) {
-    double passed = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) passed += p[y] * toy_verify(y);
-    return passed;
-}
-
-// One line: the distribution p that a way has come to, against the optimum of chapter 8 for beta.
-static void print_way(const char* way, double beta, const double* p, const double* optimum, double floor) {
-    char text[16];
-    toy_difference_text(text, toy_largest_difference(p, optimum, TOY_ANSWERS), floor);
-    printf("   %-12s  %7.4f  %7.4f  %15s\n", way, beta, toy_pass_rate(p), text);
-}
-
-// D3: RL, rejection sampling and DPO optimize the same objective. Do they come to the same policy?
 static void lesson_9_three_ways(void) {
-    double theta_ref[TOY_PARAMS], theta[TOY_PARAMS], logp_ref[TOY_PARAMS], logp[TOY_PARAMS];
-    double reward[TOY_PARAMS], p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    const double *verdict = reward + TOY_LAST;
-    char way[24];
+    static const char* const ways[] = {"best of 4", "best of 16", "RL, lesson 8", "DPO"};
+    double theta_ref[TOY_PARAMS], logp_ref[TOY_PARAMS], reward[TOY_PARAMS], p_ref[TOY_ANSWERS];
+    double p[TOY_ANSWERS], best[TOY_ANSWERS];
     toy_fill(theta_ref, TOY_PARAMS, 2, 1.0);
     toy_log_policy(logp_ref, theta_ref);
     toy_probabilities(p_ref, logp_ref);
     toy_rewards(reward);
     double passed_ref = toy_pass_rate(p_ref);
-    printf("4. Three ways to use a reward, on chapter 4's 27 answers, exactly\n\n"
-           "                     beta     E[r]   max |pi - pi*|\n");
-    for (int N = 2; N <= 16; N *= 2) {
-        toy_best_of_n(p, p_ref, verdict, N);
-        double passed = toy_pass_rate(p);
-        double beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
-        toy_optimum(best, logp_ref, reward, beta);
-        snprintf(way, sizeof way, "best of %d", N);
-        print_way(way, beta, p, best, 1e-12);
-    }
-    for (int i = 0; i < 3; i++) {
-        double beta = i == 2 ? 0.1 : 1.0;
+    printf("4. RL, rejection sampling and DPO on chapter 4's 27 answers: one policy? (D3)\n\n"
+           "                     beta     E[r]  |pi-pi*| / |pi*|\n");
+    for (int way = 0; way < 4; way++) {
+        double theta[TOY_PARAMS], logp[TOY_PARAMS], beta = 1.0;
+        char text[16];
         memcpy(theta, theta_ref, sizeof theta);
-        if (i == 0) toy_ascend(theta, logp_ref, reward, beta, 1.5, 1e-10, 50000);
-        else toy_train_dpo(theta, logp_ref, verdict, beta, 400);
+        if (way == 2) toy_ascend(theta, logp_ref, reward, beta, 1.5, 20000);
+        if (way == 3) toy_train_dpo(theta, logp_ref, reward + TOY_LAST, beta, 400);
         toy_log_policy(logp, theta);
         toy_probabilities(p, logp);
+        if (way < 2) toy_best_of_n(p, p_ref, reward + TOY_LAST, way ? 16 : 4);
+        double passed = toy_pass_rate(p);
+        if (way < 2) beta = 1.0 / log(passed / (1.0 - passed) / (passed_ref / (1.0 - passed_ref)));
         toy_optimum(best, logp_ref, reward, beta);
-        print_way(i ? "DPO" : "RL, lesson 8", beta, p, best, 1e-6);
+        toy_difference_text(text, toy_relative_error(p, best, TOY_ANSWERS), way < 2 ? 1e-12 : 1e-6);
+        printf("   %-12s  %7.4f  %7.4f  %15s\n", ways[way], beta, passed, text);
     }
-    double right = 0.1 * log(p[7] / p_ref[7]), wrong = 0.1 * log(p[6] / p_ref[6]);
     printf("\n   pi_ref passes %.4f, the best of 4 1 - (1 - %.4f)^4 = 0.7590. It is pi*\n"
            "   for beta = 1 / log(odds / odds of pi_ref), odds = E[r] / (1 - E[r]): another\n"
-           "   beta for every question. DPO has seen nothing but pairs, preferred with\n"
-           "   sigma(r_w - r_l). Its implicit reward, beta log(pi/pi_ref), of 021 and 020 is\n"
-           "   %.4f and %.4f: the rewards 1 and 0 up to a constant.\n\n",
-           passed_ref, passed_ref, right, wrong);
+           "   beta for every question. DPO has seen nothing but pairs. Its implicit reward,\n"
+           "   log(pi/pi_ref), of 021 and 020: %.4f and %.4f, 1 and 0 up to a constant.\n\n",
+           passed_ref, passed_ref, log(p[7] / p_ref[7]), log(p[6] / p_ref[6]));
 }
 
 // What no document asks for: the two relatives of the clip, and the clip of the value.
@@ -3486,14 +3010,15 @@ static void lesson_9_relatives(void) {
     loss_clip(clip, token, one, one, 3, 0.2f, 0.2f);
     loss_clip(gspo, answer, one, one, 3, 0.2f, 0.2f);
     loss_cispo(cispo, logp, token, one, one, 3, 0.2f, 0.2f);
-    printf("5. Three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n   d/dlogp of\n");
-    printf("   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
-           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
-           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n",
-           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2]);
     double loss = loss_value(value, &(float){0.6f}, &(float){0.3f}, one, one, 1, 0.2f);
-    printf("\n   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
-           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n", loss, value[0]);
+    printf("5. d/dlogp of three tokens with log-ratios 0.5, 0, -0.1, A = 1, bounds 0.2\n\n"
+           "   PPO's clip  %7.4f  %7.4f  %7.4f   exp(0.5) = 1.6487 is held: 0\n"
+           "   GSPO        %7.4f  %7.4f  %7.4f   exp(0.4 / 3) for all\n"
+           "   CISPO       %7.4f  %7.4f  %7.4f   min(1.6487, 1.2)\n\n"
+           "   PPO's value clip, 0.2: V 0.6 was 0.3, target 1: it counts as 0.5. The loss is\n"
+           "   (1 - 0.5)^2 / 2 = %.4f, d/dV = %.1f: it has moved far enough.\n\n",
+           clip[0], clip[1], clip[2], gspo[0], gspo[1], gspo[2], cispo[0], cispo[1], cispo[2], loss,
+           value[0]);
 }
 
 static void lesson_9(int more) {
@@ -3506,8 +3031,7 @@ static void lesson_9(int more) {
            "             DPO              the same with r = beta log(pi(y|x)/pi_ref(y|x))\n"
            "   Symbols   logp = log pi of a token, A its advantage, w what it counts; rho =\n"
            "             pi/pi_old, clip(rho): held within bounds; r_w the reward of the\n"
-           "             preferred answer, r_l the other's; sigma(z) = 1/(1 + exp(-z));\n"
-           "             pi_ref, beta, E and pi* as in lesson 8\n\n");
+           "             preferred answer, r_l the other's; the rest as in lessons 2 and 8\n\n");
     lesson_9_weights();
     lesson_9_clip();
     lesson_9_pairs();
@@ -3516,14 +3040,12 @@ static void lesson_9(int more) {
     printf("Take away: read d/dlogp. Negative: more likely, positive: less, 0: left alone.\n");
 }
 
-// " 2 0 0 3  "
-static void print_ints(const int* x, int n) {
+static void print_ints(const int* x, int n) {                      // " 2 0 0 3  "
     for (int i = 0; i < n; i++) printf(" %d", x[i]);
     printf("  ");
 }
 
-// `./rl lesson chain`: everything from chapter 3 to here on one screen. The lessons' own examples go the same
-// way one step at a time: 3 log-probs and the mask, 5 the verifier, 7 advantages, 8 k3, 9 the loss.
+// `./rl lesson chain`: everything from chapter 3 to here on one screen.
 static void lesson_chain(int more) {
     const float half = logf(0.5f), quarter = logf(0.25f);
     float k3;
@@ -3536,8 +3058,8 @@ static void lesson_chain(int more) {
            "             d loss/d logit_i = - w A ([i = token] - p_i)\n"
            "   Symbols   p = softmax(logits), logp = log p[token], r reward, A advantage;\n"
            "             [i = token]: 1 for the token that was sampled, else 0\n\n"
-           "   Four tokens, and at every place the logits (3, 2, 1, 1) ln 2: log-sum-exp =\n"
-           "   ln(8 + 4 + 2 + 2) = ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
+           "   At every place the logits are (3, 2, 1, 1) ln 2: log-sum-exp = ln(8+4+2+2) =\n"
+           "   ln 16, so p = 1/2, 1/4, 1/8, 1/8. Token 3 ends or pads.\n\n"
            "       ids       mask      shifted      logp where it is 1        sum   r    A\n");
     for (int k = 0; k < BOARD_K; k++) {
         printf("   r%d ", k + 1);
@@ -3604,8 +3126,8 @@ static void lesson_chain(int more) {
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
 
-// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it. `format` tells whether
-// the answer is where the reward wants it, right or wrong.
+// A reward by its name. Not every reward says whether an answer is right, so a verifier stands beside it.
+// `format` tells whether the answer is where the reward wants it, right or wrong.
 typedef struct {
     const char* name;
     RewardFunction reward, verifier;
@@ -3665,7 +3187,7 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 // A question ready for RL: its prompt, and its final answer: what stands behind GSM8K's last ####, or MATH's
 // bare answer. The written solution is not used (D2 section 6), except as a demonstration in chapter 12.
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
-typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest prompt in tokens
+typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
 static Questions load_questions(const char* path, int context, int room) {
@@ -3764,27 +3286,32 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nanochat", "Karpathy 2025 (D1)", "there, 16 rollouts are averaged in two passes of 8; no gradient clipping",
-     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper",
-     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"nanochat", "Karpathy 2025 (D1)",
+     "there, 16 rollouts are averaged in two passes of 8; gradients not clipped", "centered", "none", "token",
+     0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper", "none",
+     "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
      "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
      "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
-    {"dapo", "Yu et al. 2025", "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-                               "  averaged per question, there over the batch",
+    {"dapo", "Yu et al. 2025",
+     "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
+     "  averaged per question, there over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
-    {"gspo", "Zheng et al. 2025", "bounds 100 times wider than 3e-4 and 4e-4: a mean over few tokens is less\n"
-                                  "  calm; 2 gradient steps, there 4",
+    {"gspo", "Zheng et al. 2025",
+     "bounds 100 times wider than 3e-4 and 4e-4, since a mean over few tokens\n"
+     "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
-    {"cispo", "MiniMax 2025", "tokens are averaged per question, there over the batch; the lower bound,\n"
-                              "  1 - 1 = 0, is none, as there",
+    {"cispo", "MiniMax 2025",
+     "tokens are averaged per question, there over the batch; the lower bound,\n"
+     "  1 - 1 = 0, is none, as there",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
-    {"ppo", "Ouyang et al. 2022", "advantages are not whitened; the value model begins as the policy's body,\n"
-                                  "  there as the reward model; no mix with pretraining",
+    {"ppo", "Ouyang et al. 2022",
+     "advantages are not whitened; the value model begins as the policy's\n"
+     "  body, there as the reward model; no mix with pretraining",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3880,8 +3407,8 @@ static RlOptions rl_defaults(void) {
 
 // ---- who learns from whom
 
-// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is there in any case,
-// to tell how many answers are really right.
+// What is paid for: a reward function, a reward model's score, or the sum of both. The verifier of `kind` is
+// there in any case, to tell how many answers are really right.
 typedef struct {
     const RewardKind* kind;
     int paid;                       // 1 = the reward function of `kind` is (part of) the reward
@@ -3937,7 +3464,7 @@ typedef struct {
     float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
     int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
     float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
-    float *token_reward, *adv, *weight;          // what the loss takes besides the policy's log-probabilities:
+    float *token_reward, *adv, *weight;          // what the loss takes besides log-probabilities
     float *logp, *log_ratio, *dlogp, *dkl;       // of the policy in training
     float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
@@ -3948,8 +3475,9 @@ static Group* groups_new(int B, int K, int T) {
     size_t n = (size_t)K * (size_t)(T - 1);
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
-        float** arrays[] = {&g->reward, &g->total, &g->logp_ref, &g->kl, &g->token_reward, &g->adv, &g->weight, &g->logp,
-                            &g->log_ratio, &g->dlogp, &g->dkl, &g->value_old, &g->target, &g->value, &g->dvalue};
+        float** arrays[] = {&g->reward, &g->total,     &g->logp_ref, &g->kl,        &g->token_reward,
+                            &g->adv,    &g->weight,    &g->logp,     &g->log_ratio, &g->dlogp,
+                            &g->dkl,    &g->value_old, &g->target,   &g->value,     &g->dvalue};
         float* next = allocate(n * (sizeof arrays / sizeof *arrays), sizeof(float));
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) *arrays[j] = take(&next, n);
         g->rollouts = rollouts_new(K, T);
@@ -3968,7 +3496,8 @@ static void groups_free(Group* group, int B) {
 }
 
 // Step 3: the rewards (K) of the rollouts of one question, and counts.
-static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth, const RewardKind* kind) {
+static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, const char* truth,
+                             const RewardKind* kind) {
     Grades g = {0};
     for (int k = 0; k < K; k++) {
         const Rollout* r = &rollouts[k];
@@ -3986,7 +3515,8 @@ static Grades grade_rollouts(float* reward, const Rollout* rollouts, int K, cons
     return g;
 }
 
-// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number at the last token.
+// Adds a reward model's scores to `paid` times the rewards. It reads question and answer, and says one number
+// at the last token.
 static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* rollouts, int K) {
     int T = rollouts->T, T1 = T - 1;
     int* last = allocate((size_t)K * (size_t)T1, sizeof(int));
@@ -3998,15 +3528,16 @@ static void add_model_rewards(float* reward, int paid, Model* m, const Rollout* 
         if (!isfinite(own)) {
             Text question = {0};
             decode_tokens(&question, rollouts[k].ids, rollouts[k].prompt, 0);
-            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1, question.data);
+            fail(2, "the reward model's score is not a number for rollout %d of the question: %s", k + 1,
+                 question.data);
         }
         reward[k] = (paid ? reward[k] : 0.0f) + own;
     }
     free(last), free(score);
 }
 
-// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling to -1 for one that
-// uses all of them.
+// DAPO's soft overlong punishment: 0 for an answer that leaves `window` tokens of the limit unused, falling
+// to -1 for one that uses all of them.
 static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K, int limit, int window) {
     for (int k = 0; k < K; k++) {
         int over = rollouts[k].length - (limit - window);
@@ -4026,41 +3557,42 @@ static int has_nonzero(const float* x, int n) {
 
 // ---- what an update was like
 
-// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the updates since the last
-// line. The same columns for every method, so that two logs can be compared.
+// One record per update. metrics.csv has all of it, the screen the columns with a width: means over the
+// updates since the last line. The same columns for every method, so that two logs can be compared.
 typedef struct {
     double reward, accuracy, kl_ref, clip_fraction, length, entropy, grad_norm, seconds, held_out;
-    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss, lr,
-        tokens_per_second;
+    double pass_rate, tool_rate, format_rate, zero_variance, resampled, ratio, approx_kl, loss, value_loss;
+    double lr, tokens_per_second;
 } Metrics;
 
+#define AT(field) offsetof(Metrics, field)
 static const Column rl_columns[] = {
-    {"reward", "reward", offsetof(Metrics, reward), 7, 3, 0},                // mean over the rollouts
-    {"accuracy", "accuracy", offsetof(Metrics, accuracy), 9, 3, 0},            // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", offsetof(Metrics, kl_ref), 8, 3, 0},                // KL(policy || reference) by k1, nats per answer
-    {"clip_fraction", "clipped", offsetof(Metrics, clip_fraction), 8, 4, 0},  // share of trained tokens that the clip holds
-    {"length", "length", offsetof(Metrics, length), 7, 1, 0},                // tokens per answer, the tool's too
-    {"entropy", "entropy", offsetof(Metrics, entropy), 8, 3, 0},              // of the policy at the sampled tokens, nats
-    {"grad_norm", "|grad|", offsetof(Metrics, grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
-    {"seconds", "seconds", offsetof(Metrics, seconds), 8, 2, 0},              // of the update, without evaluation
-    {"held_out", "held-out", offsetof(Metrics, held_out), 9, 3, 1},            // pass@1 on held-out questions; empty = not looked at
-    {"pass_rate", NULL, offsetof(Metrics, pass_rate), 0, 0, 0},          // questions with at least one right rollout
-    {"tool_rate", NULL, offsetof(Metrics, tool_rate), 0, 0, 0},          // rollouts in which the tool answered
-    {"format_rate", NULL, offsetof(Metrics, format_rate), 0, 0, 0},      // rollouts whose answer is where the reward looks
-    {"zero_variance", NULL, offsetof(Metrics, zero_variance), 0, 0, 0},  // groups whose rewards are all equal
-    {"resampled", NULL, offsetof(Metrics, resampled), 0, 0, 0},          // groups drawn again (dynamic sampling)
-    {"ratio", NULL, offsetof(Metrics, ratio), 0, 0, 0},                  // pi/pi_old, mean over trained tokens, last pass
-    {"approx_kl", NULL, offsetof(Metrics, approx_kl), 0, 0, 0},          // KL(pi_old || pi) by k3, nats per trained token
-    {"loss", NULL, offsetof(Metrics, loss), 0, 0, 0},
-    {"value_loss", NULL, offsetof(Metrics, value_loss), 0, 0, 0},
-    {"lr", NULL, offsetof(Metrics, lr), 0, 0, 0},
-    {"tokens_per_second", NULL, offsetof(Metrics, tokens_per_second), 0, 0, 0},   // of the rollouts; not of those drawn again
+    {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
+    {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
+    {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
+    {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
+    {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
+    {"grad_norm", "|grad|", AT(grad_norm), 7, 3, 0},          // before clipping, mean over the gradient steps
+    {"seconds", "seconds", AT(seconds), 8, 2, 0},             // of the update, without evaluation
+    {"held_out", "held-out", AT(held_out), 9, 3, 1}, // pass@1 on held-out questions; empty = not looked at
+    {"pass_rate", NULL, AT(pass_rate), 0, 0, 0},     // questions with at least one right rollout
+    {"tool_rate", NULL, AT(tool_rate), 0, 0, 0},     // rollouts in which the tool answered
+    {"format_rate", NULL, AT(format_rate), 0, 0, 0}, // rollouts whose answer is where the reward looks
+    {"zero_variance", NULL, AT(zero_variance), 0, 0, 0}, // groups whose rewards are all equal
+    {"resampled", NULL, AT(resampled), 0, 0, 0},         // groups drawn again (dynamic sampling)
+    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last pass
+    {"approx_kl", NULL, AT(approx_kl), 0, 0, 0},         // KL(pi_old || pi) by k3, nats per trained token
+    {"loss", NULL, AT(loss), 0, 0, 0},
+    {"value_loss", NULL, AT(value_loss), 0, 0, 0},
+    {"lr", NULL, AT(lr), 0, 0, 0},
+    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // sampled ones; not those drawn again
     {0},
 };
 
-static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps) {
+static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
-    Metrics s = {.held_out = NAN};
+    Metrics s = {.held_out = NAN, .seconds = seconds};
     for (int i = 0; i < B; i++) {
         const Group* g = &group[i];
         s.accuracy += g->grades.correct / answers;
@@ -4079,11 +3611,14 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
             if (!g->mask[j]) continue;
             if (l->reference) s.kl_ref += ((double)g->logp_old[j] - g->logp_ref[j]) / answers;
             if (!g->trained) continue;
-            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]), low = l->o->clip_low, high = l->o->clip_high;
-            int outside = ratio < 1.0 - low || ratio > 1.0 + high;
+            double slope, ratio = bounded_exp(&slope, g->log_ratio[j]);
+            int clipped =
+                l->ratio != RATIO_NONE && is_clipped(ratio, g->adv[j], l->o->clip_low, l->o->clip_high);
+            if (l->ratio == RATIO_CISPO)
+                clipped = ratio < 1.0 - l->o->clip_low || ratio > 1.0 + l->o->clip_high;
             trained++;
             s.ratio += ratio;
-            s.clip_fraction += l->ratio == RATIO_CISPO ? outside : l->ratio && is_clipped(ratio, g->adv[j], low, high);
+            s.clip_fraction += clipped;
             s.approx_kl += kl_estimate(&slope, (double)g->logp_old[j] - g->logp[j], 3);
         }
     }
@@ -4091,47 +3626,53 @@ static Metrics measure(const Learner* l, const Group* group, int B, int K, int n
     s.ratio = trained > 0.0 ? s.ratio / trained : 1.0;
     s.clip_fraction /= fmax(trained, 1.0);
     s.approx_kl /= fmax(trained, 1.0);
-    s.tokens_per_second = tokens;                          // rl_step divides by the seconds
+    s.tokens_per_second = tokens / seconds;
     return s;
 }
 
 // ---- one update, top to bottom
 
-// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on the learning rates.
-static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step, double decay) {
+// On the questions q->list[chosen[0 .. B-1]], with the arrays of `group` (B). decay: the schedule's factor on
+// the learning rates.
+static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* chosen, long step,
+                       double decay) {
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
-    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, limit = o->sample.max_new_tokens, redrawn = 0;
-    int per_epoch = (B + minibatch - 1) / minibatch, steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy);
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward;
+    int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
+    int steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy),
+        limit = o->sample.max_new_tokens;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
-    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a question whose
-    //         rewards are all equal by another one, up to o->resample times.
+    // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
+    //         question whose rewards are all equal by another one, up to o->resample times.
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
             Group* g = &group[i];
-            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i;
+            uint64_t stream = (uint64_t)step * (uint64_t)B + (uint64_t)i, seed = o->seed + 1;
             Rng rng = random_stream(o->seed + 3, stream, (uint64_t)round);
             if (round && !g->zero_variance) continue;
             redrawn += round > 0;
             g->question = &q->list[round ? random_int(&rng, q->count) : chosen[i]];
-            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample, tool_calculator,
-                            o->seed + 1 + ((uint64_t)round << 32), stream);
+            sample_rollouts(g->rollouts, worker(l->policy), &g->question->prompt, 1, K, o->sample,
+                            tool_calculator, seed + ((uint64_t)round << 32), stream);
             shift_mask(g->mask, g->rollouts->mask, K, T);
             g->grades = grade_rollouts(g->reward, g->rollouts, K, g->question->truth, l->reward.kind);
-            if (l->reward.model) add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
+            if (l->reward.model)
+                add_model_rewards(g->reward, l->reward.paid, worker(l->reward.model), g->rollouts, K);
             g->zero_variance = all_equal(g->reward, K);
         }
     }
 
-    // 4. The reward of each token, with the KL penalty; the advantage of each token; what it counts in the loss.
+    // 4. The reward of each token, with the KL penalty; its advantage; what it counts in the loss.
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < B; i++) {
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
+        int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
+        const float* kl = l->reference ? g->kl : NULL;
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -4139,22 +3680,20 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
             if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
             if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
         }
-        token_rewards(g->token_reward, g->reward, l->reference ? g->kl : NULL, mask, K, T1, beta_in_reward, l->kl_mean);
+        token_rewards(g->token_reward, g->reward, kl, mask, K, T1, beta_in_reward, l->kl_mean);
         if (l->value) {
             answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
             group_gae(g->adv, g->token_reward, g->value_old, mask, K, T1, o->gamma, o->lambda);
             for (int j = 0; j < n; j++) g->target[j] = g->adv[j] + g->value_old[j];
         } else {
-            sequence_logprobs(g->total, g->token_reward, mask, K, T1);      // here: the sum of an answer's token rewards
+            sequence_logprobs(g->total, g->token_reward, mask, K, T1);   // here: an answer's token rewards
             compute_advantages(g->total, g->total, K, l->advantage);
             broadcast_advantages(g->adv, g->total, mask, K, T1);
         }
-        int filtered = o->resample && g->zero_variance, from = i / minibatch * minibatch;
         token_weights(g->weight, mask, K, T1, l->norm, limit);
-        for (int j = 0; j < n; j++) g->weight[j] /= (float)(min_int(from + minibatch, B) - from);
-        g->trained = !filtered && (kl_in_loss || has_nonzero(g->adv, n));
-        g->loss = 0.0;
-        g->value_loss = 0.0;
+        for (int j = 0; j < n; j++) g->weight[j] /= (float)questions;
+        g->trained = (kl_in_loss || has_nonzero(g->adv, n)) && !(o->resample && g->zero_variance);
+        g->loss = g->value_loss = 0.0;
     }
 
     // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
@@ -4162,27 +3701,30 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
         for (int turn = 0; turn < turns; turn++) {
-            Model *m = learning_worker(l->policy, turn), *v = l->value ? learning_worker(l->value, turn) : NULL;
+            Model *m = learning_worker(l->policy, turn), *v = learning_worker(l->value, turn);
             for (int i = from + turn; i < to; i += turns) {
                 Group* g = &group[i];
                 const int *ids = g->rollouts->ids, *mask = g->mask;
+                float *logp = g->logp, *ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
+                      *w = g->weight;
                 if (g->trained) {
-                    answers_forward(g->logp, m, ids, mask, K, T);
-                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    else token_log_ratio(g->log_ratio, g->logp, g->logp_old, mask, K, T1);
-                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
+                    answers_forward(logp, m, ids, mask, K, T);
+                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
                     else if (l->ratio == RATIO_CISPO)
-                        g->loss += loss_cispo(g->dlogp, g->logp, g->log_ratio, g->adv, g->weight, n, low, high);
-                    else g->loss += loss_clip(g->dlogp, g->log_ratio, g->adv, g->weight, n, low, high);
+                        g->loss += loss_cispo(dlogp, logp, ratio, adv, w, n, low, high);
+                    else g->loss += loss_clip(dlogp, ratio, adv, w, n, low, high);
                     if (kl_in_loss) {
-                        g->loss += o->beta * loss_kl(g->dkl, g->logp, g->logp_ref, g->weight, n, l->estimator);
-                        for (int j = 0; j < n; j++) g->dlogp[j] += o->beta * g->dkl[j];
+                        g->loss += o->beta * loss_kl(g->dkl, logp, g->logp_ref, w, n, l->estimator);
+                        for (int j = 0; j < n; j++) dlogp[j] += o->beta * g->dkl[j];
                     }
-                    answers_backward(m, g->dlogp, ids, mask, K, T);
+                    answers_backward(m, dlogp, ids, mask, K, T);
                 }
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
-                    g->value_loss += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, o->value_clip);
+                    g->value_loss +=
+                        loss_value(g->dvalue, g->value, g->value_old, g->target, w, n, o->value_clip);
                     answers_backward(v, g->dvalue, ids, mask, K, T);
                 }
             }
@@ -4195,12 +3737,10 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     }
 
     // 7. What it was like. The next update overwrites the rollouts: they came from the old policy.
-    Metrics s = measure(l, group, B, K, n, steps);
+    Metrics s = measure(l, group, B, K, n, steps, seconds_now() - started);
     s.resampled = redrawn;
     s.grad_norm = grad_norm / steps;
     s.lr = lr;
-    s.seconds = seconds_now() - started;
-    s.tokens_per_second /= s.seconds;
     return s;
 }
 
@@ -4221,9 +3761,11 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a second model or after
-// the update, both (K,T1), with the names of the two columns and of their difference. Without a reward, adv is left out.
-static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names, int chosen) {
+// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a
+// second model or after the update, both (K,T1), with the names of the two columns and of their difference.
+// Without a reward, adv is left out.
+static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
+                           int chosen) {
     int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
     float sum[2];
     printf("   k%s tokens sampled %7s", rewarded ? " reward     adv" : "", other ? names[0] : "log pi");
@@ -4259,8 +3801,8 @@ static float reward_ascii(const char* response, const char* truth) {
     return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
 }
 
-// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no sums, so the reward is a
-// simpler one.
+// The loop's own rl_step() on one question, and what it left behind. The model is untrained and can do no
+// sums, so the reward is a simpler one.
 static void lesson_10(int more) {
     (void)more;
     enum { K = 4, NEW = 3 };
@@ -4304,11 +3846,12 @@ static void lesson_10(int more) {
     for (int k = 0; k < K; k++) {
         printf("%4d ", k);
         for (int t = start; t < start + NEW; t++)
-            if (g->mask[k * T1 + t]) printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
+            if (g->mask[k * T1 + t])
+                printf("  %4d %+7.4f", g->rollouts[k].ids[t + 1], (double)g->dlogp[k * T1 + t]);
         printf("\n");
     }
-    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm, (double)o.grad_clip,
-           s.lr);
+    printf("\n6. Backward: gradient norm %.4f, clipped at %g. AdamW, learning rate %.2e.\n", s.grad_norm,
+           (double)o.grad_clip, s.lr);
     printf("7. The rollouts are thrown away; \"after\" above is what the step did to them.\n\n");
     printf("Take away: here each change has the sign of its advantage. Answers that begin\n"
            "alike pull each other along, so that need not be so for every one of them.\n");
@@ -4590,9 +4133,9 @@ static void count_solved(int solved[4], const Evaluation* before, const Evaluati
 // ---- keeping train and test apart
 //
 // Not by comparing bytes: a question leaks with another space, another name or other numbers. So there are
-// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap` (docs/tools.c)
-// counts all of them and shows examples, near duplicates too, because the loose ones are for a person to judge:
-// problems of one template with other numbers may be just what a test should ask.
+// kinds of "the same", from strict to loose. `./rl train` refuses the certain one; `./rl overlap`
+// (docs/tools.c) counts all of them and shows examples, near duplicates too, because the loose ones are for a
+// person to judge: problems of one template with other numbers may be just what a test should ask.
 enum {
     SAME_WORDS,          // without case, spaces and punctuation
     SAME_BUT_NAMES,      // and every word with a capital letter is "@": about somebody else
@@ -4767,15 +4310,8 @@ static void lesson_11(int more) {
 // ---- preference pairs
 //
 // Chapter 9's judgements of the third kind: not "this answer is worth 1" but "this answer is better than that
-// one". A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
-//
-//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
-//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
-//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
-//
-// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
-// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
-// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
+// one". A pair is a question with two answers: Bradley-Terry compares answers to ONE question, r(x,y_w) -
+// r(x,y_l). (docs/tools.c reads and writes them in files, in the two forms of TRL's data sets.)
 //
 // Trap: a pair says nothing about how good its answers are. Both may be wrong, or both right.
 enum { CHOSEN, REJECTED };
@@ -4804,78 +4340,6 @@ static void pairs_add(Pairs* p, const char* question, const char* chosen, const 
         p->list = enlarge(p->list, (size_t)p->capacity, sizeof(Pair));
     }
     p->list[p->count++] = (Pair){copy_text(question), {copy_text(chosen), copy_text(rejected)}, {{0}}, {0}};
-}
-
-enum { USER, ASSISTANT };
-
-// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
-static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
-                       const char* path) {
-    const Json* field = json_get(record, name);
-    int line = record->line, is_array = field && field->type == JSON_ARRAY;
-    if (!is_array) said[speaker] = record_text(record, name, path);
-    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
-        Json message = *m;                       // a small record, which stands in the same line
-        message.line = line;
-        const char* role = record_text(&message, "role", path);
-        int who = strcmp(role, "user") ? ASSISTANT : USER;
-        if (who == ASSISTANT && strcmp(role, "assistant"))
-            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
-                    "read", path, line, name, role);
-        if (said[who] || said[ASSISTANT])
-            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
-                    "answers (assistant), so keep the round that is judged", path, line, name);
-        said[who] = record_text(&message, "content", path);
-    }
-    if (speaker == ASSISTANT && !said[ASSISTANT])
-        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
-    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
-        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
-}
-
-// Adds the pair of one record, or ends the program with what is wrong with it.
-static void read_pair(Pairs* p, const Json* record, const char* path) {
-    static const char* const names[] = {"chosen", "rejected"};
-    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
-    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
-    int line = record->line;
-    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
-    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
-    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
-    if (!question)
-        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
-                "the user in \"chosen\" and \"rejected\"", path, line);
-    for (int i = CHOSEN; i <= REJECTED; i++) {
-        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
-        if (!own || strcmp(own, question))
-            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
-                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
-    }
-    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
-        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
-    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
-}
-
-static Pairs load_pairs(const char* path) {
-    Json* records = load_records(path);
-    Pairs p = {0};
-    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
-    if (!p.count)
-        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
-    json_free(records);
-    return p;
-}
-
-static void pairs_to_json(Text* out, const Pairs* p) {
-    for (int i = 0; i < p->count; i++) {
-        text_printf(out, "{\"question\": ");
-        json_append_string(out, p->list[i].question);
-        text_printf(out, ", \"chosen\": ");
-        json_append_string(out, p->list[i].answer[CHOSEN]);
-        text_printf(out, ", \"rejected\": ");
-        json_append_string(out, p->list[i].answer[REJECTED]);
-        text_printf(out, "}\n");
-    }
 }
 
 // Turns texts into tokens. Pairs with a side that does not fit the context are counted and left out.
@@ -5334,7 +4798,15 @@ static void lesson_12(int more) {
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
  * the tool of chapter 6, which is the same evaluator with almost everything switched off.
  *
- * It is an ALLOW-LIST. The tables of A.1 hold every spelling, name and unit that is understood. Whatever else
+ *     A.1  Values     exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *
+ * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
+ * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
+ *
+ * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
  * thought of (\binom before it had a line here, an arrow, an integral) can only cost a right answer that is
  * spelled in another way; it can't pay for a wrong one. docs/answers.md shows the tables as a list.
@@ -5342,302 +4814,11 @@ static void lesson_12(int more) {
 #include <complex.h>
 #undef I  // complex.h claims this name; _Complex_I does the same
 
-/* ---- A.1 First idea: normalize ----
+/* ---- A.1 Values ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. The first table drops what is only typography and
- * gives each symbol one spelling; everything else is copied. Special forms in the result:
- *     "cm"             words from \text{...} and its relatives, in quotes; also "degree", "%" and "$"
- *     1`000            a thousands separator (the comma of a list stays a comma)
- *     [[a,b],[c,d]]    a matrix, so that rows and columns need no code of their own
- *     {a,b}            a set; LaTeX's grouping braces look the same, but have no comma at their top level
- * A space survives only between letters or digits: 3 1/2 must not become 31/2, nor \sin hx become \sinh x.
- */
-static const struct { const char *from, *to; } SPELLINGS[] = {
-    {"\\left", ""}, {"\\right", ""}, {"\\big", ""}, {"\\Big", ""}, {"\\bigl", ""}, {"\\bigr", ""},
-    {"\\Bigl", ""}, {"\\Bigr", ""}, {"\\displaystyle", ""}, {"\\limits", ""}, {"\\!", ""}, {"\\,", ""},
-    {"\\;", ""}, {"\\:", ""}, {"\\ ", " "}, {"~", " "}, {"\\quad", " "}, {"\\qquad", " "}, {"\\(", ""},
-    {"\\)", ""}, {"\\[", ""}, {"\\]", ""}, {"{,}", ""}, {",\\!", ""}, {",\\! ", ""}, {"\\dfrac", "\\frac"},
-    {"\\tfrac", "\\frac"}, {"\\cfrac", "\\frac"}, {"\\dbinom", "\\binom"}, {"\\tbinom", "\\binom"},
-    {"\\cdot", "*"}, {"\\times", "*"}, {"\\div", "/"}, {"**", "^"}, {"\\{", "{"}, {"\\}", "}"},
-    {"\\lbrace", "{"}, {"\\rbrace", "}"}, {"\\langle", "("}, {"\\rangle", ")"}, {"\\lvert", "|"},
-    {"\\rvert", "|"}, {"\\vert", "|"}, {"\\lfloor", "floor("}, {"\\rfloor", ")"}, {"\\lceil", "ceil("},
-    {"\\rceil", ")"}, {"\\emptyset", "{}"}, {"\\varnothing", "{}"}, {"\\leq", "<="}, {"\\le", "<="},
-    {"\\leqslant", "<="}, {"\\geq", ">="}, {"\\ge", ">="}, {"\\geqslant", ">="}, {"\\lt", "<"},
-    {"\\gt", ">"}, {"\\ne", "!="}, {"\\neq", "!="}, {"\\in", "\xe2\x88\x88"}, {"\\backslash", "\\setminus"},
-    {"\\ldots", "..."}, {"\\dots", "..."}, {"\\%", "\"%\""}, {"%", "\"%\""}, {"\\$", "\"$\""},
-    {"^\\circ", "\"degree\""}, {"^{\\circ}", "\"degree\""}, {"\\degree", "\"degree\""},
-    {"\\mathbb{R}", "(-\\infty,\\infty)"}, {"\\mathbb R", "(-\\infty,\\infty)"},
-    {"\\mathbb{R}-", "(-\\infty,\\infty)\\setminus "}, {"\\mathbb{R} - ", "(-\\infty,\\infty)\\setminus "},
-    {"\\begin{matrix}", "[["},
-    {"\\begin{pmatrix}", "[["}, {"\\begin{bmatrix}", "[["}, {"\\begin{array}", "[["}, {"\\end{matrix}", "]]"},
-    {"\\end{pmatrix}", "]]"}, {"\\end{bmatrix}", "]]"}, {"\\end{array}", "]]"}, {"\\beginpmatrix", "[["},
-    {"\\endpmatrix", "]]"}, {"\\\\", "],["}, {"&", ","}, {"\\pm*", "\\pm "}, {" and ", ","}, {" or ", ","},
-    {", and ", ","}, {", or ", ","},
-    // Unicode, in bytes of UTF-8: minus, en dash, times, dots, division, pi, theta, infinity, degree, root,
-    // <= >= !=
-    {"\xe2\x88\x92", "-"}, {"\xe2\x80\x93", "-"}, {"\xc3\x97", "*"}, {"\xc2\xb7", "*"}, {"\xe2\x8b\x85", "*"},
-    {"\xc3\xb7", "/"}, {"\xcf\x80", "\\pi "}, {"\xce\xb8", "\\theta "}, {"\xe2\x88\x9e", "\\infty "},
-    {"\xc2\xb0", "\"degree\""}, {"\xe2\x88\x9a", "sqrt "}, {"\xe2\x89\xa4", "<="}, {"\xe2\x89\xa5", ">="},
-    {"\xe2\x89\xa0", "!="},
-    // union, intersection, set difference, plus-minus, empty set, R, the fractions 1/2 1/4 3/4, three widths
-    // of space, euro, pound
-    {"\xe2\x88\xaa", "\\cup "}, {"\xe2\x88\xa9", "\\cap "}, {"\xe2\x88\x96", "\\setminus "},
-    {"\xc2\xb1", "\\pm "}, {"\xe2\x88\x85", "{}"}, {"\xe2\x84\x9d", "(-\\infty,\\infty)"},
-    {"\xc2\xbd", "\\frac12"}, {"\xc2\xbc", "\\frac14"}, {"\xc2\xbe", "\\frac34"}, {"\xc2\xa0", " "},
-    {"\xe2\x80\x89", " "}, {"\xe2\x80\xaf", " "}, {"\xe2\x82\xac", "\"euro\""}, {"\xc2\xa3", "\"pound\""},
-    // raised digits 0 to 9, and the raised minus
-    {"\xe2\x81\xb0", "^0"}, {"\xc2\xb9", "^1"}, {"\xc2\xb2", "^2"}, {"\xc2\xb3", "^3"},
-    {"\xe2\x81\xb4", "^4"}, {"\xe2\x81\xb5", "^5"}, {"\xe2\x81\xb6", "^6"}, {"\xe2\x81\xb7", "^7"},
-    {"\xe2\x81\xb8", "^8"}, {"\xe2\x81\xb9", "^9"}, {"\xe2\x81\xbb", "^-"},
-};
-static const char* const TEXT_COMMANDS[] = {
-    "\\operatorname", "\\mbox", "\\text", "\\textbf", "\\textit", "\\textrm", "\\mathrm", "\\mathsf",
-    "\\hbox", "\\mathbf", "\\boldsymbol", "\\bm"};
-
-// The names, with a backslash or without: one row for each kind, in this order.
-enum { F_SIN, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS, F_FLOOR,
-       F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI, N_INFINITY,
-       N_DOZEN, N_TRILLION = N_DOZEN + 5, N_OPERATOR, N_VARIABLE, N_TEXT, N_E, N_I };
-static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
-    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
-    "infty infinity inf oo",
-    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup cap setminus pm mp overline",
-    // those of two letters need the backslash: mu is m times u
-    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
-
-// The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
-// not 7 pears.
-static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre",
-    "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian", "C celsius", "F fahrenheit",
-    "$ dollar usd buck", "euro eur", "% percent", "th st nd rd", "person people", "child children kid",
-    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl "
-    "guest customer player member adult worker employee passenger page book word letter card game ticket "
-    "stamp sticker photo picture toy doll car truck bus bike bicycle train wheel seat apple orange banana "
-    "pear peach grape lemon mango tomato potato carrot egg cookie cake cupcake brownie donut muffin candy "
-    "lollipop chocolate sandwich pizza slice meal loaf serving cup glass bottle can jar bag box pack "
-    "package packet bucket basket barrel crate carton tablespoon teaspoon scoop spoon plate pen pencil "
-    "crayon marker eraser notebook folder paper sheet envelope shirt dress skirt shoe sock hat cap coat "
-    "button bead ring necklace bracelet balloon marble ball block brick tile shell rock stone stick "
-    "flower rose tulip tree branch seed plant bush animal dog cat kitten bird chicken hen duck cow horse "
-    "sheep goat pig rabbit rat frog turtle snake bee ant spider coin nickel dime bill token chair table "
-    "desk room window door floor house home building step stair lap trip round goal vote class school "
-    "team group set row column line segment square circle triangle side edge face angle diagonal digit "
-    "number integer solution answer question problem term factor divisor multiple value root zero prime "
-    "pair pie subset permutation combination arrangement path route calorie shift night birthday bit byte")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS };
-
-// Does the list, words with a space between them, contain the n letters at word?
-static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; n > 0 && p; p = strchr(p, ' ')) {
-        p += *p == ' ';
-        if (*p == *word && !strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
-    }
-    return 0;
-}
-
-static int look_up(const char* word, int n) {
-    int kind = 0;
-    while (kind < NAME_ROWS && !list_has(NAMES[kind], word, n)) kind++;
-    return kind;  // behind the last row is N_TEXT
-}
-
-// What is the run of letters at p, with its backslash if it has one? Its kind, and how many bytes the name
-// takes. A run is a known name as a whole or not at all (\sinh is not \sin), but people lose the space behind
-// a function (\cotx). Two small letters are a product, so the name is the first of them, but the differential
-// dx and the segment AB are one name. Longer runs are text.
-static int find_name(int* length, const char* p, const char* end) {
-    int slash = p < end && *p == '\\', n = 0;
-    const char* word = p + slash;
-    while (word + n < end && is_letter(word[n])) n++;
-    *length = slash + n;
-    int kind = n > 1 ? look_up(word, n) : N_TEXT, lost_space = n > 2 && strchr("xyt", word[n - 1]);
-    if (slash && list_has("inf oo", word, n)) return N_TEXT;  // \inf is the infimum
-    if (kind < N_VARIABLE || (kind == N_VARIABLE && (slash || n > 2))) return kind;
-    if (lost_space && look_up(word, n - 1) <= LAST_FUNCTION) return look_up(word, --*length - slash);
-    if (slash || n == 0 || n > 2) return N_TEXT;
-    if (n == 2 && word[0] < 'a' && word[1] < 'a') return N_VARIABLE;
-    if (n == 2 && word[0] == 'd' && strchr("xyztuv", word[1])) return N_VARIABLE;
-    *length = 1;
-    if (word + 1 < end && word[1] == '_') return N_VARIABLE;  // e_1 and i_2 are no constants
-    return *word == 'e' ? N_E : *word == 'i' ? N_I : N_VARIABLE;
-}
-
-typedef struct {
-    char text[MAX_NORMALIZED];
-    int length, full;  // bytes in text; did it overflow?
-    int space, depth;  // is a space waiting; how many brackets are open
-    int raised;        // where the last raised digit ended
-} Normalized;
-
-static int bracket_step(char c) {
-    return (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
-}
-
-static int is_word_character(char c) { return is_letter(c) || is_digit(c); }
-
-static void emit(Normalized* out, const char* s, int n) {
-    for (int i = 0; i < n; i++) {
-        if (is_space(s[i])) {
-            out->space = 1;
-            continue;
-        }
-        if (out->length + 2 >= MAX_NORMALIZED) {
-            out->full = 1;
-            return;
-        }
-        char before = out->length ? out->text[out->length - 1] : 0;
-        int keep = is_word_character(before) && is_word_character(s[i]);
-        keep |= (before == 'e' || before == 'E') && (s[i] == '-' || s[i] == '+');  // 2e - 3 is not 2e-3
-        if (keep && out->space) out->text[out->length++] = ' ';
-        out->text[out->length++] = s[i];
-        out->space = 0;
-        out->depth += bracket_step(s[i]);
-    }
-}
-
-static void emit_text(Normalized* out, const char* s) { emit(out, s, (int)strlen(s)); }
-
-// The words [p, end) of a \text{...}: in quotes, so that they are never read as a product. "and" and "or" are
-// the comma of a list. A number word, a function with its bracket and \mathrm{e} belong to the mathematics.
-static void emit_words(Normalized* out, const char* command, const char* p, const char* end) {
-    while (end > p && is_space(end[-1])) end--;
-    while (p < end && (is_space(*p) || (*p == ',' && p + 1 < end))) p++;
-    int n = 0, letters = 0;
-    while (p + n < end && is_letter(p[n])) n++;
-    for (const char* q = p; q < end; q++) letters |= is_letter(*q);
-    int kind = n ? look_up(p, n) : N_TEXT, whole = p + n == end;
-    int call = kind <= LAST_FUNCTION && *end == '}' && end[1] && strchr("({\\", end[1]);
-    int constant = n == 1 && (*p == 'e' || *p == 'i') && !strcmp(command, "\\mathrm");
-    if (whole && list_has("and or", p, n)) {
-        if (out->length && out->text[out->length - 1] != ',') emit_text(out, ",");
-    } else if (!letters || (whole && (call || constant || (kind < N_TEXT && command == TEXT_COMMANDS[0])))) {
-        emit(out, p, (int)(end - p));
-    } else if (kind >= N_DOZEN && kind <= N_TRILLION) {  // "million dollars"
-        emit_text(out, " ");
-        emit(out, p, n);
-        emit_text(out, " ");
-        emit_words(out, command, p + n, end);
-    } else {
-        emit_text(out, "\"");
-        for (; p < end; p++)
-            if (*p != '"' && *p != '$') emit(out, p, 1);
-        emit_text(out, "\"");
-    }
-}
-
-// Rewrites a \text{...} at p. Returns how many bytes were read, 0 = this is something else.
-static int normalize_text_command(Normalized* out, const char* p) {
-    for (size_t i = 0; i < sizeof TEXT_COMMANDS / sizeof *TEXT_COMMANDS; i++) {
-        size_t n = strlen(TEXT_COMMANDS[i]);
-        if (strncmp(p, TEXT_COMMANDS[i], n)) continue;
-        const char* start = p + n;
-        while (*start == ' ') start++;
-        if (*start != '{' && i == 1 && is_letter(p[n])) return (int)n;  // \mboxinches has lost its braces
-        const char* close = *start == '{' ? find_closing_brace(start, start + strlen(start)) : NULL;
-        if (!close) continue;
-        emit_words(out, TEXT_COMMANDS[i], start + 1, close);
-        return (int)(close + 1 - p);
-    }
-    return 0;
-}
-
-// The longest entry of SPELLINGS that stands at p: returns its length, 0 = none. A command must stand there
-// as a whole: \in is not the beginning of \infty.
-static int match_spelling(const char** to, const char* p) {
-    int best = 0;
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++) {
-        const char* from = SPELLINGS[i].from;
-        if (from[0] != p[0] || (from[1] && from[1] != p[1])) continue;
-        int n = (int)strlen(from);
-        if (n <= best || strncmp(p, from, (size_t)n)) continue;
-        if (from[0] == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-        best = n;
-        *to = SPELLINGS[i].to;
-    }
-    return best;
-}
-
-// Rewrites what SPELLINGS knows at p. Returns how many bytes were read.
-static int normalize_spelling(Normalized* out, const char* p) {
-    const char *to = "", *columns;
-    int n = match_spelling(&to, p);
-    char* last = out->text + out->length;
-    if (!strncmp(p, "\\begin{array}{", 14) && (columns = find_closing_brace(p + 13, p + strlen(p))))
-        n = (int)(columns + 1 - p);
-    if (!strcmp(to, "]]") && out->length > 3 && !strncmp(last - 3, "],[", 3)) {  // a last \\ begins no row
-        out->length -= 3;
-        emit_text(out, "]]");
-        return n;
-    }
-    if (!strcmp(to, "\"$\"") && out->length && last[-1] == '-') {  // -$5 is $-5
-        out->length--;
-        emit_text(out, "\"$\"-");
-        return n;
-    }
-    int raised = to[0] == '^' && to[1];
-    emit_text(out, raised && out->raised == out->length ? to + 1 : to);  // 1 and 0, raised, are ^10
-    if (raised) out->raised = out->length;
-    return n;
-}
-
-// Rewrites answer into its one spelling. 1 = done, 0 = too long.
-static int normalize(Normalized* out, const char* answer) {
-    int dollars = 0;
-    out->length = out->full = out->space = out->depth = 0;
-    out->raised = -1;
-    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
-    for (const char* p = answer; *p && !out->full;) {
-        int n = 0;
-        char before = out->length ? out->text[out->length - 1] : 0;
-        if (*p == '\\') n = normalize_text_command(out, p);
-        if (!n && *p == '$') n = dollars % 2 ? normalize_spelling(out, "\\$") - 1 : 1;  // a pair is LaTeX's
-        if (!n && !is_word_character(*p)) n = normalize_spelling(out, p);
-        char after = p[1] == ' ' ? p[2] : p[1];
-        if (!n && *p == 'U' && (before == ')' || before == ']') && (after == '(' || after == '[')) {
-            emit_text(out, "\\cup ");
-            n = 1;
-        }
-        if (!n && *p == '\\' && is_letter(p[1])) {  // \frac, \sqrt, \pi ... stay, with their whole name
-            do n++; while (is_letter(p[n]));
-            emit(out, p, n);
-        }
-        if (!n && *p == '_' && is_word_character(p[1])) {  // 52_8 is 52_{8}, x_n is x_{n}
-            n = 2;
-            while (is_digit(p[1]) && is_digit(p[n])) n++;
-            emit_text(out, "_{");
-            emit(out, p + 1, n - 1);
-            emit_text(out, "}");
-        }
-        if (!n) {  // anything else is copied; within brackets, (100,200), a comma never belongs to a number
-            n = 1;
-            emit(out, *p == ',' && out->depth == 0 && is_thousands_comma(answer, p) ? "`" : p, 1);
-        }
-        p += n;
-    }
-    while (out->length && out->text[out->length - 1] == '.') out->length--;  // the full stop of the sentence
-    out->text[out->length] = 0;
-    return !out->full;
-}
-
-/* ---- A.2 Second idea: evaluate ----
- *
- * A recursive-descent parser has one function for each level of precedence, written with the next one:
- *     sum      = product  { (+ | - | \pm | \mp) product }
- *     product  = power    { (* | / | nothing) power }             2x is 2*x
- *     power    = postfix  [ ^ power ]                             2^3^2 is 2^(3^2)
- *     postfix  = primary  { ! | % | degree | million }
- *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- * It builds no tree. It computes while it reads, and a variable is simply its value at the current point. For
- * another point the text is read once more.
+ * Numbers made of + - * / stay exact fractions as long as they fit. Everything else is a complex double with
+ * a bound on its rounding error, so that two values can be told apart from two roundings of one value. Where
+ * there is no value (1/0, ln 0) z is NAN.
  */
 typedef struct {
     double complex z;  // the value
@@ -5645,85 +4826,21 @@ typedef struct {
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
-// A part of a text. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not decided.
-typedef struct { const char *p, *end; int sign; } Span;
-
-enum { MAX_NAMES = 20 };  // variables of a comparison
-typedef struct { Span name[MAX_NAMES]; int count, imaginary; } Names;  // in the order of their appearance
-
-enum { UNKNOWN = 1, NO_VALUE = 2 };  // why it failed: outside of the grammar, or no value at this point
-
-typedef struct {
-    const char *p, *end;  // what is still to be read
-    Names* names;         // the variables so far; NULL = the calculator of chapter 6: numbers, + - * / ( )
-    int point, sign;      // which evaluation point; +1 or -1 for \pm
-    int nesting, bars;    // levels; is a | open?
-    int failed;           // 0, UNKNOWN or NO_VALUE
-} Parser;
-
 static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
 static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+static const Value NO_VALUE = {NAN, 0, 0, 0};
 
-static Span make_span(const char* text) { return (Span){text, text + strlen(text), 0}; }
-
-static Span trim_span(Span s) {
-    while (s.p < s.end && *s.p == ' ') s.p++;
-    while (s.end > s.p && s.end[-1] == ' ') s.end--;
-    return s;
-}
-
-static int starts_with(const char* p, const char* end, const char* token) {
-    size_t n = strlen(token);
-    return (size_t)(end - p) >= n && !memcmp(p, token, n);
-}
-
-// The first place outside of brackets and quotes where one of the tokens stands, and which. NULL = nowhere.
-static const char* find_outside(int* which, Span s, const char* const* tokens, int count) {
-    int depth = 0, quoted = 0;
-    for (const char* p = s.p; p < s.end; p++) {
-        quoted ^= *p == '"';
-        for (int i = 0; i < count && depth == 0 && !quoted; i++) {
-            *which = i;
-            if (starts_with(p, s.end, tokens[i])) return p;
-        }
-        if (!quoted) depth += bracket_step(*p);
-    }
-    return NULL;
-}
-
-// The bracket that closes the one at p; NULL = none does.
-static const char* find_close(const char* p, const char* end) {
-    int depth = 0;
-    for (; p < end; p++)
-        if ((depth += bracket_step(*p)) == 0) return p;
-    return NULL;
-}
-
-// Do a and b say the same? Quotes don't count, and a thousands separator is a comma. Among words parentheses
-// don't count either, \text{(C)} is C, nor capitals if any_case. (A text with \pm equals its twin of the
-// other sign here. That is right: both lists contain both.)
-static int same_text(Span a, Span b, int words, int any_case) {
-    const char* skipped = words ? "\"()" : "\"";
-    for (;; a.p++, b.p++) {
-        while (a.p < a.end && strchr(skipped, *a.p)) a.p++;
-        while (b.p < b.end && strchr(skipped, *b.p)) b.p++;
-        if (a.p == a.end || b.p == b.end) return a.p == a.end && b.p == b.end;
-        int x = *a.p == '`' ? ',' : *a.p, y = *b.p == '`' ? ',' : *b.p;
-        if (x != y && !(any_case && lower_case(x) == lower_case(y))) return 0;
-    }
-}
-
-static Value fail_value(Parser* s, int why) {
-    if (!s->failed) s->failed = why;
-    return (Value){0, 0, 0, 0};
-}
+static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
+static int is_real(Value a) { return cimag(a.z) == 0; }
+static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 
 static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * cabs(z), 0, 0};
+    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
 }
 
 static Value make_exact(int64_t num, int64_t den) {  // den is not 0
-    int64_t a = num < 0 ? -num : num, b = den < 0 ? -den : den;
+    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
+    int64_t a = llabs(num), b = llabs(den);
     while (b) {  // Euclid: a becomes the greatest common divisor
         int64_t r = a % b;
         a = b;
@@ -5741,8 +4858,7 @@ static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
     return 1;
 }
 
-// The four operations: exact when both are and the result fits, else in floating point with the error carried
-// on.
+// The operations: exact when both are and the result fits, else in floating point with the error carried on.
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
@@ -5756,191 +4872,517 @@ static Value multiply(Value a, Value b) {
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
         return make_exact(num, den);
-    return make_inexact(a.z * b.z, a.error * cabs(b.z) + b.error * cabs(a.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
+    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
 }
 
-static Value divide(Parser* s, Value a, Value b) {
-    if (b.z == 0 || (!b.den && cabs(b.z) <= b.error)) return fail_value(s, NO_VALUE);  // zero?
+static Value divide(Value a, Value b) {
+    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
     int64_t num, den;
     if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
         return make_exact(num, den);
-    double complex z = a.z / b.z;
-    return make_inexact(z, (a.error + b.error * cabs(z)) / cabs(b.z));
+    double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
+    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
-static Value raise_power(Parser* s, Value a, Value b) {
+static Value raise_power(Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return fail_value(s, NO_VALUE);
+        if (b.num == 0 && a.z == 0) return NO_VALUE;
         Value result = make_exact(1, 1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) result = multiply(result, a);
             if (n > 1) a = multiply(a, a);
         }
-        return b.num < 0 ? divide(s, make_exact(1, 1), result) : result;
+        return b.num < 0 ? divide(make_exact(1, 1), result) : result;
     }
-    double size = cabs(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : fail_value(s, NO_VALUE);
+    double size = size_of(a.z);
+    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
     double complex z;
-    int real = cimag(a.z) == 0 && cimag(b.z) == 0;
+    int real = is_real(a) && is_real(b);
     if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
     else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
     else z = cpow(a.z, b.z);
-    double relative = cabs(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, cabs(z) * relative);
+    double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
+    return make_inexact(z, size_of(z) * relative);
 }
 
-// What comes next, after spaces; 0 = the end, or failed.
-static char peek(Parser* s) {
-    while (s->p < s->end && *s->p == ' ') s->p++;
-    return s->p < s->end && !s->failed ? *s->p : 0;
+// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
+// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
+// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
+static int compare_values(Value a, Value b) {
+    static const int64_t LONG = 1000000000000;
+    if (a.den && b.den) return a.num == b.num && a.den == b.den;
+    double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
+    if (!isfinite(size)) return a.z == b.z;
+    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (!(slack <= 1e-6 * (1 + size))) return -1;
+    return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
-static int accept(Parser* s, const char* token) {
-    if (!peek(s) || !starts_with(s->p, s->end, token)) return 0;
-    s->p += strlen(token);
+static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
+static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
+
+/* ---- A.2 First idea: normalize ----
+ *
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
+ * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
+ * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
+ */
+static const char* const SPELLINGS[][2] = {
+    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
+    {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
+    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
+    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+            "\\begin{array}{ccc} \\beginpmatrix")},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
+    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
+    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
+    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
+    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
+    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+    // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
+    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
+    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
+    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
+    {"^0", "\xe2\x81\xb0"}};
+
+// The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
+// LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
+enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
+       N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
+       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
+       N_NUMBER };
+static const char* const NAMES[] = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
+    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
+    "infty infinity inf oo", "degree degrees",
+    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
+    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
+    "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
+    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
+    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
+static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
+
+// Two letters that are a word, not a product, when they are the whole item.
+static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
+
+// The units: the words for each, without the s of the plural. A single letter is a unit only within
+// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
+// not 7 pears.
+static const char* const UNITS[] = {
+    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
+    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
+    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
+    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
+    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
+    "goose geese", "vertex vertices",
+    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
+     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
+     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
+     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
+     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
+     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
+     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
+     "building step stair trip round goal class school team group set row column line segment square circle "
+     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
+     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
+     "route calorie bit byte")};
+enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
+
+typedef struct {
+    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
+    const char* text;  // its spelling, length bytes; a known name without its backslash
+    int length, slash;
+    int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
+    int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
+    int variable;      // of a name: which variable of the comparison it is; -1 = none
+    Value value;       // of a number
+} Token;
+
+typedef struct {
+    Token token[MAX_TOKENS];
+    int count, full, unmatched;  // did it overflow? has a bracket no partner?
+    int open;                    // the innermost open bracket, -1 = none
+    int money, raised;           // is $ a currency? where the last raised digit ended
+} Tokenized;
+
+// A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
+typedef struct { const Token *p, *end; int sign; } Slice;
+
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
+
+// Does the list, words with a space between them, contain the n letters at word?
+static int list_has(const char* list, const char* word, int n) {
+    for (const char* p = list; *p && n > 0; p++) {
+        if (*p != *word || (p > list && p[-1] != ' ')) continue;
+        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+    }
+    return 0;
+}
+
+static int look_up(const char* word, int n) {
+    int row = 0;
+    while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
+    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
+}
+
+static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
+static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
+static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+
+static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
+
+// A bracket finds its partner here. Until then match says which bracket is open around it.
+static Token* push(Tokenized* t, int kind, const char* text, int length) {
+    t->full |= t->count == MAX_TOKENS;
+    Token* k = &t->token[t->full ? 0 : t->count++];
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
+    if (is_open(kind)) t->open = (int)(k - t->token);
+    if (!is_close(kind)) return k;
+    t->unmatched |= t->open < 0;
+    if (t->open < 0 || t->full) return k;
+    Token* open = &t->token[t->open];
+    t->open = open->match;
+    open->match = (int)(k - open);
+    return k;
+}
+
+// The length of the thousands separator at p, behind a group of digits; 0 = none. Within brackets a comma
+// separates elements: (100,200).
+static int match_separator(const char* p, int group, int in_brackets) {
+    static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
+    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
+        size_t n = strlen(separators[i]);
+        const char* q = p + n;
+        if (strncmp(p, separators[i], n)) continue;
+        return is_digit(q[0]) && is_digit(q[1]) && is_digit(q[2]) && !is_digit(q[3]) ? (int)n : 0;
+    }
+    return 0;
+}
+
+// 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
+static const char* read_exponent(Value* value, const char* p) {
+    int n = 0, digits = 0;
+    const char* q = p + 1;
+    char sign = *q == '-' || *q == '+' ? *q++ : 0;
+    for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
+    if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
+    *value = multiply(*value, raise_power(make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+    return q;
+}
+
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+static const char* push_number(Tokenized* t, const char* p) {
+    Token* k = push(t, N_NUMBER, p, 0);
+    int64_t num = 0, den = 1;
+    int exact = 1, group = 0, dot = 0;
+    for (;; p++) {
+        int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
+        p += separator;
+        if (*p == '.' && !dot && is_digit(p[1])) {
+            dot = 1;
+            continue;
+        }
+        if (!is_digit(*p)) break;
+        group = separator ? 1 : group + 1;
+        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
+        if (exact) num += *p - '0';
+    }
+    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
+    if (!exact) k->kind = N_TEXT;
+    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
+    k->length = (int)(p - k->text);
+    return p;
+}
+
+// e and i are constants, e_1 and i_2 are not.
+static void push_letter(Tokenized* t, const char* p, int letters) {
+    int constant = p[1] == '_' ? 0 : *p == 'e' ? N_E : *p == 'i' ? N_I : 0;
+    push(t, constant ? constant : N_VARIABLE, p, 1)->letters = letters;
+}
+
+// Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
+// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
+// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
+static void push_run(Tokenized* t, const char* p, int n, int quoted) {
+    int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
+    char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
+    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
+    if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
+        if (last != ',') push(t, ',', ",", 1);
+    } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
+    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
+        push(t, look_up(p, n - 1), p, n - 1);
+        push_letter(t, p + n - 1, 1);
+    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
+    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
+    else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
+    else {
+        push_letter(t, p, n);
+        if (n == 2) push_letter(t, p + 1, 1);
+    }
+}
+
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
+// ends. (\mboxcm has lost its braces, and \cotx its space.)
+static const char* push_command(Tokenized* t, const char* p, const char* end) {
+    int n = 1;
+    while (is_letter(p[n])) n++;
+    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
+    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
+        kind = look_up(p + 1, --n - 1);
+    const char *open = p + n + strspn(p + n, " "), *close = NULL;
+    if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
+    if (close) tokenize(t, open + 1, close, 1);
+    if (close) return close + 1;
+    if (kind >= N_QUOTE && kind != N_VARIABLE) push(t, N_TEXT, p, n);
+    else push(t, kind, p + 1, n - 1)->slash = 1;
+    return p + n;
+}
+
+// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
+// \left is not the beginning of \leftarrow.
+static int match_spelling(const char** to, const char* p) {
+    int best = 0;
+    for (int i = 0; i < SPELLING_ROWS; i++)
+        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
+            from += *from == ' ';
+            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
+            int n = (int)strcspn(from, " ");
+            if (n <= best || strncmp(p, from, (size_t)n)) continue;
+            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
+            best = n;
+            *to = SPELLINGS[i][0];
+        }
+    return best;
+}
+
+// Pushes what the n bytes at p stand for.
+static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
+    const char* next = p + n + strspn(p + n, " \n");
+    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
+    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
+    tokenize(t, to, to + strlen(to), 0);
+    if (*to == '^' && to[1]) t->raised = t->count;
+}
+
+// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
+static void push_bar(Tokenized* t, const char* p) {
+    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
+    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
+        push(t, ')', p, 1);
+        return;
+    }
+    push(t, F_ABS, "abs", 3);
+    push(t, '(', p, 1);
+}
+
+static void push_sign(Tokenized* t, const char* p) {
+    int minus = *p == '$' && last_kind(t) == '-';
+    if (minus) t->count--;  // -$5 is $-5
+    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
+    if (minus) push(t, '-', "-", 1);
+}
+
+// Pushes the tokens of [p, end), which lies in a text that ends in 0.
+static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
+    const char *to, *stop;
+    while (p < end && !t->full) {
+        int n = 0, last = last_kind(t);
+        while (p + n < end && is_letter(p[n])) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
+        else if (n) push_run(t, p, n, quoted);
+        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
+        else if (*p == '\\' && p[1] == '$') {
+            push_sign(t, p + 1);
+            n = 2;
+        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
+        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
+        else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
+            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
+            n = (int)(stop - p);
+            push(t, '_', p, 1);
+            push(t, '{', "{", 1);
+            tokenize(t, p + 1, stop, quoted);
+            push(t, '}', "}", 1);
+        } else {
+            n = 1;
+            if (*p == '|') push_bar(t, p);
+            else if (*p != '$' || t->money) push_sign(t, p);
+        }
+        p += n;
+    }
+}
+
+// The answer as tokens. 1 = done, 0 = too long.
+static int tokenize_answer(Tokenized* t, const char* answer) {
+    int dollars = 0;
+    for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
+    t->count = t->full = t->unmatched = 0;
+    t->open = t->raised = -1;
+    t->money = dollars % 2;  // a pair of $ is LaTeX's
+    tokenize(t, answer, answer + strlen(answer), 0);
+    while (t->count && last_kind(t) == '.') t->count--;  // the full stop of the sentence
+    t->unmatched |= t->open >= 0;
+    return !t->full;
+}
+
+// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
+// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
+static int same_token(const Token* a, const Token* b) {
+    char small[2] = {0};
+    int words = a->kind == N_TEXT && b->kind == N_TEXT;
+    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
+    if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
+    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
+    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
+    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
+    for (int i = 0; i < a->length; i++) {
+        int x = a->text[i], y = b->text[i];
+        if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
+    }
     return 1;
 }
 
-static const char FUNCTION_LETTERS[] = "f g h F G H \\phi \\varphi \\psi \\zeta \\Phi \\Psi \\Gamma";
+// (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
+static int same_text(Slice a, Slice b) {
+    if (a.end - a.p != b.end - b.p) return 0;
+    while (a.p < a.end && same_token(a.p, b.p)) {
+        a.p++;
+        b.p++;
+    }
+    return a.p == a.end;
+}
 
-static Value parse_sum(Parser* s);
-static Value parse_product(Parser* s, int as_argument);
-static Value parse_power(Parser* s);
-static Value parse_signed_power(Parser* s);
+// The answer's one spelling, for ./rl grade --explain. 1 = done, 0 = too long.
+static int normalize(Text* out, const char* answer) {
+    Tokenized t;
+    if (!tokenize_answer(&t, answer)) return 0;
+    text_printf(out, "%s", "");
+    for (const Token* k = t.token; k < t.token + t.count; k++) {
+        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
+        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
+        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
+    }
+    return 1;
+}
+
+/* ---- A.3 Second idea: evaluate ----
+ *
+ * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
+ * value at the current point. For another point the tokens are read once more.
+ *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
+ *     postfix  = primary  { ! | % | degree | million }
+ * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
+ * equation is its left side minus its right one.
+ */
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+
+typedef struct {
+    const Token *p, *end;    // what is still to be read
+    int point, sign;         // which evaluation point; +1 or -1 for \pm
+    int calculator;          // only numbers and + - * / ( )
+    int variables, nesting;  // has it met one? levels
+    int failed;              // this is no expression
+} Parser;
+
+static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
+
+static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
+
+static int accept(Parser* s, int kind) {
+    if (peek(s) != kind) return 0;
+    s->p++;
+    return 1;
+}
+
+static Value fail_parse(Parser* s) {
+    s->failed = 1;
+    return NO_VALUE;
+}
 
 // The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
 // Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
-static Value combine(Parser* s, int function, Value a, Value b) {
+static Value combine(int function, Value a, Value b) {
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
     if (function == F_MAX || function == F_MIN) {
-        if (cimag(a.z) != 0 || cimag(b.z) != 0) return fail_value(s, NO_VALUE);
+        if (!is_real(a) || !is_real(b)) return NO_VALUE;
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
     double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
     if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return fail_value(s, UNKNOWN);
-    int64_t den = make_exact(a.num, b.num).den, product;  // a/b in lowest terms: den = b / gcd
-    if (function == F_GCD) return make_exact(llabs(b.num) / den, 1);
-    return multiply_exact(&product, llabs(a.num), den) ? make_exact(product, 1) : fail_value(s, UNKNOWN);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
+    int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
+    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
+                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
 }
 
 // ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    const char* close = *s->p == '(' ? ")" : *s->p == '[' ? "]" : "}";
-    int bars = s->bars;
+    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
     s->p++;
-    s->bars = 0;
-    Value value = parse_sum(s);
-    while (function >= F_GCD && accept(s, ",")) value = combine(s, function, value, parse_sum(s));
-    s->bars = bars;
-    return accept(s, close) ? value : fail_value(s, UNKNOWN);
+    Value value = parse(s, SUM);
+    while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
+    return accept(s, close) ? value : fail_parse(s);
 }
 
-// What \frac, \sqrt or \log_ takes: a group, one digit (\frac12 is one half), or one name with what belongs
-// to it.
+// What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
 static Value parse_argument(Parser* s) {
-    accept(s, "*");  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
-    return is_digit(peek(s)) ? make_exact(*s->p++ - '0', 1) : parse_primary(s);
+    accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
+    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-// A whole number within a fraction: digits, in braces or bare; bare behind \frac it has one digit. 1 = read.
-static int read_small_integer(Parser* s, int64_t* value, int latex) {
-    int braces = accept(s, "{"), digits = 0;
-    peek(s);
-    for (*value = 0; s->p < s->end && is_digit(*s->p) && digits < (latex && !braces ? 1 : 9); digits++)
-        *value = *value * 10 + *s->p++ - '0';
-    return digits && (!braces || accept(s, "}"));
+// The two arguments behind \frac; \frac12 is one half.
+static void parse_fraction(Value* num, Value* den, Parser* s) {
+    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
+    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
+    if (both) s->p++;
+    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product.
-static Value parse_mixed_number(Parser* s, Value whole) {
-    Parser ahead = *s;
-    int64_t num = 0, den = 0;
-    int space = ahead.p < ahead.end && *ahead.p == ' ', latex = accept(&ahead, "\\frac");
-    if (!latex && !space) return whole;
-    if (!read_small_integer(&ahead, &num, latex) || (!latex && !accept(&ahead, "/"))) return whole;
-    if (!read_small_integer(&ahead, &den, latex)) return whole;
-    if (num <= 0 || num >= den) return fail_value(s, UNKNOWN);  // 1\frac{3}{2}: a product or a slip?
-    s->p = ahead.p;
-    return add(whole, make_exact(num, den));
-}
-
-// 0.1\overline{6}: digits that repeat behind a last place of 1/unit. r of them add digits / (unit (10^r -
-// 1)).
-static Value parse_repeating_digits(Parser* s, Value value, int64_t unit) {
-    int64_t digits, power = 1, den;
-    const char* start = s->p;
-    if (!read_small_integer(s, &digits, 1)) return fail_value(s, UNKNOWN);
-    for (; start < s->p; start++) power *= is_digit(*start) ? 10 : 1;
-    if (!multiply_exact(&den, power - 1, unit)) return fail_value(s, UNKNOWN);
-    return add(value, make_exact(digits, den));
-}
-
-// 1e-3, 2E5: the power of ten behind a number, without a space. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are
-// not.
-static Value parse_exponent(Parser* s, Value value) {
-    const char* p = s->p + 1;
-    char sign = p < s->end && (*p == '-' || *p == '+') ? *p++ : 0;
-    int n = 0, digits = 0;
-    for (; p < s->end && is_digit(*p) && digits < 4; digits++) n = n * 10 + *p++ - '0';
-    if (!digits || (digits == 1 && sign && (sign == '+' || *s->p == 'E'))) return value;
-    s->p = p;
-    return multiply(value, raise_power(s, make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
-}
-
-// 12, 1`000, .5, 0.1\overline{6}, 1e-3, 3\frac{1}{2}. A number with more digits than fit is not evaluated:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    int64_t num = 0, den = 1;
-    int exact = 1, digits = 0, dot = 0;
-    double value = 0, scale = 1;
-    const char* start = s->p;
-    for (; s->p < s->end; s->p++) {
-        char c = *s->p;
-        if (c == '`' || (c == ',' && !s->names && !dot && is_thousands_comma(start, s->p))) continue;
-        if (c == '.' && !dot) {
-            dot = 1;
-            continue;
-        }
-        if (!is_digit(c)) break;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += c - '0';
-        value = value * 10 + (c - '0');
-        if (dot) scale *= 10;
-        digits++;
-    }
-    if (!digits || !isfinite(value) || !isfinite(scale)) return fail_value(s, UNKNOWN);
-    if (!exact && s->names) return fail_value(s, UNKNOWN);
-    double inexact = value / scale;
-    Value result = exact ? make_exact(num, den) : make_inexact(inexact, inexact * digits * ROUNDING);
-    if (!s->names) return result;
-    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) return parse_exponent(s, result);
-    if (!dot) return parse_mixed_number(s, result);
-    return accept(s, "\\overline") ? parse_repeating_digits(s, result, den) : result;
-}
-
-// The end of the name at p, NULL = no name. A name is a letter or a Greek letter with what belongs to it:
-// primes, a subscript (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a
-// sum it is one, x(y+1), unless people use the letter for functions; else nobody writes a product so.
-static const char* end_of_name(const char* p, const char* end) {
-    static const char* const signs[] = {"+", "-"};
-    int length, which, function;
-    if (find_name(&length, p, end) != N_VARIABLE) return NULL;
-    function = list_has(FUNCTION_LETTERS, p, length);
-    p += length;
-    while (p < end && *p == '\'') p++;
-    if (p < end && *p == '_') {
-        const char* brace = p + 1 < end && p[1] == '{' ? find_closing_brace(p + 1, end) : NULL;
-        if (!brace) return NULL;
-        p = brace + 1;
-    }
-    const char* close = p < end && *p == '(' ? find_close(p, end) : NULL;
-    if (!close) return p;
-    if (!function && close >= p + 2 && find_outside(&which, (Span){p + 2, close, 0}, signs, 2)) return p;
-    return close + 1;
+    Value whole = s->p++->value, num = whole, den = whole;
+    Parser ahead = *s;
+    if (s->calculator || whole.den != 1) return whole;
+    if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
+        num = s->p->value;
+        den = parse_primary(&ahead);
+    } else return whole;
+    for (const Token* k = s->p; k < ahead.p; k++)
+        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
+            return whole;
+    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
+    if (!proper) return fail_parse(s);
+    s->p = ahead.p;
+    return add(whole, make_exact(num.num, den.num));
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
@@ -5960,718 +5402,491 @@ static double variable_value(int j, int point) {
 }
 
 static Value parse_variable(Parser* s) {
-    const char* end = end_of_name(s->p, s->end);
-    if (!end) return fail_value(s, UNKNOWN);
-    Span name = {s->p, end, 0};
-    int j = 0;
-    name.p += *name.p == '\\';  // \theta is theta
-    while (j < s->names->count && !same_text(s->names->name[j], name, 0, 0)) j++;
-    if (j == MAX_NAMES) return fail_value(s, UNKNOWN);
-    if (j == s->names->count) s->names->name[s->names->count++] = name;
-    s->p = end;
-    return make_inexact(variable_value(j, s->point), 0);
+    const Token* name = s->p;
+    if (name->variable < 0 || s->end - name < name->match) return fail_parse(s);
+    s->p += name->match;
+    s->variables = 1;
+    return make_inexact(variable_value(name->variable, s->point), 0);
 }
 
-static Value apply_function(Parser* s, int function, Value a) {
+static Value apply_function(int function, Value a) {
     double complex z = 0, x = a.z;
     double r = creal(x);
-    int real = cimag(x) == 0;
+    int real = is_real(a);
     switch (function) {
     case F_SIN: z = real ? sin(r) : csin(x); break;
     case F_COS: z = real ? cos(r) : ccos(x); break;
     case F_TAN: z = real ? tan(r) : ctan(x); break;
-    case F_COT: return divide(s, apply_function(s, F_COS, a), apply_function(s, F_SIN, a));
-    case F_SEC: return divide(s, make_exact(1, 1), apply_function(s, F_COS, a));
-    case F_CSC: return divide(s, make_exact(1, 1), apply_function(s, F_SIN, a));
+    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    case F_SEC: return divide(make_exact(1, 1), apply_function(F_COS, a));
+    case F_CSC: return divide(make_exact(1, 1), apply_function(F_SIN, a));
     case F_ASIN: z = casin(x); break;
     case F_ACOS: z = cacos(x); break;
     case F_ATAN: z = catan(x); break;
     case F_EXP: z = real ? exp(r) : cexp(x); break;
     case F_LN: case F_LOG:
-        if (cabs(x) <= a.error) return fail_value(s, NO_VALUE);
+        if (size_of(x) <= a.error) return NO_VALUE;
         z = real && r > 0 ? log(r) : clog(x);
         break;
-    case F_ABS: return a.den ? (a.num < 0 ? negate(a) : a) : make_inexact(cabs(x), a.error);
-    case F_CEIL: return negate(apply_function(s, F_FLOOR, negate(a)));
+    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
+    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
     case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
         if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        if (!real || !(fabs(r) < 1e15)) return fail_value(s, NO_VALUE);
-        return make_exact((int64_t)floor(r), 1);
+        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
     }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound the slopes of these functions well
-    // enough
-    double slope = (1 + cabs(z) * cabs(z)) * fmax(1, cabs(x) > 0 ? 1 / cabs(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + cabs(z)));
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
+    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
-static Value parse_function(Parser* s, int function) {
+static Value parse_function(Parser* s) {
     Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    if (function == F_LOG && accept(s, "_")) base = parse_argument(s);
-    if (accept(s, "^")) exponent = parse_argument(s);
-    if (exponent.den == 1 && exponent.num == -1 && function <= F_TAN) {  // \sin^{-1} is the arcsine
-        function += F_ASIN - F_SIN;
-        exponent = make_exact(1, 1);
-    }
-    char next = peek(s);
-    if (function >= F_GCD && next != '(' && next != '{') return fail_value(s, UNKNOWN);
-    int group = next == '(' || next == '{' || next == '[';
-    Value argument = group ? parse_group(s, function) : parse_product(s, 1);
-    if (s->failed || function >= F_GCD) return argument;
-    Value value = apply_function(s, function, argument);
-    if (function == F_LOG) value = divide(s, value, apply_function(s, F_LN, base));
-    return raise_power(s, value, exponent);
+    int function = s->p++->kind;
+    if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
+    if (accept(s, '^')) exponent = parse_argument(s);
+    int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
+    if (inverse) function += F_ASIN - F_SIN;
+    int group = is_open(peek(s)), several = function >= F_GCD;
+    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
+    Value value = several ? argument : apply_function(function, argument);
+    if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
+    return inverse ? value : raise_power(value, exponent);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
 static Value parse_binomial(Parser* s) {
-    Value n = parse_argument(s), k = parse_argument(s), result = make_exact(1, 1);
-    if (s->failed || k.den != 1 || k.num < 0 || k.num > 100) return fail_value(s, UNKNOWN);
+    Value n, k, result = make_exact(1, 1);
+    parse_fraction(&n, &k, s);
+    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
     for (int64_t i = 0; i < k.num; i++)
-        result = divide(s, multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
+        result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
     return result;
 }
 
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: see
-// starts_factor.)
-static Value parse_root(Parser* s, int backslash) {
-    Value index = make_exact(2, 1);
-    if (peek(s) == '[') index = parse_group(s, 0);
-    Value radicand = !backslash && is_digit(peek(s)) ? parse_number(s) : parse_argument(s);
-    return raise_power(s, radicand, divide(s, make_exact(1, 1), index));
-}
-
-// A function, a constant or a variable.
-static Value parse_name(Parser* s) {
-    int length, kind = find_name(&length, s->p, s->end), backslash = *s->p == '\\';
-    Value numerator;
-    if (kind == N_VARIABLE) return parse_variable(s);
-    s->p += length;
-    if (kind <= LAST_FUNCTION) return parse_function(s, kind);
-    switch (kind) {
-    case N_SQRT: return parse_root(s, backslash);
-    case N_FRAC: numerator = parse_argument(s); return divide(s, numerator, parse_argument(s));
-    case N_BINOM: return parse_binomial(s);
-    case N_PI: return make_inexact(M_PI, 0);
-    case N_E: return make_inexact(2.718281828459045235, 0);
-    case N_I: s->names->imaginary = 1; return make_inexact(_Complex_I, 0);
-    case N_INFINITY: return (Value){INFINITY, 0, 0, 0};
-    }
-    return fail_value(s, UNKNOWN);  // an operator where a value should be, or not in the allow-list
+// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
+static Value parse_root(Parser* s, int latex) {
+    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
+    Value radicand = latex ? parse_argument(s) : parse_primary(s);
+    return raise_power(radicand, divide(make_exact(1, 1), index));
 }
 
 static Value parse_primary(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value value;
-    char c = peek(s);
-    if (is_digit(c) || c == '.') value = parse_number(s);
-    else if (c == '(' || (s->names && (c == '{' || c == '['))) value = parse_group(s, 0);
-    else if (!s->names) value = fail_value(s, UNKNOWN);
-    else if (is_letter(c) || c == '\\') value = parse_name(s);
-    else if (c == '|' && !s->bars) {
-        s->p++;
-        s->bars = 1;
-        value = apply_function(s, F_ABS, parse_sum(s));
-        s->bars = 0;
-        if (!accept(s, "|")) value = fail_value(s, UNKNOWN);
-    } else value = fail_value(s, UNKNOWN);
-    s->nesting--;
-    return value;
+    Value value, den;
+    int kind = peek(s);
+    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
+    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
+    if (kind == N_VARIABLE) return parse_variable(s);
+    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
+    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
+    if (accept(s, N_BINOM)) return parse_binomial(s);
+    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
+    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
+    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
+    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
+    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
+    parse_fraction(&value, &den, s);
+    return divide(value, den);
 }
 
 static Value parse_postfix(Parser* s) {
     Value value = parse_primary(s);
-    while (s->names && !s->failed) {
-        int length = 0, kind = is_letter(peek(s)) ? find_name(&length, s->p, s->end) : N_TEXT;
-        if (accept(s, "\"%\"")) value = divide(s, value, make_exact(100, 1));
-        else if (accept(s, "\"degree\"")) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION) {
+    for (int kind = peek(s);; kind = peek(s)) {
+        if (accept(s, '%')) value = divide(value, make_exact(100, 1));
+        else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
+        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
             value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-            s->p += length;
-        } else if (accept(s, "!")) {
-            if (value.den != 1 || value.num < 0 || value.num > 20) return fail_value(s, UNKNOWN);
-            Value n = value;
-            value = make_exact(1, 1);
-            for (int64_t i = 2; i <= n.num; i++) value = multiply(value, make_exact(i, 1));
-        } else break;
+        else if (accept(s, '!')) {
+            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
+            for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
+        } else return value;
     }
-    return value;
-}
-
-static Value parse_power(Parser* s) {
-    peek(s);
-    const char* start = s->p;
-    Value base = parse_postfix(s);
-    if (!s->names || !accept(s, "^")) return base;
-    int inverse = list_has(FUNCTION_LETTERS, start, (int)(s->p - 1 - start));
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);  // 2^2^2^... nests, too
-    Value exponent = parse_signed_power(s);
-    s->nesting--;
-    if (inverse && peek(s) == '(') return fail_value(s, UNKNOWN);  // f^{-1}(2) is no product
-    return s->failed ? base : raise_power(s, base, exponent);
-}
-
-// A power with signs in front of it: -x^2 is -(x^2), 5*-2 is -10, x^-1.
-static Value parse_signed_power(Parser* s) {
-    int negative = 0;
-    for (char c = peek(s); c == '-' || c == '+'; c = peek(s)) {
-        negative ^= c == '-';
-        s->p++;
-    }
-    Value value = parse_power(s);
-    return negative ? negate(value) : value;
 }
 
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings.
-static int starts_factor(Parser* s, int as_argument) {
-    int length;
-    char c = peek(s);
-    if (!s->names || !c) return 0;
-    if (c == '(' || c == '{' || c == '[' || (c == '|' && !s->bars)) return 1;
-    if (c != '\\' && !is_letter(c)) return 0;
-    int kind = find_name(&length, s->p, s->end);
-    return kind != N_OPERATOR && !(as_argument && kind <= LAST_FUNCTION);
+// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
+static int starts_factor(const Parser* s, int level) {
+    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
+    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
+    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
+    return kind >= F_SIN && kind <= N_INFINITY;
 }
 
-// as_argument: what a function without parentheses applies to, \sin 2x, which ends at an operator or a
-// function
-static Value parse_product(Parser* s, int as_argument) {
-    Value value = as_argument ? parse_power(s) : parse_signed_power(s);
+// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
+// is a plus -b.
+static Value parse(Parser* s, int level) {
+    int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
+    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
+        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
+        s->p++;
+    }
+    const Token* start = s->p;
+    Value value = parse_postfix(s);
+    if (!s->calculator && accept(s, '^')) {
+        value = raise_power(value, parse(s, POWER));
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;
+        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
+    }
+    if (sign < 0) value = negate(value);
     while (!s->failed) {
-        if (starts_factor(s, as_argument)) value = multiply(value, parse_power(s));
-        else if (as_argument) break;
-        else if (accept(s, "*")) value = multiply(value, parse_signed_power(s));
-        else if (!s->names && accept(s, "//")) {  // 7//2 = 3, see chapter 6
-            value = divide(s, value, parse_signed_power(s));
-            if (!s->failed) value = apply_function(s, F_FLOOR, value);
-        } else if (accept(s, "/")) value = divide(s, value, parse_signed_power(s));
+        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
+        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) {
+            int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
+            s->p += down;  // 7//2 = 3, see chapter 6
+            value = divide(value, parse(s, POWER));
+            if (down) value = apply_function(F_FLOOR, value);
+        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
         else break;
     }
+    s->nesting--;
     return value;
 }
 
-static Value parse_sum(Parser* s) {
-    if (++s->nesting > MAX_NESTING) return fail_value(s, UNKNOWN);
-    Value sum = make_exact(0, 1);
-    for (int first = 1; !s->failed; first = 0) {
-        int sign = 1;  // a sign in front of the first term is read with its first power
-        if (s->names && accept(s, "\\pm")) sign = s->sign;
-        else if (s->names && accept(s, "\\mp")) sign = -s->sign;
-        else if (!first && accept(s, "-")) sign = -1;
-        else if (!first && !accept(s, "+")) break;
-        Value term = parse_product(s, 0);
-        if (sign < 0) term = negate(term);
-        sum = first ? term : add(sum, term);
-    }
-    s->nesting--;
-    return sum;
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
+// *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
+// itself; an overflow has an infinite error.)
+static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
+    *value = parse(&s, level);
+    *variables |= s.variables;
+    if (s.failed || s.p < s.end) return -1;
+    return isfinite(value->error) && has_value(*value);
 }
 
-// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
-// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
-static int evaluate_at(Value* value, Names* names, Span text, int point) {
-    Parser s = {text.p, text.end, names, point, text.sign, 0, 0, 0};
-    *value = parse_sum(&s);
-    if (s.failed == UNKNOWN || (!s.failed && peek(&s))) return -1;
-    return !s.failed && isfinite(value->error) && !isnan(creal(value->z)) && !isnan(cimag(value->z));
-}
-
-// The same by itself. *variables becomes 1 when the expression has variables.
-static int evaluate(Value* value, int* variables, Span text, int point) {
-    Names names = {0};
-    int found = evaluate_at(value, &names, text, point) == 1;
-    *variables |= names.count > 0;
-    return found;
-}
-
-// 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
-// another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
-// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
-// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
-// nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
-static int compare_values(Value a, Value b) {
-    static const int64_t LONG = 1000000000000;
-    if (a.den && b.den) return a.num == b.num && a.den == b.den;
-    double size = fmax(cabs(a.z), cabs(b.z)), slack = 16 * (a.error + b.error);
-    if (!isfinite(size)) return a.z == b.z;
-    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
-    if (!(slack <= 1e-6 * (1 + size))) return -1;
-    return cabs(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
-}
-
-static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
-static int is_zero(Value a) { return cabs(a.z) <= 16 * a.error; }
-
-// left - right at a point; 1, 0 and -1 as evaluate_at
-static int evaluate_difference(Value* value, Names* names, Span left, Span right, int point) {
-    Value x, y;
-    int has_x = evaluate_at(&x, names, left, point), has_y = evaluate_at(&y, names, right, point);
-    if (has_x < 0 || has_y < 0) return -1;
-    *value = add(x, negate(y));
-    return has_x && has_y && !isnan(creal(value->z));
-}
-
-// Are f = left_a - right_a and g = left_b - right_b the same at all points? As expressions f = g must hold.
-// Two equations f = 0 and g = 0 are the same when f is a constant times g, that is when the quotient is the
-// same at all points; written f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points
-// without a value don't count, nor a difference where neither is real, as sqrt(x^3) and x sqrt(x) at -2:
-// variables are real.
-static int same_at_all_points(Span left_a, Span right_a, Span left_b, Span right_b, int equations) {
+// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, that is when the quotient is the same at all points; written
+// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
+// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
+// -2: variables are real.
+static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
     enum { ENOUGH = 4 };
     Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    Names names = {0};
-    int compared = 0;
+    int compared = 0, variables = 0, equations = level == EQUATION;
     for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate_difference(&f, &names, left_a, right_a, point);
-        int has_g = has_f < 0 ? -1 : evaluate_difference(&g, &names, left_b, right_b, point);
+        int has_f = evaluate(&f, &variables, a, point, level);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
         if (has_g < 0) return 0;
-        if (!names.count) return !equations && has_f && has_g && same_value(f, g);
-        if (!has_f || !has_g) continue;
-        if (equations && is_zero(f) && is_zero(g)) continue;  // 0 = 0 says nothing
+        if (!variables) return !equations && has_f && has_g && same_value(f, g);
+        if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
             g0 = g;
         }
-        int same = compare_values(multiply(f0, g), multiply(f, g0));
-        if (!same && (names.imaginary || cimag(f.z) == 0 || cimag(g.z) == 0)) return 0;
+        int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
+        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
     return compared >= ENOUGH;
 }
 
-// Writes a plain decimal of any length in its shortest form: -012.50, 1`000 and 0.5 become -12.5, 1000 and
-// .5. out needs one byte more than the text. 1 = done, 0 = something else. Most answers are such numbers:
-// this is their short way.
-static int shorten_decimal(char* out, Span text) {
-    const char* p = text.p;
-    int n = 0, digits = 0, dot = 0, sign = p < text.end && *p == '-';
-    if (sign) out[n++] = '-';
-    if (p < text.end && (*p == '-' || *p == '+')) p++;
-    for (; p < text.end; p++) {
-        if (*p == '`') continue;
-        if (*p == '.' ? dot : !is_digit(*p)) return 0;
-        dot |= *p == '.';
-        digits |= *p != '.';
-        if (*p != '0' || n > sign) out[n++] = *p;  // no zeros in front
-    }
-    while (dot && n > sign && (out[n - 1] == '0' || out[n - 1] == '.')) dot = out[--n] != '.';
-    if (n == sign) {  // -0 is 0
-        n = 0;
-        out[n++] = '0';
-    }
-    out[n] = 0;
-    return digits;
-}
-
-// 1 = both are plain decimals, and *equal tells whether they are the same
-static int decimals_equal(int* equal, Span a, Span b) {
-    char x[MAX_NORMALIZED + 1], y[MAX_NORMALIZED + 1];
-    if (!shorten_decimal(x, a) || !shorten_decimal(y, b)) return 0;
-    *equal = !strcmp(x, y);
-    return 1;
-}
-
-static int expressions_equal(Span a, Span b) {
-    int equal;
-    if (decimals_equal(&equal, a, b)) return equal;
-    return same_at_all_points(a, make_span("0"), b, make_span("0"), 0);
-}
-
-/* ---- A.3 The shapes ----
+/* ---- A.4 Compare ----
  *
- * An answer is a list of items, mostly of one. An item is a word, a quantity with a unit, an equation, an
- * inequality, a set of numbers, a tuple, and in the end an expression. Each rule below peels one of these off
+ * An answer is a list of items, mostly of one. An item is a quantity with a unit, an equation, an inequality,
+ * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
  * and compares what is inside. What fits no rule is unequal.
  */
-typedef struct { int budget, depth, strict; } Comparison;  // work left; levels of items; must names agree?
+enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
+typedef struct {
+    Tokenized side[2];
+    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
+    int names, imaginary;       // how many; does i appear?
+    int budget, depth, strict;  // work left; levels of items; must names agree?
+} Comparison;
 
-static int compare_item(Span a, Span b, Comparison* c);
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c);
+static int compare_item(Slice a, Slice b, Comparison* c);
 
-static int contains(Span s, const char* token) {
-    while (s.p < s.end && !starts_with(s.p, s.end, token)) s.p++;
-    return s.p < s.end;
-}
-
-static int is_bracketed(Span s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p >= 2 && bracket_step(*s.p) == 1 && find_close(s.p, s.end) == s.end - 1;
-}
-
-static Span inside(Span s) { return trim_span((Span){s.p + 1, s.end - 1, s.sign}); }
-
-// Two letters that are a word, not a product, when they are the whole answer.
-static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
-
-// Is s words and not mathematics? Yes if it is "..." with a letter in it. Yes if it is bare letters with a
-// run that is text (Evelyn), or two letters that are a short word or have a capital (IV); xy, \pi r, cotx are
-// not.
-static int is_word(Span s) {
-    int word = 0, length;
-    if (s.end - s.p > 2 && *s.p == '"' && memchr(s.p + 1, '"', (size_t)(s.end - s.p - 1)) == s.end - 1) {
-        while (++s.p < s.end) word |= is_letter(*s.p);
-        return word;
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
+    for (const Token* k = s.p; k < s.end; k++) {
+        if (k->kind >= first && k->kind <= last) return k;
+        if (!anywhere && is_open(k->kind)) k += k->match;
     }
-    const char* start = s.p;
-    while (s.p < s.end) {
-        if (!is_letter(*s.p) && !strchr(" -'\"", *s.p)) return 0;
-        const char* run = s.p;
-        while (s.p < s.end && is_letter(*s.p)) s.p++;
-        int n = (int)(s.p - run);
-        if (n == 0) s.p++;
-        else if (n > 2) word |= find_name(&length, run, s.end) == N_TEXT;
-        else if (n == 2 && (*run < 'a' || run[1] < 'a')) word = 1;
-        else if (s.end - start == 2) word = list_has(SHORT_WORDS, run, n);
+    return NULL;
+}
+
+static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
+static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
+
+static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
+    return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
+}
+
+static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
+
+// A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
+// and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
+// letter for functions; else nobody writes a product so.
+static const Token* end_of_name(const Token* k, const Token* end) {
+    const Token* p = k + 1;
+    while (p < end && p->kind == '\'') p++;
+    if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
+    if (p >= end || p->kind != '(') return p;
+    const Token *open = p, *close = p + p->match;
+    int function = list_has(FUNCTION_LETTERS, k->text, k->length);
+    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
+        if (is_plus_minus(p->kind)) return open;
+    return close + 1;
+}
+
+// Gives every name its number.
+static void find_names(Comparison* c, Tokenized* t) {
+    const Token* end = t->token + t->count;
+    for (Token* k = t->token; k < end; k++) {
+        c->imaginary |= k->kind == N_I;
+        if (k->kind != N_VARIABLE) continue;
+        Slice name = {k, end_of_name(k, end), 0};
+        int j = 0;
+        while (j < c->names && !same_text(c->name[j], name)) j++;
+        if (j == MAX_NAMES) return;
+        if (j == c->names) c->name[c->names++] = name;
+        k->variable = j;
+        k->match = (int)(name.end - k);
+        k += k->match - 1;
     }
-    return word;
 }
 
-// Capitals don't matter in words, but in what may be names: AB, r. One letter in quotes is a choice, (c) or
-// (C).
-static int words_equal(Span a, Span b) {
-    int choice = *a.p == '"' && *b.p == '"', n = 0;
-    char small[2];
-    for (const char* p = a.p; p < a.end; p++)
-        if (is_letter(*p) && n++ < 2) small[n - 1] = (char)lower_case(*p);
-    int any_case = n > 2 || (n == 1 && choice) || (n == 2 && list_has(SHORT_WORDS, small, 2));
-    return same_text(a, b, 1, any_case);
-}
+static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
 
-// The unit that the n letters at p name, as a number; 0 = not in the table. "unit" is 1.
-static uint64_t unit_number(const char* p, int n, int quoted) {
+// The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
+static uint64_t unit_number(const Token* k, int follows) {
     char word[32];
-    if (n > 20 || (n == 1 && !quoted)) return 0;
-    for (int k = 0; k < n; k++) word[k] = (char)(n > 2 || (n == 2 && quoted) ? lower_case(p[k]) : p[k]);
+    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
+    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
+    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
+    int any_case = n > 2 || (n == 2 && quoted);
+    for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
     for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
         int row = 0;
         while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
         uint64_t number = (uint64_t)row + 1;
-        for (int k = 0; k < n - cut && row == UNIT_ROWS - 1; k++) number = number * 131 + (uint64_t)word[k];
+        for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) number = number * 131 + (uint64_t)word[i];
         if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
     }
     return 0;
 }
 
-// Is all of [p, end) a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles
-// per hour and mph are mi less hour.
-static int read_unit(uint64_t* unit, const char* p, const char* end) {
+static uint64_t unit_of(const char* word) {
+    Token k = {.kind = N_TEXT, .text = word, .length = (int)strlen(word)};
+    return unit_number(&k, 0);
+}
+
+// Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
+// hour and mph are mi less hour.
+static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
-    int quoted = 0, n;
-    for (*unit = 0; p < end; p += n) {
-        for (n = *p == '%' || *p == '$'; p + n < end && is_letter(p[n]);) n++;
-        if (n == 3 && !memcmp(p, "per", 3)) sign = (uint64_t)0 - 1;
-        else if (list_has("square sq", p, n)) times = 2;
-        else if (list_has("cubic", p, n)) times = 3;
-        else if (n && !(part = list_has("mph", p, n) ? unit_number("mi", 2, 0) - unit_number("hour", 4, 0)
-                                                     : unit_number(p, n, quoted || part))) return 0;
-        else if (n) {
-            *unit += part == 1 ? 0 : part * times * sign;
+    *unit = 0;
+    for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
+        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
+        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
+        else if (is_word(k, "square sq")) times = 2;
+        else if (is_word(k, "cubic")) times = 3;
+        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
+            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
+        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
+            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
+            if (!part) return 0;
+            if (part != 1) *unit += part * times * sign;
             times = 1;
-        } else {
-            if (*p == '/' && part) sign = (uint64_t)0 - 1;
-            else if (is_digit(*p) && part) *unit += part == 1 ? 0 : part * sign * (uint64_t)(*p - '1');
-            else if (!strchr("\" .^{}", *p)) return 0;
-            quoted ^= *p == '"';
-            n = 1;
         }
     }
     return part != 0;
 }
 
-// Takes the unit off a quantity: 5"cm"^2, 5.4cents, 36\pi cm, "$"36, 90"degree", 12^{"th"}. *s keeps the
-// number. 1 = there was one.
-static int split_unit(Span* s, uint64_t* unit) {
-    static const char* const angles[] = {"sin", "cos", "tan", "cot", "sec", "csc"};
-    int depth = 0, quoted = *s->p == '"';
-    const char* close = quoted ? memchr(s->p + 1, '"', (size_t)(s->end - s->p - 1)) : NULL;
-    if (close && close + 1 < s->end && read_unit(unit, s->p, close + 1)) {
-        *s = trim_span((Span){close + 1, s->end, s->sign});
+// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
+// number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
+static int split_unit(Slice* s, uint64_t* unit) {
+    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
+    *unit = 0;
+    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
+        s->p++;
         return 1;
     }
-    for (const char* p = s->p + 1; p < s->end; p++) {
-        int raised = p - s->p > 2 && p[-1] == '{' && p[-2] == '^';
-        int start = *p == '"' ? !quoted : !quoted && is_letter(*p) && strchr("0123456789)}!\" {", p[-1]);
-        if (start && depth == raised && read_unit(unit, p, s->end)) {
-            for (int i = 0; i < 6 && *unit == unit_number("deg", 3, 0); i++)
-                if (contains(*s, angles[i])) goto none;  // \sin 30^\circ isn't a number of degrees
-            *s = trim_span((Span){s->p, p - 2 * raised, s->sign});
-            return 1;
-        }
-        quoted ^= *p == '"';
-        depth += quoted ? 0 : bracket_step(*p);
+    for (const Token* k = s->p + 1; k < s->end; k++) {
+        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
+        depth += is_open(k[-1].kind) - is_close(k[-1].kind);
+        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
+        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
+        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
+        if (ordinal && *unit != unit_of("th")) continue;
+        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
+        s->end = k;
+        return 1;
     }
-none:
     *unit = 0;
     return 0;
+}
+
+static int is_number(Value* value, Slice s) {
+    int variables = 0;
+    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
 }
 
 // Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
 // agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
 // accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Span a, Span b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
+static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
     Value x, y, hundred = make_exact(100, 1);
-    uint64_t percent = unit_number("%", 1, 1);
-    int variables = 0, percent_a = unit_a == percent, percent_b = unit_b == percent;
+    int percent_a = unit_a == unit_of("%"), percent_b = unit_b == unit_of("%");
     if (unit_a && unit_b && unit_a != unit_b) return 0;
     if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b) return 0;
-    if (!evaluate(&x, &variables, a, 0) || !evaluate(&y, &variables, b, 0) || variables) return 0;
+    if (percent_a == percent_b || !is_number(&x, a) || !is_number(&y, b)) return 0;
     return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, -1 = too
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
 // many.
-static int split_items(Span* items, Span s, const char* separator) {
-    for (int n = 0, which;;) {
-        const char* cut = find_outside(&which, s, &separator, 1);
-        Span item = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        int both = s.sign == 0 && (contains(item, "\\pm") || contains(item, "\\mp"));
-        if (n + 1 + both > MAX_ITEMS) return -1;
+static int split_items(Slice* items, Slice s, int separator) {
+    for (int n = 0;;) {
+        const Token* cut = find_token(s, separator, separator, 0);
+        Slice item = {s.p, cut ? cut : s.end, s.sign};
+        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
+        if (n + 1 + both > MAX_ITEMS) return 0;
         for (int k = 0; k <= both; k++) {
             items[n] = item;
             if (both) items[n].sign = k ? -1 : 1;
             n++;
         }
         if (!cut) return n;
-        s.p = cut + strlen(separator);
+        s.p = cut + 1;
     }
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), "Area", (p,q)? Not xy, not
+// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not
 // \sin(x).
-static int is_name(Span s) {
-    Span items[MAX_ITEMS];
-    if (s.p < s.end && *s.p == '"') return is_word(s);
-    if (s.p == s.end || *s.p != '(' || !is_bracketed(s)) return end_of_name(s.p, s.end) == s.end;
-    int n = split_items(items, inside(s), ",");
-    for (int i = 0; i < n; i++)
-        if (end_of_name(items[i].p, items[i].end) != items[i].end) return 0;
-    return n > 1;
+static int is_name(Slice s) {
+    Slice items[MAX_ITEMS];
+    if (s.p >= s.end) return 0;
+    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
+    if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
+    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
+    return named;
 }
 
-static const char* const RELATIONS[] = {"<=", ">=", "!=", "=", "<", ">", "\xe2\x88\x88"};
-enum { R_LE, R_GE, R_NOT_EQUAL, R_EQUAL, R_LESS, R_GREATER, R_IN, RELATIONS_COUNT };
-
 typedef struct {
-    Span part[3];  // 0 < x <= 5 has three parts
+    Slice part[3];  // 0 < x <= 5 has three parts
     int parts, relation[2], name;  // which part is a name; -1 = none
 } Statement;
 
 // Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
 // there are more than three.
-static Statement read_statement(Span s) {
-    static const int turned[] = {R_GE, R_LE, R_NOT_EQUAL, R_EQUAL, R_GREATER, R_LESS, R_IN};
-    Statement r = {{s, s, s}, 0, {R_NOT_EQUAL, R_NOT_EQUAL}, -1};
-    const char* cut;
+static Statement read_statement(Slice s) {
+    Statement r = {{s, s, s}, 0, {0, 0}, -1};
+    const Token* cut;
     do {
-        int which, n = r.parts++;
-        cut = find_outside(&which, s, RELATIONS, RELATIONS_COUNT);
-        r.part[n] = trim_span((Span){s.p, cut ? cut : s.end, s.sign});
-        if (cut && n < 2) r.relation[n] = which;
-        if (cut) s.p = cut + strlen(RELATIONS[which]);
+        cut = find_relation(s);
+        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
+        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
+        if (cut) s.p = cut + 1;
     } while (cut && r.parts < 3);
     if (cut) r.parts = 0;
-    if (r.relation[0] == R_GE || r.relation[0] == R_GREATER) {
-        Statement old = r;
-        for (int i = 0; i < r.parts; i++) r.part[i] = old.part[r.parts - 1 - i];
-        for (int i = 0; i < r.parts - 1; i++) r.relation[i] = turned[old.relation[r.parts - 2 - i]];
-    }
-    for (int i = r.parts - 1; i >= 0 && r.parts > 1; i--)
+    Statement old = r;
+    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
+    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
+    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
+    for (int i = 0; i < last && falls; i++)
+        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
+    for (int i = last; i >= 0 && last > 0; i--)
         if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
     return r;
 }
 
-/* Sets of numbers: intervals, finite sets, what an inequality for one name means, their unions and
- * differences. Two sets are the same when the same numbers belong to them, and few numbers can tell: each end
- * of an interval, one between any two ends, and one beyond on either side.
- */
-typedef struct { Value low, high; int has_low, has_high, removed; } Interval;
-typedef struct { Interval piece[2 * MAX_ITEMS]; int pieces, failed; Span name; } NumberSet;
+typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
 
-static int order_values(Value a, Value b) { return same_value(a, b) ? 0 : creal(a.z) < creal(b.z) ? -1 : 1; }
-
-static void add_interval(NumberSet* set, Span low, Span high, int has_low, int has_high, int removed) {
-    Interval v = {.has_low = has_low, .has_high = has_high, .removed = removed};
-    int variables = 0, known = evaluate(&v.low, &variables, low, 0) && evaluate(&v.high, &variables, high, 0);
-    if (!known || variables || cimag(v.low.z) != 0 || cimag(v.high.z) != 0) set->failed = 1;
-    else if (order_values(v.low, v.high) > (has_low && has_high ? 0 : -1)) set->failed = 1;
-    else if (set->pieces == 2 * MAX_ITEMS) set->failed = 1;
-    else set->piece[set->pieces++] = v;
-}
-
-static void add_inequality(NumberSet* set, Statement r, int removed) {
-    Span low = make_span("-\\infty"), high = make_span("\\infty");
-    int at = r.name, rises = 1;
-    for (int i = 0; i < r.parts - 1; i++) rises &= r.relation[i] == R_LE || r.relation[i] == R_LESS;
-    if (at < 0 || *r.part[at].p == '(' || (r.parts == 3 && at != 1)) set->failed = 1;
-    else if (set->name.p && !same_text(set->name, r.part[at], 0, 0)) set->failed = 1;
-    else set->name = r.part[at];
-    if (set->failed) return;
-    if (rises)
-        add_interval(set, at ? r.part[at - 1] : low, at < r.parts - 1 ? r.part[at + 1] : high,
-                     at && r.relation[at - 1] == R_LE, at < r.parts - 1 && r.relation[at] == R_LE, removed);
-    else if (r.parts == 2 && r.relation[0] == R_NOT_EQUAL && !removed) {
-        add_interval(set, low, high, 0, 0, 0);
-        add_interval(set, r.part[!at], r.part[!at], 1, 1, 1);
-    } else set->failed = 1;
-}
-
-static const char* const SET_OPERATORS[] = {"\\cup", "\\setminus", "\\cap"};
-
-static void read_set(NumberSet* set, Span s) {
-    int which = 0, removed = 0;
-    for (const char* cut = s.p; cut && !set->failed; removed = which) {
-        cut = find_outside(&which, s, SET_OPERATORS, 3);
-        Span part = trim_span((Span){s.p, cut ? cut : s.end, s.sign}), items[MAX_ITEMS];
-        Statement r = read_statement(part);
-        int bracket = is_bracketed(part), empty = bracket && inside(part).p >= inside(part).end;
-        int n = bracket && !empty ? split_items(items, inside(part), ",") : 0;
-        if (r.parts > 1) add_inequality(set, r, removed);
-        else if (bracket && *part.p == '{')
-            for (int i = 0; i < n; i++) add_interval(set, items[i], items[i], 1, 1, removed);
-        else if (n == 2) add_interval(set, items[0], items[1], *part.p == '[', part.end[-1] == ']', removed);
-        else set->failed = 1;
-        if (which == 2 && cut) set->failed = 1;
-        if (cut) s.p = cut + strlen(SET_OPERATORS[which]);
+// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
+static int read_interval(Interval* v, Slice s) {
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
+    Slice items[MAX_ITEMS];
+    Statement r = read_statement(s);
+    int last = r.parts - 1;
+    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
+    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
+        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
+        return 1;
     }
+    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
+    for (int i = 0; i < last; i++)
+        if (r.relation[i] > N_LE) return 0;
+    v->name = r.part[r.name];
+    if (r.name > 0) v->low = r.part[0];
+    if (r.name < last) v->high = r.part[last];
+    v->has_low = r.name > 0 && r.relation[0] == N_LE;
+    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
+    return 1;
 }
 
-static int is_member(const NumberSet* set, Value x) {
-    int in = 0;
-    for (int i = 0; i < set->pieces; i++) {
-        const Interval* v = &set->piece[i];
-        int above = order_values(x, v->low), below = order_values(x, v->high);
-        int after_low = above > 0 || (above == 0 && v->has_low);
-        if (after_low && (below < 0 || (below == 0 && v->has_high))) in = !v->removed;
-    }
-    return in;
-}
-
-static int sets_equal(Span a, Span b) {
-    NumberSet x = {.failed = 0}, y = {.failed = 0};
-    double end[8 * MAX_ITEMS + 1] = {0};
-    int n = 1, same = 1;
-    read_set(&x, a);
-    y.name = x.name;
-    read_set(&y, b);
-    if (x.failed || y.failed) return 0;
-    for (int i = 0; i < x.pieces + y.pieces; i++) {
-        const Interval* v = i < x.pieces ? &x.piece[i] : &y.piece[i - x.pieces];
-        end[n++] = creal(v->low.z);
-        end[n++] = creal(v->high.z);
-    }
-    for (int i = 0; i < n && same; i++)
-        for (int j = 0; j <= i + 2 && same; j++) {
-            double test = j <= i ? end[i] / 2 + end[j] / 2 : end[i] + (j == i + 1 ? 1 : -1);
-            Value value = make_inexact(test, 0);
-            same = !isfinite(test) || is_member(&x, value) == is_member(&y, value);
-        }
-    return same;
+static int intervals_equal(Slice a, Slice b, Comparison* c) {
+    Interval v, w;
+    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
+    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
+    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
+           compare_item(v.high, w.high, c);
 }
 
 // Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
 // 2x, x \in [0,1] by [0,1].
-static int compare_relations(Span a, Span b, Comparison* c) {
+static int compare_relations(Slice a, Slice b, Comparison* c) {
     Statement r[2] = {read_statement(a), read_statement(b)};
-    Span value[2], name[2];
-    int named[2];
+    Slice value[2], name[2];
+    int named[2], same = 1;
     for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == R_EQUAL || r[k].relation[0] == R_IN;
+        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
         named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
         value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
         name[k] = r[k].part[named[k] ? r[k].name : 0];
     }
-    if (!r[0].parts || !r[1].parts) return 0;
-    if (r[0].parts != r[1].parts)
-        return ((named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1)) && !c->strict &&
-               compare_item(value[0], value[1], c);
-    if (memcmp(r[0].relation, r[1].relation, sizeof r[0].relation) || r[0].parts == 1) return 0;
-    int same_name = named[0] && named[1] && same_text(name[0], name[1], 0, 0);
+    if (r[0].parts != r[1].parts) {
+        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
+        return left_out && !c->strict && compare_item(value[0], value[1], c);
+    }
+    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
+    int same_name = named[0] && named[1] && same_text(name[0], name[1]);
     if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == R_EQUAL)
-        return same_at_all_points(r[0].part[0], r[0].part[1], r[1].part[0], r[1].part[1], 1);
-    int same = 1;
+    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
     for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
     return same;
 }
 
-static int is_tuple(Span s) {  // (1,2), {1,2}, [[1,2]]
-    static const char* const comma[] = {","};
-    int which;
-    return is_bracketed(s) && (find_outside(&which, inside(s), comma, 1) || (*s.p == '[' && s.p[1] == '['));
-}
-
-static Span peel(Span s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (*s.p == '[' ? starts_with(s.p, s.end, "[[[") : !is_tuple(s))) s = inside(s);
-    return s;
-}
-
-static int compare_item(Span a, Span b, Comparison* c) {
-    uint64_t unit_a, unit_b;
-    a = trim_span(a);
-    b = trim_span(b);
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p == a.end || b.p == b.end || c->depth >= 12) return 0;
-    if (same_text(a, b, 0, 0)) return 1;
-    if (is_word(a) || is_word(b)) return words_equal(a, b);
-    int equal, relation, set_a, set_b, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
-    a = peel(a);
-    b = peel(b);
-    if (!find_outside(&set_a, a, SET_OPERATORS, 3)) set_a = -1;
-    if (!find_outside(&set_b, b, SET_OPERATORS, 3)) set_b = -1;
-    int related = find_outside(&relation, a, RELATIONS, RELATIONS_COUNT) ||
-                  find_outside(&relation, b, RELATIONS, RELATIONS_COUNT);
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if ((related || set_a >= 0 || set_b >= 0) && sets_equal(a, b)) equal = 1;
-    else if (related) equal = compare_relations(a, b, c);
-    else if (set_a >= 0 || set_b >= 0)
-        equal = set_a == set_b &&
-                compare_list(a, b, SET_OPERATORS[set_a], set_a == 1 ? ORDERED : ANY_ORDER, c);
-    else if (is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = *a.p == *b.p && a.end[-1] == b.end[-1] &&
-                compare_list(inside(a), inside(b), ",", *a.p == '{' ? AS_SETS : ORDERED, c);
-    else equal = expressions_equal(a, b);
-    c->depth--;
-    return equal;
-}
-
 // Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Span* items, int n) {
-    int named = 0, same = 0;
-    Span first = items[0];
+static int count_names(const Slice* items, int n) {
+    Slice first = {0};
+    int names = 0;
     for (int i = 0; i < n; i++) {
         Statement r = read_statement(items[i]);
         if (r.name < 0) continue;
-        if (named++ == 0) first = r.part[r.name];
-        same += same_text(first, r.part[r.name], 0, 0);
+        if (!names) first = r.part[r.name];
+        if (!names || !same_text(first, r.part[r.name])) names++;
     }
-    return named == 0 ? 0 : same == named ? 1 : 2;
+    return names > 2 ? 2 : names;
 }
+
+enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
 
 // Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
 // may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
 // when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Span a, Span b, const char* separator, int mode, Comparison* c) {
-    Span items_a[MAX_ITEMS], items_b[MAX_ITEMS];
+static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
+    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
     int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
     int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (n < 0 || m < 0 || (n != m && mode != AS_SETS)) return 0;
+    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
     if (n > 1 && mode == ANY_ORDER) {
         int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
         c->strict |= names_a && names_b;
         if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
     }
-    for (int i = 0; i < n && matched == i; i++) {
-        int j = mode == ORDERED ? i : 0, stop = mode == ORDERED ? i + 1 : m;
-        while (j < stop && ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c))) j++;
-        if (j == stop) break;
-        used[j] = 1;
-        matched++;
-    }
+    for (int i = 0; i < n && matched == i; i++)
+        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
+            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
+            used[j] = 1;
+            matched++;
+        }
     for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
         int i = 0;
         while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
@@ -6681,42 +5896,99 @@ static int compare_list(Span a, Span b, const char* separator, int mode, Compari
     return matched == n;
 }
 
+static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
+    if (!is_bracketed(s)) return 0;
+    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+}
+
+static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
+        s = inside(s);
+    return s;
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c) {
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth >= 12) return 0;
+    if (same_text(a, b)) return 1;
+    uint64_t unit_a, unit_b;
+    int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
+    a = peel(a);
+    b = peel(b);
+    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
+    int related = find_relation(a) || find_relation(b);
+    c->depth++;
+    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
+    else if (set_a || set_b)
+        equal = set_a && set_b && set_a->kind == set_b->kind &&
+                compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
+    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
+        equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
+                compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
+    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
+    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
+    c->depth--;
+    return equal;
+}
+
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
 // a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
-    if (!*a || !*b) return 0;
-    int equal, order = strcmp(a, b);
-    if (order == 0) return 1;
+    Comparison c;
+    Slice x[2];
+    int order = strcmp(a, b);
+    if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    if (decimals_equal(&equal, make_span(a), make_span(b))) return equal;
-    Normalized first, second;
-    if (!normalize(&first, order < 0 ? a : b) || !normalize(&second, order < 0 ? b : a)) return 0;
-    Span x = trim_span(make_span(first.text)), y = trim_span(make_span(second.text));
-    if (x.p == x.end || y.p == y.end) return 0;
-    if (same_text(x, y, 0, 0)) return 1;
-    Comparison c = {64 * (first.length + second.length + 2), 0, 0};
-    if (compare_list(x, y, ",", ANY_ORDER, &c)) return 1;
-    if (*x.p == '{' && is_bracketed(x)) x = inside(x);  // the solutions 1, 2 are the set {2, 1}
-    if (*y.p == '{' && is_bracketed(y)) y = inside(y);
-    return compare_list(x, y, ",", ANY_ORDER, &c);
+    for (int k = 0; k < 2; k++) {
+        Tokenized* t = &c.side[k];
+        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
+        x[k] = (Slice){t->token, t->token + t->count, 0};
+    }
+    if (same_text(x[0], x[1])) return 1;
+    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
+    c.names = c.imaginary = c.depth = c.strict = 0;
+    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
+    find_names(&c, &c.side[0]);
+    find_names(&c, &c.side[1]);
+    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
+    int sets = 0;
+    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
+        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
+        x[k] = inside(x[k]);
+        sets = 1;
+    }
+    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
-/* ---- A.4 Shown in lesson 5 ---- */
+
+/* ---- A.5 Shown in lesson 5 ---- */
+
+// A text's value at a point, by itself. 1 = it has one.
+static int evaluate_text(Value* value, int* variables, const char* text, int point) {
+    Comparison c;
+    Tokenized* t = &c.side[0];
+    c.names = 0;
+    if (!tokenize_answer(t, text) || t->unmatched) return 0;
+    find_names(&c, t);
+    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
+}
 
 // Solves left = right for x when both sides are linear in it: take the difference at two points and follow
 // the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
 // is wrong.
 static double solve_linear(const char* left, const char* right) {
-    Value x[2], f[2];
-    Names names = {0};
+    Value f[2], y;
+    int variables;
     for (int point = 0; point < 2; point++) {
-        if (evaluate_at(&x[point], &names, make_span("x"), point) != 1) return NAN;
-        if (evaluate_difference(&f[point], &names, make_span(left), make_span(right), point) != 1) return NAN;
+        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
+        if (!evaluate_text(&y, &variables, right, point)) return NAN;
+        f[point] = add(f[point], negate(y));
     }
     Value rise = add(f[1], negate(f[0]));
-    return is_zero(rise) ? NAN : creal(x[0].z - f[0].z * (x[1].z - x[0].z) / rise.z);
+    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
+    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
 }
 
 static void print_comparisons(void) {
@@ -6726,26 +5998,14 @@ static void print_comparisons(void) {
         {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
         {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
         {"\\sqrt{x^2}", "x"}};
-    static const char* const columns[] = {"x", "(x+1)^2", "x^2+2x+1", "x^2+1"};
     printf("The same answer? Normalize the spelling, then evaluate:\n\n");
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
                answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\nWhat it sees of (x+1)^2 are its values at %d fixed points, first of all these:\n\n  point",
-           EVALUATION_POINTS);
-    for (int i = 0; i < 4; i++) printf("%12s", columns[i]);
-    for (int point = 0; point < 3; point++) {
-        printf("\n  %5d", point);
-        for (int i = 0; i < 4; i++) {
-            Value value;
-            int variables = 0, ok = evaluate(&value, &variables, make_span(columns[i]), point);
-            printf("%12.4g", ok ? creal(value.z) : NAN);
-        }
-    }
-    printf("\n\n");
+    printf("\n");
 }
 
-/* ---- A.5 The calculator of chapter 6 ----
+/* ---- A.6 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6776,9 +6036,16 @@ int calculate(const char* expression, char* out, int cap) {
     if (cap > 0) out[0] = 0;
     size_t length = strlen(expression);
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    Parser s = {expression, expression + length, NULL, 0, 0, 0, 0, 0};
-    Value value = parse_sum(&s);
-    if (s.failed || peek(&s)) return 0;
+    char plain[EXPRESSION_SIZE + 1];
+    int n = 0;
+    for (const char* p = expression; *p; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
+    plain[n] = 0;
+    Tokenized t;
+    if (!tokenize_answer(&t, plain)) return 0;
+    Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
+    Value value = parse(&s, SUM);
+    if (s.failed || s.p < s.end || !has_value(value)) return 0;
     return print_value(out, cap, value);
 }
 
@@ -6858,7 +6125,7 @@ static const char* out_file(char folder[PATH_SIZE], const char* path) {
     if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
         fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
                 "replace; --out out/table.csv would be a name", path);
-    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE)   // while it is being written it has a longer name
+    if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE) // while it is being written it has a longer name
         fail(2, "--out: the file name %s is too long", name);
     snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");
     make_folder(folder);
@@ -7126,7 +6393,8 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
     if (l->advantage == ADVANTAGE_GAE) {
         l->value = &s->value;
         l->value_optimizer = &s->value_optimizer;
-        s->value = resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
+        s->value =
+            resume ? load_value_model(&s->value_optimizer, resume, c, step) : scalar_model_on(&s->policy);
         if (!resume) s->value_optimizer = optimizer_new(&s->value.config);
     }
     int named = o->reference && *o->reference;
@@ -7151,7 +6419,8 @@ static int is_given(const Option* options, const char* name) {
     return 0;
 }
 
-// Options that were given and would change nothing are refused, with the reason. names: one or more, with spaces between them.
+// Options that were given and would change nothing are refused, with the reason. names: one or more, with
+// spaces between them.
 static void refuse_idle(int idle, const Option* options, const char* names, const char* why) {
     for (const char* p = names; idle && *p; p += *p == ' ') {
         char name[32];
@@ -7164,41 +6433,41 @@ static void refuse_idle(int idle, const Option* options, const char* names, cons
 
 // Decisions that contradict each other, or that the rollouts cannot bear.
 static void check_method(const RlOptions* o, const Option* options) {
-    Learner l = learner_new(NULL, NULL, (Reward){0}, o);        // the words as numbers; it complains of others
+    Learner l = learner_new(NULL, NULL, (Reward){0}, o);       // the words as numbers; it complains of others
     int by_group = l.advantage != ADVANTAGE_NONE && l.advantage != ADVANTAGE_GAE;
     int several = o->epochs_per_batch > 1 || (o->minibatch && o->minibatch < o->examples_per_step);
     if (by_group && o->num_samples < 2)
-        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 leaves nothing "
-                "to compare with; take 2 or more, or --advantage none", o->advantage);
-    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)   // a row's own is cut to size
-        fail(2, "--minibatch %d is more than the %d questions of an update", o->minibatch, o->examples_per_step);
+        fail(2, "--advantage %s compares the answers to a question with each other, and --num-samples 1 "
+                "leaves nothing to compare with; take 2 or more, or --advantage none", o->advantage);
+    if (is_given(options, "minibatch") && o->minibatch > o->examples_per_step)  // a row's own is cut to size
+        fail(2, "--minibatch %d is more than an update's %d questions", o->minibatch, o->examples_per_step);
     if (o->overlong > o->sample.max_new_tokens)
         fail(2, "--overlong %d punishes from the first token on: an answer has %d at most (--max-new-tokens)",
              o->overlong, o->sample.max_new_tokens);
     if (o->resample && !by_group)
-        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s these have "
-                "something to teach as well; take --resample 0", o->advantage);
+        fail(2, "--resample redraws questions whose answers have equal rewards, but with --advantage %s "
+                "these have something to teach as well; take --resample 0", o->advantage);
     if (l.ratio == RATIO_NONE && several)
-        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts are those of "
-                "an older policy, and nothing corrects for that; take --ratio token with --clip-low 0.2 --clip-high 0.2, "
-                "or --epochs-per-batch 1 --minibatch 0");
+        fail(2, "with --ratio none each batch can be used for one gradient step only: after it the rollouts "
+                "are those of an older policy, and nothing corrects for that; take --ratio token with "
+                "--clip-low 0.2 --clip-high 0.2, or --epochs-per-batch 1 --minibatch 0");
     if (l.ratio != RATIO_NONE && several && o->clip_low == 0.0f && o->clip_high == 0.0f)
-        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of a batch "
-                "there is hardly one; take --clip-low 0.2 --clip-high 0.2");
+        fail(2, "--clip-low 0 --clip-high 0 lets no ratio but 1 count, and after the first gradient step of "
+                "a batch there is hardly one; take --clip-low 0.2 --clip-high 0.2");
     if (l.ratio == RATIO_SEQUENCE && l.advantage == ADVANTAGE_GAE)
-        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each token; take "
-                "--ratio token, or another advantage");
+        fail(2, "--ratio sequence has one ratio for a whole answer, --advantage gae an advantage for each "
+                "token; take --ratio token, or another advantage");
     if (o->beta > 0.0f && !l.kl_in_reward && l.estimator == 1)
-        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average (chapter 8); "
-                "take k2 or k3, or --kl-in reward");
+        fail(2, "--kl-estimator k1 in the loss pulls nowhere: its gradient is that of log pi, 0 on average "
+                "(chapter 8); take k2 or k3, or --kl-in reward");
     refuse_idle(l.ratio == RATIO_NONE, options, "clip-low clip-high",
                 "with --ratio none there is no ratio to clip; take --ratio token");
     refuse_idle(o->beta == 0.0f, options, "kl-estimator kl-in kl-per", "there is no KL term with --beta 0");
     refuse_idle(!l.kl_in_reward, options, "kl-per",
                 "in the loss the KL is averaged as --norm says; it is for --kl-in reward");
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
-                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as a whole has "
-                "one advantage (chapter 4)");
+                "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
+                "a whole has one advantage (chapter 4)");
     refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
                 "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
 }
@@ -7276,239 +6545,6 @@ static int command_algos(int argc, char** argv) {
     print_methods();
     return 0;
 }
-
-// ---- ./rl pairs, ./rl reward-model, ./rl dpo
-
-// The two commands that train on pairs. Their defaults are what differs.
-typedef struct {
-    const char *name, *what, *out, *loss, *annotator;
-    int scalar, options;             // a reward model; the command's bit in the table of options
-    float lr;
-} PairCommand;
-
-static const PairCommand pair_commands[] = {
-    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
-     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
-    {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
-     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
-};
-
-static RlOptions pair_defaults(const PairCommand* c) {
-    RlOptions o = rl_defaults();
-    o.annotator = c->annotator;
-    o.loss = c->loss;
-    o.out = c->out;
-    o.num_epochs = 1;
-    o.lr = c->lr;
-    o.log_every = 10;
-    o.beta = c->scalar ? 1.0f : 0.1f;
-    return o;
-}
-
-static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
-    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
-    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
-}
-
-// Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
-// numbers are its own.
-static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
-    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise, seed + 1};
-    Pairs p = {0};
-    int used = 0;
-    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
-           rules.annotator->what);
-    fflush(stdout);
-    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
-    for (int from = 0; from < q.count; from += together) {
-        int B = min_int(together, q.count - from);
-        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
-        for (int i = 0; i < B; i++) {
-            int before = p.count;
-            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
-            used += p.count > before;
-        }
-        rollouts_free(rollouts);
-    }
-    if (!p.count)
-        fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
-                "more --num-samples or another --annotator", path);
-    limit_pairs(&p, most, rules.seed);
-    printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
-    questions_free(&q);
-    return p;
-}
-
-static void write_pairs(const char* path, const Pairs* p) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
-    Text text = {0};
-    pairs_to_json(&text, p);
-    write_file(folder, name, &text);
-    text_free(&text);
-}
-
-static int command_pairs(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    char folder[PATH_SIZE];
-    o.out = NULL;
-    begin_command(&o, NULL, NULL, 0, FOR_PAIRS, argc, argv,
-                  "pairs - samples answers, annotates them, writes who beats whom", " --out FILE");
-    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
-    find_annotator(o.annotator);
-    Model m = load_tagged_model(o.model);
-    out_file(folder, o.out);
-    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.out, &p);
-    printf("wrote %s\n", o.out);
-    pairs_free(&p), model_free(&m);
-    return 0;
-}
-
-// The questions of pairs, as problems without an answer; only .list is to be freed.
-static Problems questions_of(const Pairs* p) {
-    Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
-    for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;
-    return q;
-}
-
-// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new run, made and written
-// beside the checkpoint; the options then name these files, so that a resumed run reads the same pairs. Held-out pairs are made
-// for a reward model only, without noise, and none is left out. What is given is read before anything is made.
-static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
-    static char path[2][PATH_SIZE];
-    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
-    const char** file[2] = {&o->pairs, &o->eval_pairs};
-    int given[2];
-    for (int i = 0; i < 2; i++) {
-        given[i] = *file[i] && **file[i];
-        if (given[i]) list[i] = load_pairs(*file[i]);
-    }
-    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
-    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
-    for (int i = 0; i < 2; i++) {
-        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
-        check_folder_name(o->out);
-        list[i] = make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
-        join_path(path[i], o->out, names[i]);
-        write_pairs(path[i], &list[i]);
-        printf("  wrote %s\n", path[i]);
-        *file[i] = path[i];
-    }
-    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
-    if (!list[1].count) return;
-    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
-    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
-    free(a.list), free(b.list);
-}
-
-static const Column pair_columns[] = {
-    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
-    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
-    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
-    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
-    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
-    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
-    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
-    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
-    {0},
-};
-
-// The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
-static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
-                          const PairCommand* c, const Option* options, long step) {
-    const PairLoss* loss = find_pair_loss(o, c);
-    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
-    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, o->seed);
-    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
-    char how[64];
-    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
-    printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
-           loss->what);
-    while (run_goes_on(&run)) {
-        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
-        deck_deal(chosen, &deck, run.step, o->batch_size);
-        for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
-        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
-                                   o->grad_clip, o->adam);
-        run_record(&run, m, NULL, &s);
-        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
-    }
-    free(deck.order), free(chosen), free(batch);
-    snprintf(how, sizeof how, "./rl %s", c->name);
-    return run_end(&run, how, o->out);
-}
-
-static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
-    double width = (1.0 - e->from) / CALIBRATION_BINS;
-    printf("\n%s: %d pairs of %d questions\n\n", path, e->pairs, e->questions);
-    printf("  ranked right   %6.4f   95%% interval %.4f to %.4f\n\n", e->accuracy, e->low, e->high);
-    if (e->from > 0) printf("  Chance of the predicted winner, and how often it won:\n\n");
-    else printf("  Chance that an answer is right, and how often it was the chosen one:\n\n");
-    printf("  %11s %8s %10s %10s\n", "called", e->from > 0 ? "pairs" : "answers", "predicted", "observed");
-    for (int b = 0; b < CALIBRATION_BINS; b++) {
-        printf("  %.1f to %.1f  %8d", e->from + b * width, e->from + (b + 1) * width, e->count[b]);
-        if (e->count[b]) printf(" %10.4f %10.4f\n", e->predicted[b], e->observed[b]);
-        else printf(" %10s %10s\n", "-", "-");
-    }
-    printf("\n  expected calibration error  %6.4f\n\n", e->error);
-}
-
-// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the same words as the
-// first time.
-static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
-    int reads = !o->resume && o->pairs && *o->pairs;
-    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
-    refuse_idle(reads && reads_held_out, options,
-                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
-                "no answers are sampled; the pairs are in files");
-    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
-    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
-}
-
-static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
-    RlOptions own = pair_defaults(c), *o = &own;
-    Option options[RL_OPTIONS] = {{0}};
-    begin_command(o, options, NULL, 0, c->options, argc, argv, c->what, " [--data FILE]");
-    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
-    find_annotator(o->annotator);
-    refuse_idle_making(o, c, options);
-    const PairLoss* loss = find_pair_loss(o, c);
-    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
-    int named = o->reference && *o->reference;          // DPO compares the policy with its own beginning, or with --reference
-    Model m, start = {0}, other = {0};
-    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
-    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
-    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
-    if (!c->scalar && named) other = load_tagged_model(o->reference);
-    Model* reference = other.weights.memory ? &other : &start;
-    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
-        fail(2, "the reference model %s has other sizes than the policy; DPO compares a model with its own beginning",
-             named ? o->reference : o->model);
-    Pairs list[2] = {{0}};
-    get_pairs(list, &start, o, c, m.config.context);
-    check_data(&o->data_hash, o->pairs);
-    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
-    model_free(&start), model_free(&other);
-    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
-    if (!status && list[1].count) {
-        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
-        print_pair_evaluation(&e, o->eval_pairs);
-    }
-    if (!status) printf("saved %s\n", o->out);
-    pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
-    return status;
-}
-
-static int command_reward_model(int argc, char** argv) {
-    return command_on_pairs(argc, argv, &pair_commands[0]);
-}
-static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
 
 // ---- ./rl best-of-n
 
@@ -7601,113 +6637,6 @@ static int command_best_of_n(int argc, char** argv) {
     return train(&t, sft_options, NULL);
 }
 
-// ---- ./rl eval
-
-// What an evaluation says about k = 1, 2, 4, ... answers to a question.
-static void print_evaluation(const Evaluation* e) {
-    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
-           "no vote", "tokens");
-    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
-        int i = k - 1;
-        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
-               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
-        printf(e->length > 0.0 ? " %8.1f\n" : "        -\n", k * e->length);
-    }
-    printf("\n"
-           "  pass@k   at least one of k answers is right\n"
-           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
-           "  no vote  share of these groups in which no answer is in the rewarded format\n"
-           "  tokens   generated for k answers\n");
-}
-
-// pass@k of two models on the same questions, what changed, and which questions were solved at all.
-static void print_comparison(const Evaluation* before, const Evaluation* after) {
-    int K = before->samples, solved[4];
-    double low, high;
-    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
-           "change", "95% interval");
-    for (int k = 1; k; k = next_k(k, 2, K)) {
-        double change = pass_difference(&low, &high, before, after, k);
-        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
-               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
-               after->high[k - 1], change, low, high);
-    }
-    count_solved(solved, before, after);
-    printf("\nQuestions of which at least one of %d answers is right:\n\n"
-           "  by both %d, only after %d, only before %d, by neither %d\n\n", K, solved[3], solved[2],
-           solved[1], solved[0]);
-    if (K > 1)
-        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question",
-                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
-                           .points = K, .log_x = 1});
-    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
-           "  pass@1  pass@%-5d training\n"
-           "  up      within 0  elicited: it made frequent what was within reach before\n"
-           "  up      up        solves what as many answers before did not\n"
-           "  up      down      made one answer better and the model narrower\n\n"
-           "Something new can show only on the %d of %d questions unsolved before.\n",
-           K, solved[0] + solved[2], before->questions);
-}
-
-// The table for other programs. before may be NULL; else what changed since stands in more columns.
-static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
-    double low, high;
-    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
-                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
-    for (int k = 1, i = 0; k; k = next_k(k, 2, e->samples), i = k - 1) {
-        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
-                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
-        double change = before ? pass_difference(&low, &high, before, e, k) : 0.0;
-        if (before)
-            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
-                        before->high[i], change, low, high);
-        text_printf(csv, "\n");
-    }
-}
-
-static int command_eval(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    char folder[PATH_SIZE];
-    Text csv = {0};
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.out = NULL;
-    o.eval_examples = 256;
-    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
-                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
-    const RewardKind* kind = find_reward(o.reward);
-    const char* tag[2] = {o.model, o.compare};               // the model; the one before
-    Model m[2];
-    Evaluation e[2];
-    int count = o.compare ? 2 : 1, context = INT_MAX;
-    for (int i = 0; i < count; i++) {
-        m[i] = load_tagged_model(tag[i]);
-        context = min_int(context, m[i].config.context);
-    }
-    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
-    const char* name = o.out ? out_file(folder, o.out) : NULL;
-    printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
-           min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
-           "seconds");
-    for (int i = count - 1; i >= 0; i--) {
-        double begin = seconds_now();
-        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
-        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
-               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
-    }
-    printf("\n");
-    if (o.compare) print_comparison(&e[1], &e[0]);
-    else print_evaluation(&e[0]);
-    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
-    if (name) write_file(folder, name, &csv);
-    if (name) printf("\nwrote %s\n", o.out);
-    text_free(&csv), questions_free(&q);
-    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
-    return 0;
-}
-
-// ---- ./rl sample
-
 // The prompt of a question, if it fits with one token of an answer.
 static Tokens question_prompt(const char* question, const Model* m) {
     Tokens prompt = {0};
@@ -7717,32 +6646,6 @@ static Tokens question_prompt(const char* question, const Model* m) {
         fail(2, "the question has %d tokens; beside the %d of its frame and one of an answer, %d fit into "
                 "the model's context of %d", prompt.length - frame, frame, room, m->config.context);
     return prompt;
-}
-
-static int command_sample(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    const char* question = "";
-    o.model = "out/run/rl";
-    o.num_samples = 4;
-    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
-                  "sample - answers of a model to one question", " \"QUESTION\"");
-    if (!*question)
-        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
-                "have now?\"");
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
-    Tokens prompt = question_prompt(question, &m);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    for (int i = 0; i < o.num_samples; i++) {
-        Text raw = rollout_text(&rollouts[i]), text = {0};
-        append_readable(&text, raw.data);
-        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
-        printf("\n%s\n\n", text.data);
-        text_free(&raw), text_free(&text);
-    }
-    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
-    return 0;
 }
 
 // ---- ./rl run: the whole story
@@ -7780,20 +6683,22 @@ static void print_three(const Questions* q, const Rollout* before, const Rollout
         print_beginning("  right:", q->list[i].truth, 1);
         for (int j = 0; j < 2; j++) {
             append_readable(&text[j], raw[j].data);
-            text_printf(&text[j], "\nreward %g", (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
+            text_printf(&text[j], "\nreward %g",
+                        (double)grade_answer(raw[j].data, q->list[i].truth, kind).reward);
         }
         print_side_by_side(text[0].data, text[1].data);
         for (int j = 0; j < 2; j++) text_free(&raw[j]), text_free(&text[j]);
     }
 }
 
-static void write_result(const char* folder, const RlOptions* o, const Evaluation* before, const Evaluation* after,
-                         double sft_seconds, double rl_seconds, double total_seconds) {
+static void write_result(const char* folder, const RlOptions* o, const Evaluation* before,
+                         const Evaluation* after, double sft_seconds, double rl_seconds,
+                         double total_seconds) {
     Text out = {0};
     text_printf(&out, "{\n  \"seed\": %llu,\n  \"threads\": %d,\n  \"reward\": \"%s\",\n",
                 (unsigned long long)o->seed, thread_count(), o->reward);
-    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n", sft_seconds,
-                rl_seconds, total_seconds);
+    text_printf(&out, "  \"sft_seconds\": %.2f,\n  \"rl_seconds\": %.2f,\n  \"total_seconds\": %.2f,\n",
+                sft_seconds, rl_seconds, total_seconds);
     text_printf(&out, "  \"peak_rss_mb\": %.1f,\n", peak_memory_mb());
     evaluation_to_json(&out, "before", before);
     text_printf(&out, ",\n");
@@ -7803,8 +6708,10 @@ static void write_result(const char* folder, const RlOptions* o, const Evaluatio
     text_free(&out);
 }
 
-// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three of them.
-static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o, const RewardKind* kind) {
+// Everything before and after RL: `questions` of the test, 16 answers to each, and the first answer to three
+// of them.
+static Evaluation look_at(Rollout** three, Model* m, const Questions* test, const RlOptions* o,
+                          const RewardKind* kind) {
     *three = answer_questions(m, test, 0, min_int(3, test->count), 1, o->sample, o->seed + 3);
     return evaluate_model(m, test, 256, 16, o->sample, kind, NULL, o->seed + 2);
 }
@@ -7851,8 +6758,9 @@ static int command_run(int argc, char** argv) {
     const RewardKind* kind = setup.learner.reward.kind;
     Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
     Evaluation before = look_at(&three[0], m, &test, &o, kind);
-    printf("before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
-           before.questions, before.pass[0], before.tool_rate, before.format_rate);
+    printf(
+        "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",
+        before.questions, before.pass[0], before.tool_rate, before.format_rate);
     double rl_started = seconds_now();
     int status = rl_train(&setup.learner, options, 0);
     double rl_seconds = seconds_now() - rl_started;
@@ -7862,8 +6770,8 @@ static int command_run(int argc, char** argv) {
     print_three(&test, three[0], three[1], min_int(3, test.count), kind);
     double total = seconds_now() - started;
     write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
-    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total, sft_seconds,
-           rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
+    printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
+           sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
     printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
     rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
     questions_free(&test), setup_free(&setup);
@@ -7974,83 +6882,6 @@ static int command_trace(int argc, char** argv) {
     return 0;
 }
 
-// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
-
-// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
-// answer is that of --completion, or else one that the model samples.
-static Tokens experiment_text(Model* m, const Question* q, const RlOptions* o) {
-    Tokens text = {0};
-    if (o->completion) render_conversation(&text, q->question, o->completion);
-    else {
-        Rollout* r = generate(m, &q->prompt, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
-        for (int t = 0; t < r->prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
-        rollouts_free(r);
-    }
-    if (text.length > m->config.context)
-        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
-             m->config.context);
-    Text raw = {0}, answer = {0};
-    decode_tokens(&raw, text.ids + q->prompt.length, text.length - q->prompt.length, 1);
-    append_readable(&answer, raw.data);
-    print_wrapped(o->completion ? "Given" : "Sampled", answer.data);
-    printf("\n");
-    text_free(&raw), text_free(&answer);
-    return text;
-}
-
-// Experiment 3: K answers to each of the questions, rewarded by four rules.
-static void experiment_on_groups(Model* m, const Questions* q, const RlOptions* o) {
-    enum { REWARDS = 4 };
-    static float (*const rules[])(const char*, const char*) = {reward_gsm8k, reward_boxed, reward_partial,
-                                                               reward_length};
-    static const char* const names[] = {"gsm8k", "boxed", "partial", "length"};
-    int K = o->num_samples, groups = min_int(o->eval_examples, q->count);
-    float* reward[REWARDS];
-    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * (size_t)K, sizeof(float));
-    for (int g = 0; g < groups; g++) {
-        Rollout* r = answer_questions(m, q, g, 1, K, o->sample, o->seed + 2);
-        for (int k = 0; k < K; k++) {
-            Text text = rollout_text(&r[k]);
-            for (int i = 0; i < REWARDS; i++) reward[i][g * K + k] = rules[i](text.data, q->list[g].truth);
-            text_free(&text);
-        }
-        rollouts_free(r);
-    }
-    experiment_3((const float* const*)reward, names, REWARDS, groups, K);
-    for (int i = 0; i < REWARDS; i++) free(reward[i]);
-}
-
-static int command_experiment(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    const char* which = "";
-    o.model = "out/run/rl";
-    o.data = "data/test.jsonl";
-    o.num_samples = 8;
-    o.sample.top_k = 0;
-    o.eval_examples = 64;
-    begin_command(&o, NULL, &which, 1, FOR_EXPERIMENT, argc, argv,
-                  "experiment - the three experiments of D3, on any checkpoint:\n"
-                  "  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
-                  "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
-                  "  3  eight samples of one question, and how many advantages are 0", " 1|2|3");
-    int number = *which - '0';
-    if (number < 1 || number > 3 || which[1])
-        fail(2, "which experiment? 1, 2 or 3, not '%s'; --help says what they show", which);
-    Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-    printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
-    print_wrapped("Question", q.list[0].question);
-    if (number == 3) experiment_on_groups(&m, &q, &o);
-    else {
-        Tokens text = experiment_text(&m, &q.list[0], &o);
-        if (number == 1) experiment_1(&m, &text, q.list[0].prompt.length);
-        else experiment_2(&m, &text, q.list[0].prompt.length, !o.completion, o.seed);
-        tokens_free(&text);
-    }
-    questions_free(&q), model_free(&m);
-    return 0;
-}
-
 // ---- lessons and warm-ups
 
 static const struct { const char *name, *title; void (*run)(int more); } lessons[] = {
@@ -8089,23 +6920,6 @@ static int command_lesson(int argc, char** argv) {
     return 0;
 }
 
-static int command_thermostat(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
-                  "thermostat - REINFORCE keeps a room at 70 F", "");
-    run_thermostat(o.seed);
-    return 0;
-}
-
-static int command_cartpole(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    o.lr = (float)cartpole_defaults.learning_rate;
-    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
-                  "cartpole - group mean against value function on CartPole", "");
-    run_cartpole(o.seed, o.lr);
-    return 0;
-}
-
 // ---- the table of commands, and main
 
 typedef struct { const char *name, *what; int (*run)(int argc, char** argv); } Command;
@@ -8114,17 +6928,9 @@ static const Command commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
     {"algos", "the methods of `train`, and what makes them different", command_algos},
-    {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
-    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
-    {"dpo", "a policy that learns from pairs", command_dpo},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
-    {"eval", "pass@k and majority votes on held-out questions; before/after", command_eval},
-    {"sample", "answers to your own question", command_sample},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
-    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},
-    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
-    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -8132,7 +6938,9 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static int rl_main(int argc, char** argv, const Command* more, int count) {
     open_standard_streams();
     int help = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
-    if (help) printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] [--option=value ...]\n\n");
+    if (help)
+        printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
+               "[--option=value ...]\n\n");
     for (int i = 0; i < COMMANDS + count; i++) {
         const Command* c = i < COMMANDS ? &commands[i] : &more[i - COMMANDS];
         if (help) printf("  %-13s %s\n", c->name, c->what);

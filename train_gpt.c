@@ -56,18 +56,25 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 #include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
+#else   // one thread
+static int omp_get_max_threads(void) { return 1; }
+static int omp_get_thread_num(void) { return 0; }
+static int omp_in_parallel(void) { return 0; }
+static void omp_set_num_threads(int threads) { (void)threads; }
 #endif
 
 // =============================================================================================
 // 1  Small things
 // =============================================================================================
 
-// An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend
-// (a wrong option, a broken file); status 1 is everything else (no memory, a full disk).
+// An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
+// option, a broken file); status 1 is everything else (no memory, a full disk).
 #ifdef __GNUC__
-__attribute__((format(printf, 2, 3), noreturn))
+#define LIKE_PRINTF __attribute__((format(printf, 2, 3)))
+#else
+#define LIKE_PRINTF
 #endif
-static void fail(int status, const char* format, ...) {
+LIKE_PRINTF _Noreturn static void fail(int status, const char* format, ...) {
     char line[10000];   // room for two paths; one line, whatever bytes a name or a file contributes to it
     va_list args;
     va_start(args, format);
@@ -95,20 +102,16 @@ static int end_of_output(int status) {
     return status;
 }
 
-// count x size bytes, all zero; never NULL, never an overflow
+// count x size bytes, all zero (calloc refuses an overflow); never NULL
 static void* allocate(size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size)
-        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
     void* memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
 }
 
-// make room for `count` elements: the old content stays, the new part is not cleared
+// make room for `count` elements, at least 1: the old content stays, the new part is not cleared
 static void* enlarge(void* memory, size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size)
-        fail(1, "a table of %zu x %zu bytes is larger than memory can be", count, size);
-    memory = realloc(memory, count && size ? count * size : 1);
+    memory = count > SIZE_MAX / size ? NULL : realloc(memory, count * size);
     if (!memory) fail(1, "out of memory: %zu x %zu bytes were asked for", count, size);
     return memory;
 }
@@ -133,38 +136,10 @@ static double peak_memory_mb(void) {
 #endif
 }
 
-static int thread_count(void) {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
-static int thread_index(void) {
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-static int is_in_parallel_loop(void) {
-#ifdef _OPENMP
-    return omp_in_parallel();
-#else
-    return 0;
-#endif
-}
-
 enum { MAX_THREADS = 1024 };
-static void set_threads(int threads) {
-#ifdef _OPENMP
-    if (threads > 0) omp_set_num_threads(threads);
-    else if (thread_count() > MAX_THREADS) omp_set_num_threads(MAX_THREADS);
-#else
-    (void)threads;
-#endif
+static int thread_count(void) { return omp_get_max_threads(); }
+static void set_threads(int threads) {   // 0 = as many as there are cores
+    omp_set_num_threads(min_int(threads > 0 ? threads : thread_count(), MAX_THREADS));
 }
 
 // Random numbers: splitmix64 (Steele, Lea, Flood 2014). The state is one counter, so that a stream
@@ -187,12 +162,13 @@ static int random_int(Rng* rng, int n) { return (int)(random_u64(rng) % (uint64_
 
 // standard normal, by Box and Muller
 static double random_normal(Rng* rng) {
-    double u = 1.0 - (double)(random_u64(rng) >> 11) * 0x1p-53, v = (double)(random_u64(rng) >> 11) * 0x1p-53;
+    double u = 1.0 - (double)(random_u64(rng) >> 11) * 0x1p-53;
+    double v = (double)(random_u64(rng) >> 11) * 0x1p-53;
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-// The stream that belongs to (seed, a, b). What a rollout draws depends on who it is, not on what
-// was drawn before, on the order of the batch or on the number of threads.
+// The stream that belongs to (seed, a, b). What a rollout draws depends on who it is, not on what was drawn
+// before, on the order of the batch or on the number of threads.
 static Rng random_stream(uint64_t seed, uint64_t a, uint64_t b) {
     return (Rng){mix_u64(mix_u64(mix_u64(seed + 0x9E3779B97F4A7C15u) + a) + b)};
 }
@@ -222,17 +198,14 @@ static void text_append(Text* text, const void* bytes, size_t count) {
     text->data[text->length] = 0;
 }
 
-#ifdef __GNUC__
-__attribute__((format(printf, 2, 3)))
-#endif
-static void text_printf(Text* text, const char* format, ...) {
+LIKE_PRINTF static void text_printf(Text* text, const char* format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int count = vsnprintf(NULL, 0, format, args);
-    char* line = allocate((size_t)max_int(count, 0) + 1, 1);
-    vsnprintf(line, (size_t)max_int(count, 0) + 1, format, again);
-    text_append(text, line, (size_t)max_int(count, 0));
+    size_t count = (size_t)max_int(vsnprintf(NULL, 0, format, args), 0);
+    char* line = allocate(count + 1, 1);
+    vsnprintf(line, count + 1, format, again);
+    text_append(text, line, count);
     free(line);
     va_end(again);
     va_end(args);
@@ -243,10 +216,7 @@ static void text_free(Text* text) {
     *text = (Text){0};
 }
 
-static int file_exists(const char* path) {
-    struct stat info;
-    return stat(path, &info) == 0;
-}
+static int file_exists(const char* path) { return access(path, F_OK) == 0; }
 
 static int same_folder(const char* a, const char* b) {
     struct stat x, y;
@@ -295,7 +265,7 @@ static void make_folder(const char* folder) {
     if (!file_exists(path)) fail(1, "%s is not a directory", folder);
 }
 
-// A name is on the disk when its folder is. (Not every system can do this; then there is nothing to be done.)
+// A name is on the disk when its folder is. (Not every system can do this.)
 static void flush_folder(const char* folder) {
     int file = open(folder, O_RDONLY);
     fsync(file);
@@ -314,9 +284,9 @@ static int close_written(FILE* file) {
 // 2  Arithmetic
 // =============================================================================================
 
-// The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized.
-// Eight partial sums are eight chains: they fit a vector register, and their order is fixed by the
-// code, not by a flag. This is why -ffast-math is not needed.
+// The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized. Eight
+// partial sums are eight chains: they fit a vector register, and their order is fixed by the code, not by a
+// flag. This is why -ffast-math is not needed.
 enum { SUMS = 8 };
 
 static inline float add_up(const float* s) {
@@ -381,7 +351,6 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 // =============================================================================================
 // 3  Matrix multiplication
 // =============================================================================================
-//
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
 // A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
@@ -448,13 +417,11 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 }
 
 // The same tile compiled twice, so that the compiler knows which of the two strides is 1.
-static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* panel,
-                         int K) {
-    tile(c, ldc, add, a, row, 1, panel, K);
+static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
+    tile(c, ldc, add, a, row, 1, b, K);
 }
-static void tile_of_columns(float* c, size_t ldc, int add, const float* a, size_t col, const float* panel,
-                            int K) {
-    tile(c, ldc, add, a, 1, col, panel, K);
+static void tile_of_cols(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
+    tile(c, ldc, add, a, 1, col, b, K);
 }
 
 // panel (K,TILE_N) <- b (K,n), the missing columns 0
@@ -485,13 +452,14 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
         a = transposed(rows, TILE_M);
     }
     if (m1 < TILE_M || n1 < TILE_N) {
-        target = block, stride = TILE_N;
+        target = block;
+        stride = TILE_N;
         if (add) memset(block, 0, sizeof block);
         for (int m = 0; m < m1 && add; m++)
             for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
     }
     if (a.col == 1) tile_of_rows(target, stride, add, a.data, a.row, panel, K);
-    else tile_of_columns(target, stride, add, a.data, a.col, panel, K);
+    else tile_of_cols(target, stride, add, a.data, a.col, panel, K);
     if (target == block)
         for (int m = 0; m < m1; m++)
             for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
@@ -513,10 +481,10 @@ static void matmul_strip(float* c, size_t ldc, View a, View b, int M, int N, int
 }
 
 // c has the row stride ldc; a.row or a.col must be 1. A large product outside of the loops over questions and
-// conversations gives its strips to the threads: one long answer, a large model. (The branch is written in C: a pragma with
-// a false `if` would still cost a quarter of the speed inside of those loops.)
+// conversations gives its strips to the threads: one long answer, a large model. (The branch is written in C:
+// a pragma with a false `if` would still cost a quarter of the speed inside of those loops.)
 static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, int accumulate) {
-    if ((double)M * N * K > 1e6 && thread_count() > 1 && !is_in_parallel_loop()) {
+    if ((double)M * N * K > 1e6 && thread_count() > 1 && !omp_in_parallel()) {
         #pragma omp parallel for schedule(static)
         for (int n = 0; n < N; n += TILE_N) matmul_strip(c, ldc, a, b, M, N, K, accumulate, n);
     } else {
@@ -527,11 +495,9 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
 // =============================================================================================
 // 4  Layers: forward and backward side by side
 // =============================================================================================
-//
 // A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
 // dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
-// step may consist of several batches. What it does to dx (store or add) is said at each one. No layer knows
-// about threads.
+// step may consist of several batches. What it does to dx (store or add) is said at each one.
 
 typedef struct {
     int vocab_size;      // V
@@ -644,23 +610,20 @@ static void rmsnorm_forward(float* y, const float* x, const float* w, float eps,
 // dx += ..., dw += ...
 static void rmsnorm_backward(float* dx, float* dw, const float* dy, const float* x, const float* w, float eps,
                              int N, int C) {
-    for (int n = 0; n < N; n++)
-        rmsnorm_row_backward(dx + (size_t)n * C, dw, dy + (size_t)n * C, x + (size_t)n * C, w, eps, C, 1);
+    for (int n = 0; n < N; n++, dx += C, dy += C, x += C) rmsnorm_row_backward(dx, dw, dy, x, w, eps, C, 1);
 }
 
 // ---- rotary positions
-// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that
-// the product of a query and a key depends on how far apart they are (Su et al. 2021; the "rotate half"
-// pairing of Hugging Face's models). Turning back is the backward pass, since a rotation's transpose is its
-// inverse.
+// Each pair (x[i], x[i + D/2]) is turned by the angle position * theta^(-2i/D), so that the product of a
+// query and a key depends on how far apart they are (Su et al. 2021; the "rotate half" pairing of Hugging
+// Face's models). Turning back is the backward pass, since a rotation's transpose is its inverse.
 
 static void rope_table(float* cosine, float* sine, const Config* c) {   // (context, D/2) each
-    int half = c->head_dim / 2;
     for (int t = 0; t < c->context; t++)
-        for (int i = 0; i < half; i++) {
+        for (int i = 0; i < c->head_dim / 2; i++) {
             double angle = t * pow(c->rope_theta, -2.0 * i / c->head_dim);
-            cosine[(size_t)t * half + i] = (float)cos(angle);
-            sine[(size_t)t * half + i] = (float)sin(angle);
+            *cosine++ = (float)cos(angle);
+            *sine++ = (float)sin(angle);
         }
 }
 
@@ -676,22 +639,17 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 // ---- query and key: per head RMSNorm, then RoPE; the value is copied.
 // y, qkv (N,Q): H queries, G keys, G values
 
-static inline void qk_row(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
-                          const float* sine, const Config* c) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim;
-    for (int h = 0; h < H + G; h++) {
-        rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
-        rope_row(y + h * D, cosine, sine, D, 1.0f);
-    }
-    memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
-}
-
 static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                        const float* sine, const int* position, int N, const Config* c) {
-    int Q = qkv_width(c), half = c->head_dim / 2;
-    for (int n = 0; n < N; n++)
-        qk_row(y + (size_t)n * Q, qkv + (size_t)n * Q, wq, wk, cosine + (size_t)position[n] * half,
-               sine + (size_t)position[n] * half, c);
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    size_t half = (size_t)D / 2;
+    for (int n = 0; n < N; n++, y += Q, qkv += Q) {
+        for (int h = 0; h < H + G; h++) {
+            rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
+            rope_row(y + h * D, cosine + position[n] * half, sine + position[n] * half, D, 1.0f);
+        }
+        memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
+    }
 }
 
 // dy (N,Q) is replaced by the gradient with respect to qkv
@@ -714,8 +672,7 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 //
 // A token sees the whole prefix of its segment and its segment up to itself. The queries of a segment are
 // taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
-// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N, not
-// N^2.
+// each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N.
 
 enum { QUERY_BLOCK = 48 };
 
@@ -731,14 +688,16 @@ static AttentionScratch attention_scratch(float* m, const Config* c) {
     return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
 }
 
+static void copy_rows(float* to, int to_row, const float* from, int from_row, int rows, int cols) {
+    for (int i = 0; i < rows; i++)
+        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, (size_t)cols * sizeof(float));
+}
+
 // k, v (count,D) <- the keys and values of head g of `count` tokens
 static void copy_keys(float* k, float* v, const float* qkv, int count, int g, const Config* c) {
     int D = c->head_dim, Q = qkv_width(c);
-    for (int i = 0; i < count; i++) {
-        memcpy(k + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + g) * D, (size_t)D * sizeof(float));
-        memcpy(v + (size_t)i * D, qkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D,
-               (size_t)D * sizeof(float));
-    }
+    copy_rows(k, D, qkv + (c->heads + g) * D, Q, count, D);
+    copy_rows(v, D, qkv + (c->heads + c->kv_heads + g) * D, Q, count, D);
 }
 
 // scores (width) become weights: softmax over the first `seen`, 0 behind; returns log(sum exp)
@@ -766,12 +725,12 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
             for (int i0 = 0; i0 < length; i0 += QUERY_BLOCK) {
                 int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
                 size_t n0 = (size_t)(first + i0);
-                matmul(a.p, (size_t)keys, view(qkv + n0 * Q + h * D, Q), transposed(a.k, D), rows, keys, D,
-                       0);
+                View q = view(qkv + n0 * Q + h * D, Q);
+                matmul(a.p, (size_t)keys, q, transposed(a.k, D), rows, keys, D, 0);
                 for (int i = 0; i < rows; i++)
                     lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
-                matmul(out + n0 * H * D + h * D, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D,
-                       keys, 0);
+                float* y = out + n0 * H * D + h * D;
+                matmul(y, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
             }
     }
 }
@@ -807,15 +766,12 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
     }
 }
 
-// gradients of keys and values from the scratch to dqkv
+// the way back: gradients of keys and values from the scratch to dqkv
 static void store_key_gradients(float* dqkv, const float* dk, const float* dv, int count, int g,
                                 const Config* c) {
     int D = c->head_dim, Q = qkv_width(c);
-    for (int i = 0; i < count; i++) {
-        memcpy(dqkv + (size_t)i * Q + (c->heads + g) * D, dk + (size_t)i * D, (size_t)D * sizeof(float));
-        memcpy(dqkv + (size_t)i * Q + (c->heads + c->kv_heads + g) * D, dv + (size_t)i * D,
-               (size_t)D * sizeof(float));
-    }
+    copy_rows(dqkv + (c->heads + g) * D, Q, dk, D, count, D);
+    copy_rows(dqkv + (c->heads + c->kv_heads + g) * D, Q, dv, D, count, D);
 }
 
 // dqkv (N,Q) is stored. A segment is taken together with all its continuations, because the keys of a shared
@@ -828,23 +784,17 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
         int root = task / G, g = task % G, end = root + 1;
         if (b->prefix[root] >= 0) continue;
         while (end < b->S && b->prefix[end] == root) end++;
-        int P = 0, shared = segment_length(b, root);
-        memset(a.dk, 0, (size_t)shared * D * sizeof(float));
-        memset(a.dv, 0, (size_t)shared * D * sizeof(float));
-        for (int s = root; s < end; s++, P = shared) {
+        for (int s = root, P = 0, shared = segment_length(b, root); s < end; s++, P = shared) {
             int first = b->start[s], length = segment_length(b, s);
-            copy_keys(a.k + (size_t)P * D, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
-            if (s > root) {
-                memset(a.dk + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
-                memset(a.dv + (size_t)P * D, 0, (size_t)length * D * sizeof(float));
-            }
+            float *k = a.k + (size_t)P * D, *dk = a.dk + (size_t)P * D, *dv = a.dv + (size_t)P * D;
+            copy_keys(k, a.v + (size_t)P * D, qkv + (size_t)first * Q, length, g, c);
+            memset(dk, 0, (size_t)length * D * sizeof(float));
+            memset(dv, 0, (size_t)length * D * sizeof(float));
             for (int h = g * (H / G); h < (g + 1) * (H / G); h++)
                 attention_head_backward(dqkv, dout, out, lse, qkv, a, first, length, P, h, c);
-            if (s > root)
-                store_key_gradients(dqkv + (size_t)first * Q, a.dk + (size_t)P * D, a.dv + (size_t)P * D,
-                                    length, g, c);
+            if (s > root) store_key_gradients(dqkv + (size_t)first * Q, dk, dv, length, g, c);
         }
-        store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, shared, g, c);
+        store_key_gradients(dqkv + (size_t)b->start[root] * Q, a.dk, a.dv, segment_length(b, root), g, c);
     }
 }
 
@@ -873,9 +823,9 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
 
-// log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out first, so that
-// no exp overflows and one of them is 1. In double, because z - log_sum_exp(z) is taken next: at logits of 10,000 a float has no
-// digits left for the difference. A NaN or +inf among the z gives NaN; -inf is a token that cannot occur.
+// log of the sum of exp(z_j), j < V, in nats: the one log-softmax of this project. The largest z is taken out
+// first, so that no exp overflows and one of them is 1. In double, because z - log_sum_exp(z) is taken next:
+// at logits of 10,000 a float has no digits left for it. A NaN or +inf gives NaN; -inf is allowed.
 static inline double log_sum_exp(const float* z, int V) {
     if (V <= 0) return -INFINITY;                      // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
@@ -898,8 +848,8 @@ static inline float row_entropy(const float* z, double lse, int V) {
 }
 
 // logp (M) of the scored tokens: the target of row m is targets[scored[m]]. logits, probs (M,V).
-static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets, const int* scored,
-                            int M, int V) {
+static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets,
+                            const int* scored, int M, int V) {
     for (int m = 0; m < M; m++) {
         const float* row = logits + (size_t)m * V;
         double lse = log_sum_exp(row, V);
@@ -910,8 +860,8 @@ static void logprob_forward(float* logp, float* probs, const float* logits, cons
 }
 
 // d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
-static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored, int M,
-                             int V) {
+static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored,
+                             int M, int V) {
     for (int m = 0; m < M; m++) {
         float* row = probs + (size_t)m * V;
         for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
@@ -922,7 +872,6 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 // =============================================================================================
 // 5  The model
 // =============================================================================================
-//
 // Each token becomes a vector x of C numbers, a row of the table `embedding`. Each layer corrects x twice:
 // attention brings in what earlier tokens have to say, the MLP (SwiGLU between two matrices) works on each
 // token alone. What is passed on from layer to layer in this way is the residual stream. In the end x is
@@ -934,13 +883,12 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //     logits = RMSNorm(x) unembedding^T
 //
 // A scalar model ends in one vector instead of V: a single number per token. With it the same body judges
-// answers (a reward model) or foretells the reward (a value model).
+// answers (a reward model) or predicts the reward (a value model).
 //
 //     scalar = RMSNorm(x) . score
 //
 // A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
-// query, key and value lie side by side in one matrix, and so do gate and up. tensor_list() tells which part
-// is which.
+// query, key and value lie side by side in one matrix, and so do gate and up: see tensor_list().
 
 typedef struct { float *norm1, *qkv, *qnorm, *knorm, *out, *norm2, *gate_up, *down; } LayerWeights;
 
@@ -955,28 +903,21 @@ typedef struct {
     LayerWeights* layer;
 } Weights;
 
-static float* take(float** next, size_t count) {
-    float* here = *next;
-    if (here) *next += count;
-    return here;
-}
-
 // Weights of the head alone: a score, an unembedding, or none when the embedding is the unembedding.
 static size_t head_count(const Config* c) {
     return c->scalar ? (size_t)c->width : c->tied ? 0 : (size_t)c->vocab_size * (size_t)c->width;
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width,
-           L = (size_t)c->layers;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
-    *undecayed = V * C + C + L * (2 * C + 2 * D);
-    return *undecayed + L * (C * Q + HD * C + C * 2 * F + F * C) + head_count(c);
+    size_t C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
+    *undecayed = (size_t)c->vocab_size * C + C + L * (2 * C + 2 * D);
+    return *undecayed + L * C * ((size_t)qkv_width(c) + (size_t)c->heads * D + 3 * F) + head_count(c);
 }
+
+static float* take(float** next, size_t count) { return (*next += count) - count; }
 
 static Weights weights_new(const Config* c) {
     size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)c->heads * D;
     Weights w = {0};
     w.count = weight_count(c, &w.undecayed);
     w.memory = allocate(w.count, sizeof(float));
@@ -984,16 +925,20 @@ static Weights weights_new(const Config* c) {
     float* next = w.memory;
     w.embedding = take(&next, V * C);
     w.norm = take(&next, C);
-    for (int l = 0; l < c->layers; l++) {
-        w.layer[l].norm1 = take(&next, C), w.layer[l].norm2 = take(&next, C);
-        w.layer[l].qnorm = take(&next, D), w.layer[l].knorm = take(&next, D);
+    for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
+        l->norm1 = take(&next, C);
+        l->norm2 = take(&next, C);
+        l->qnorm = take(&next, D);
+        l->knorm = take(&next, D);
     }
-    for (int l = 0; l < c->layers; l++) {
-        w.layer[l].qkv = take(&next, C * Q), w.layer[l].out = take(&next, HD * C);
-        w.layer[l].gate_up = take(&next, C * 2 * F), w.layer[l].down = take(&next, F * C);
+    for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
+        l->qkv = take(&next, C * (size_t)qkv_width(c));
+        l->out = take(&next, (size_t)c->heads * D * C);
+        l->gate_up = take(&next, C * 2 * F);
+        l->down = take(&next, F * C);
     }
-    if (c->scalar) w.score = take(&next, C);
-    else w.unembedding = c->tied ? w.embedding : take(&next, V * C);
+    if (c->scalar) w.score = next;
+    else w.unembedding = c->tied ? w.embedding : next;
     return w;
 }
 
@@ -1002,8 +947,7 @@ static void weights_free(Weights* w) {
     *w = (Weights){0};
 }
 
-// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; element (i,j) at data[i*row +
-// j*col].
+// One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; (i,j) is at data[i*row + j*col].
 typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
 
 static int tensor_count(const Config* c) { return 2 + 11 * c->layers + (c->scalar || !c->tied); }
@@ -1046,8 +990,7 @@ typedef struct {
     int capacity;
     // each (L, capacity, its width); x has L+1 of them
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
-    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M); a scalar model has the scalar (M) instead of the
-    // logits and probs
+    // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has no logits and probs
     float *last, *hidden, *logits, *probs, *logp, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
     float* scratch;                                                 // for attention
@@ -1058,7 +1001,7 @@ enum { MAX_TURNS = 16 };
 
 typedef struct Model {
     Config config;
-    int frozen;                        // 1 = only reads, never learns; to be set before the first forward pass
+    int frozen;                        // 1 = never learns; to be set before the first forward pass
     Weights weights, grads;            // grads are allocated by the first backward pass
     Activations acts;
     Batch batch;                       // what answers_forward() sent through it last
@@ -1118,14 +1061,10 @@ static void model_init(Model* m, uint64_t seed) {
     tensor_list(list, &m->weights, c);
     for (int k = 0; k < tensor_count(c); k++) {
         Tensor* t = &list[k];
-        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj"),
-            embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
+        int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj");
+        int embeds = strstr(t->name, "embed") || strstr(t->name, "lm_head");
         double scale = embeds ? 0.02 : (writes ? 0.2 : 1.0) / sqrt((double)max_int(t->cols, 1));
-        if (t->data == m->weights.score) {
-            memset(t->data, 0, (size_t)t->cols * sizeof(float));
-            continue;
-        }
-        for (int i = 0; i < t->rows; i++) {
+        for (int i = 0; i < t->rows && t->data != m->weights.score; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
                 t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
@@ -1134,49 +1073,51 @@ static void model_init(Model* m, uint64_t seed) {
     free(list);
 }
 
-// Lays the arrays of Activations out in one block, for n tokens and L layers whose arrays are kept; with
-// memory == NULL it only counts.
-static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width,
-           Q = (size_t)qkv_width(c);
-    size_t H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
-    struct { float** array; size_t size; } plan[] = {
-        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},   {&a->qkv, L * n * Q},
-        {&a->rot, L * n * Q},     {&a->att, L * n * HD}, {&a->lse, L * n * H},
-        {&a->mid, L * n * C},     {&a->h2, L * n * C},   {&a->gu, L * n * 2 * F},
-        {&a->act, L * n * F},     {&a->last, n * C},     {&a->hidden, n * C},
-        {&a->logits, n * V},      {&a->probs, n * V},    {&a->logp, n},
-        {&a->scalar, n},          {&a->dx, n * C},       {&a->dh, n * C},
-        {&a->dqkv, n * Q},        {&a->datt, n * HD},    {&a->dgu, n * 2 * F},
-        {&a->dact, n * F},        {&a->dlast, n * C},    {&a->scratch, attention_scratch_size(c)},
-    };
+// Arrays that lie side by side in one block, each on a 64-byte line. Without memory their floats are counted.
+typedef struct { float** array; size_t size; } Place;
+
+static size_t lay_out(const Place* plan, size_t count, float* memory) {
     size_t total = 0;
-    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (memory) *plan[i].array = memory + total;
-        total += (plan[i].size + 15) / 16 * 16;   // every array begins on a 64-byte line
+        total += (plan[i].size + 15) / 16 * 16;
     }
     return total;
 }
 
+// The arrays of Activations for n tokens and L layers that are kept.
+static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
+    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
+    const Place plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},  {&a->qkv, L * n * Q},    {&a->rot, L * n * Q},
+        {&a->att, L * n * HD},    {&a->lse, L * n * H}, {&a->mid, L * n * C},    {&a->h2, L * n * C},
+        {&a->gu, L * n * 2 * F},  {&a->act, L * n * F}, {&a->last, n * C},       {&a->hidden, n * C},
+        {&a->logits, n * V},      {&a->probs, n * V},   {&a->logp, n},           {&a->scalar, n},
+        {&a->dx, n * C},          {&a->dh, n * C},      {&a->dqkv, n * Q},       {&a->datt, n * HD},
+        {&a->dgu, n * 2 * F},     {&a->dact, n * F},    {&a->dlast, n * C},
+        {&a->scratch, attention_scratch_size(c)},
+    };
+    return lay_out(plan, sizeof plan / sizeof *plan, memory);
+}
+
 static void model_reserve(Model* m, int tokens) {
-    if (m->acts.capacity && tokens <= m->acts.capacity) return;
-    free(m->acts.memory);
-    int capacity = max_int(tokens, 256);
-    size_t L = m->frozen ? 1 : (size_t)m->config.layers,
-           total = activations_layout(&m->acts, &m->config, L, (size_t)capacity, NULL);
-    float* memory = allocate(total + 16, sizeof(float));
-    activations_layout(&m->acts, &m->config, L, (size_t)capacity,
-                       memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float));
-    m->acts.memory = memory;
-    m->acts.capacity = capacity;
+    Activations* a = &m->acts;
+    if (a->capacity && tokens <= a->capacity) return;
+    free(a->memory);
+    a->capacity = max_int(tokens, 256);
+    size_t L = m->frozen ? 1 : (size_t)m->config.layers, n = (size_t)a->capacity;
+    a->memory = allocate(activations_layout(a, &m->config, L, n, NULL) + 16, sizeof(float));
+    float* line = a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float);
+    activations_layout(a, &m->config, L, n, line);
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
-        if (b->ids[n] < 0 || b->ids[n] >= c->vocab_size || b->targets[n] >= c->vocab_size)
-            fail(2, "token %d is outside the model's vocabulary of %d",
-                 b->ids[n] < 0 || b->ids[n] >= c->vocab_size ? b->ids[n] : b->targets[n], c->vocab_size);
+        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V;
+        int token = strange ? b->ids[n] : b->targets[n];
+        if (strange || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
         if (b->position[n] >= c->context)
             fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
     }
@@ -1193,14 +1134,14 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        float *x = a->x + l * n * C, *next = x + n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
-              *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = m->frozen ? x : a->mid + l * n * C, *h2 = a->h2 + l * n * C,
-              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        size_t at = l * n;                            // this layer's first row
+        float *x = a->x + at * C, *next = x + n * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q;
+        float *rot = a->rot + at * Q, *att = a->att + at * HD, *mid = m->frozen ? x : a->mid + at * C;
+        float *h2 = a->h2 + at * C, *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
         matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
-        attention_forward(att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
+        attention_forward(att, a->lse + at * c->heads, rot, b, c, a->scratch);
         if (mid != x) memcpy(mid, x, (size_t)N * C * sizeof(float));
         matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
@@ -1242,10 +1183,10 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
         memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
     for (int l = c->layers - 1; l >= 0; l--) {
         const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
-        float *x = a->x + l * n * C, *h1 = a->h1 + l * n * C, *qkv = a->qkv + l * n * Q,
-              *rot = a->rot + l * n * Q;
-        float *att = a->att + l * n * HD, *mid = a->mid + l * n * C, *h2 = a->h2 + l * n * C,
-              *gu = a->gu + l * n * 2 * F, *act = a->act + l * n * F;
+        size_t at = l * n;
+        float *x = a->x + at * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q, *rot = a->rot + at * Q;
+        float *att = a->att + at * HD, *mid = a->mid + at * C, *h2 = a->h2 + at * C;
+        float *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
         matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
         swiglu_backward(a->dgu, a->dact, gu, N, F);
@@ -1254,9 +1195,9 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
         rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
         matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
         matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
-        attention_backward(a->dqkv, a->datt, att, a->lse + l * n * c->heads, rot, b, c, a->scratch);
-        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N,
-                    c);
+        attention_backward(a->dqkv, a->datt, att, a->lse + at * c->heads, rot, b, c, a->scratch);
+        const int* t = b->position;
+        qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, t, N, c);
         matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
         matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
         rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
@@ -1275,8 +1216,7 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     model_hidden_backward(m, b, a->dh);
 }
 
-// The body with a scalar head. Leaves acts.scalar (M), one number for each scored token (one whose target is
-// not -1; which token that target is plays no part).
+// The body with a scalar head. Leaves acts.scalar (M), one number for each scored token.
 static void model_scalar_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
@@ -1284,8 +1224,7 @@ static void model_scalar_forward(Model* m, const Batch* b) {
     for (int i = 0; i < b->M; i++) a->scalar[i] = dot(a->hidden + (size_t)i * C, m->weights.score, C);
 }
 
-// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar). Adds to grads, which
-// model_zero_grads() clears; must follow the forward pass directly.
+// Backward of model_scalar_forward from dscalar (M) = d(loss)/d(scalar); must follow it directly.
 //     dscore += dscalar_i hidden_i       dhidden_i = dscalar_i score
 static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar) {
     Activations* a = &m->acts;
@@ -1301,17 +1240,17 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 
 // ---- answers through a model: the only place where they are packed
 //
-// ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1 asks for the
-// log-probability of token t + 1. This is the shape of the documents' PyTorch lines. A model computes less than that:
+// ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1
+// asks for the log-probability of token t + 1. This is the documents' shape in PyTorch. Computed is less:
 //
-//     what all rows have in common before the first scored token (the prompt of a question) once, as a segment of
-//     its own that each row continues;
-//     of rows that are alike only the first one (a policy that knows what it wants writes the same answer again and again);
+//     what all rows have in common before the first scored token (the prompt of a question) once, as a
+//     segment of its own that each row continues;
+//     of rows that are alike only the first one (a sure policy writes the same answer again and again);
 //     nothing behind a row's last scored token.
 //
 //     segment 0, the prompt    <|bos|> <|user_start|> H o w ... ? <|user_end|>         nothing is scored
 //     segment 1, row 0         <|assistant_start|>    T    o    m  ...                 what the model reads
-//                               T                     o    m   ' ' ...                  its targets: the shift
+//                               T                     o    m   ' ' ...                 its targets, shifted
 
 // Tokens that all rows have in common before the first one that is scored.
 static int shared_length(const int* ids, const int* mask, int K, int T) {
@@ -1327,14 +1266,16 @@ static void find_first_rows(int* first, const int* ids, const int* mask, int K, 
     for (int k = 0; k < K; k++) {
         first[k] = -1;
         for (int t = 0; t < T - 1; t++) if (mask[k * (T - 1) + t]) first[k] = k;
-        for (int i = 0; i < k && first[k] == k; i++)
-            if (!memcmp(ids + i * T, ids + k * T, row) && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
+        for (int i = 0; i < k && first[k] == k; i++) {
+            int differ = memcmp(ids + i * T, ids + k * T, row);
+            if (!differ && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
+        }
     }
 }
 
-// What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token before it.
-// out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence longer than the context, or a
-// token outside the vocabulary, ends the program.
+// What m says about every scored token: its log-probability or, of a scalar model, the scalar at the token
+// before it. out (K,T1), in nats (the scalar's unit is the reward's), 0 where the mask is 0. A sequence
+// longer than the context, or a token outside the vocabulary, ends the program.
 static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
     int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
@@ -1361,17 +1302,17 @@ static void answers_forward(float* out, Model* m, const int* ids, const int* mas
     free(first), free(targets);
 }
 
-// The way back, directly after it and with the same arguments, from d = d(loss)/d(out) (K,T1): adds to the gradients of m.
-// Where the mask is 0, d is not read.
+// The way back, directly after it and with the same arguments, from d = d(loss)/d(out) (K,T1): adds to the
+// gradients of m. Where the mask is 0, d is not read.
 static void answers_backward(Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, M = 0;
     int* first = allocate((size_t)K, sizeof(int));
     float* sum = allocate((size_t)K * (size_t)T1, sizeof(float));
     find_first_rows(first, ids, mask, K, T);
-    for (int k = 0; k < K; k++)                                // rows that are alike add up in the first of them
+    for (int k = 0; k < K; k++)                            // rows that are alike add up in the first of them
         for (int t = 0; t < T1; t++)
             if (mask[k * T1 + t]) sum[first[k] * T1 + t] += d[k * T1 + t];
-    for (int k = 0; k < K; k++)                                // from (K,T1) to the list of scored tokens, in place
+    for (int k = 0; k < K; k++)                            // from (K,T1) to the list of scored tokens
         for (int t = 0; t < T1; t++)
             if (first[k] == k && mask[k * T1 + t]) sum[M++] = sum[k * T1 + t];
     if (M && m->config.scalar) model_scalar_backward(m, &m->batch, sum);
@@ -1381,8 +1322,8 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 
 // ---- threads
 //
-// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m), which shares the
-// weights of m and has activations of its own. A loop that learns is cut into turns:
+// The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m),
+// which shares the weights of m and has activations of its own. A loop that learns is cut into turns:
 //
 //     #pragma omp parallel for schedule(dynamic)
 //     for (int turn = 0; turn < turns; turn++) {
@@ -1391,8 +1332,8 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 //     }
 //     add_gradients(m, turns);                                  in the order of the turns
 //
-// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the same bits for one
-// as for sixteen. A gradient is as large as the model, so the number of turns follows from the model's size alone.
+// Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
+// same bits for one as for sixteen. A gradient is as large as the model: its size alone sets how many.
 
 static int turns_of(const Model* m) {
     double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
@@ -1400,7 +1341,7 @@ static int turns_of(const Model* m) {
 }
 
 static Model* worker(Model* m) {
-    Model* w = &m->workers[thread_index()];
+    Model* w = &m->workers[omp_get_thread_num()];
     w->config = m->config;
     w->frozen = m->frozen;
     w->weights = m->weights;
@@ -1409,8 +1350,10 @@ static Model* worker(Model* m) {
     return w;
 }
 
-// The first turn adds to the gradients of m itself, which model_zero_grads() has cleared.
+// The first turn adds to the gradients of m itself, which model_zero_grads() has cleared. No model (NULL) has
+// no worker.
 static Model* learning_worker(Model* m, int turn) {
+    if (!m) return NULL;
     Model* w = worker(m);
     Weights* grads = turn ? &m->turn_grads[turn] : &m->grads;
     if (!grads->memory) *grads = weights_new(&m->config);
@@ -1430,15 +1373,13 @@ static void add_gradients(Model* m, int turns) {
 // =============================================================================================
 // 6  The optimizer
 // =============================================================================================
-//
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
 // g is the gradient of w, t = 1, 2, ... counts the updates. m and v, the moments, are running means of g and
-// g^2; the divisions by 1 - beta^t make up for their start at 0.
-// Written with one product in each sum (m += (1 - beta1)(g - m)), so that the compiler has no choice which of
-// two products to fuse with the addition, and all builds get the same bits. The decay is decoupled: it does
-// not pass through the moments. Embedding and norms are not decayed.
+// g^2; the divisions by 1 - beta^t make up for their start at 0. The decay is decoupled: it does not pass
+// through the moments. Embedding and norms are not decayed. Written with one product in each sum (m += (1 -
+// beta1)(g - m)): the compiler cannot choose which of two to fuse, and all builds get the same bits.
 
 typedef struct { float beta1, beta2, eps, weight_decay; } AdamOptions;
 typedef struct { Weights first, second; long step; } Optimizer;   // the moments m and v, updates done
@@ -1452,9 +1393,9 @@ static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     const float* grad = model->grads.memory;
     float *m = o->first.memory, *v = o->second.memory;
     long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
-    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step))),
-          correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
-#pragma omp parallel for schedule(static)
+    float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step)));
+    float correct2 = (float)(1.0 / (1.0 - pow(s.beta2, (double)o->step)));
+    #pragma omp parallel for schedule(static)
     for (long i = 0; i < count; i++) {
         float g = grad[i], decay = i < undecayed ? 0.0f : s.weight_decay;
         m[i] += (1.0f - s.beta1) * (g - m[i]);
@@ -1480,7 +1421,7 @@ static double clip_gradient(Model* m, double max_norm) {
     return norm;
 }
 
-// The end of a gradient step: clip, AdamW, and a gradient of 0 for the next one. Returns the norm before clipping.
+// The end of a gradient step: clip, AdamW, a gradient of 0. Returns the norm before clipping.
 static double clip_and_step(Model* m, Optimizer* o, double lr, double max_norm, AdamOptions adam) {
     if (!m->grads.memory) model_zero_grads(m);
     double norm = clip_gradient(m, max_norm);
@@ -1500,7 +1441,6 @@ static double lr_schedule(long step, long steps, long warmup, double final) {
 // =============================================================================================
 // 7  Text and tokens
 // =============================================================================================
-//
 // A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and
 // text from a user can never become a special token: the ids 256 to 264 come from no byte.
 
@@ -1539,29 +1479,19 @@ static void tokens_free(Tokens* t) {
 static void decode_tokens(Text* text, const int* ids, int length, int with_special) {
     text_append(text, "", 0);
     for (int i = 0; i < length; i++) {
-        if (ids[i] < 256) {
-            char byte = (char)ids[i];
-            text_append(text, &byte, 1);
-        } else if (with_special && ids[i] < VOCAB_SIZE)
-            text_append(text, special_names[ids[i] - 256], strlen(special_names[ids[i] - 256]));
+        if (ids[i] < 256) text_append(text, &(char){(char)ids[i]}, 1);
+        else if (with_special && ids[i] < VOCAB_SIZE) text_printf(text, "%s", special_names[ids[i] - 256]);
     }
 }
 
-// The number of bytes of the UTF-8 character at s, 0 when it is none (overlong forms and surrogates are
-// none).
+// The number of bytes of the UTF-8 character at s, 0 when it is none (as overlong forms and surrogates).
 static int utf8_length(const char* s, const char* end) {
     unsigned char a = (unsigned char)s[0], b = s + 1 < end ? (unsigned char)s[1] : 0;
-    int n = a < 0x80                ? 1
-            : a >= 0xC2 && a < 0xE0 ? 2
-            : a >= 0xE0 && a < 0xF0 ? 3
-            : a >= 0xF0 && a < 0xF5 ? 4
-                                    : 0;
+    int n = a < 0x80 ? 1 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0;
     if (n == 0 || end - s < n) return 0;
     for (int i = 1; i < n; i++) if (((unsigned char)s[i] & 0xC0) != 0x80) return 0;
-    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) || (a == 0xF0 && b < 0x90) ||
-        (a == 0xF4 && b >= 0x90))
-        return 0;
-    return n;
+    int wrong = a == 0xE0 ? b < 0xA0 : a == 0xED ? b >= 0xA0 : a == 0xF0 ? b < 0x90 : a == 0xF4 && b >= 0x90;
+    return wrong ? 0 : n;
 }
 
 // Appends text as it may go to a terminal: bytes that are no UTF-8, and control characters, become \xNN.
@@ -1571,8 +1501,10 @@ static void append_printable(Text* out, const char* s, size_t length) {
         int n = utf8_length(s, end);
         int control = (unsigned char)*s < 0x20 || *s == 0x7F ||
                       (n == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
-        if (n == 0 || (control && *s != '\n')) text_printf(out, "\\x%02X", (unsigned char)*s), s++;
-        else text_append(out, s, (size_t)n), s += n;
+        if (control && *s != '\n') n = 0;
+        if (n) text_append(out, s, (size_t)n);
+        else text_printf(out, "\\x%02X", (unsigned char)*s);
+        s += max_int(n, 1);
     }
 }
 
@@ -1617,15 +1549,13 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
 // =============================================================================================
 // 8  Decoding
 // =============================================================================================
-//
 // K answers to each of B questions are sampled together. The prompt but for its last token is computed once
 // per question, by model_hidden_forward; its keys and values are shared by the K rows. The keys and values of
 // a token do not change when others follow, so they are kept (the cache), and from then on each step feeds
 // only one token to every row that is not finished. All rows have fed the same number of own tokens, but each
 // has its own position, because the prompts differ in length.
 //
-// Some tokens are not sampled but forced: the output of the tool. A row that has tokens to be forced takes
-// them one by one.
+// Some tokens are not sampled but forced, one by one: the output of the tool.
 
 typedef struct {
     int max_new_tokens;      // at most so many tokens per rollout, forced ones included
@@ -1634,7 +1564,7 @@ typedef struct {
     float top_p;             // keep the likeliest tokens that together have this probability; 1 = all
 } SampleOptions;
 
-// One sequence: a row of the arrays that rollouts_new() makes; T1 = T - 1.
+// One sequence: a row of the arrays that rollouts_new() makes, T1 = T - 1
 typedef struct {
     int T;                   // room
     int prompt, length;      // tokens of the prompt, and those that follow it
@@ -1642,15 +1572,15 @@ typedef struct {
     int* ids;                // (T) prompt, answer, padding (0)
     int* mask;               // (T) 1 = sampled by the model; 0 = prompt, forced by the tool, padding
     float* logp;             // (T1) log pi of the NEXT token, in nats; 0 where it was not sampled
-    float* entropy;          // (T1) entropy of the distribution that it was drawn from, before top-k and temperature
+    float* entropy;          // (T1) of the distribution that it was drawn from, before top-k and temperature
 } Rollout;
 
-// The tool. It sees a row's answer after each sampled token and writes the tokens that must follow now, at most
-// `capacity`; it returns how many. It keeps no state between calls.
+// The tool. It sees a row's answer after each sampled token and writes the tokens that must follow now, at
+// most `capacity`; it returns how many. It keeps no state between calls.
 typedef int (*ForceFunction)(int* forced, int capacity, const int* answer, int length);
 
-// `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask (count,T) and
-// r->logp (count,T1) of the first are the padded arrays of all of them.
+// `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask
+// (count,T) and r->logp (count,T1) of the first are the padded arrays of all of them.
 static Rollout* rollouts_new(int count, int T) {
     size_t size = (size_t)count * (size_t)T;
     int *ids = allocate(size, sizeof(int)), *mask = allocate(size, sizeof(int));
@@ -1679,7 +1609,8 @@ static float kth_largest(float* x, int n, int k) {
             while (x[j] < pivot) j--;
             if (i <= j) {
                 float t = x[i];
-                x[i++] = x[j], x[j--] = t;
+                x[i++] = x[j];
+                x[j--] = t;
             }
         }
         if (want <= j) high = j;
@@ -1718,9 +1649,10 @@ static int count_for_share(const float* p, int V, float top_p, float* work) {
     return count;
 }
 
-// Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's distribution; both in
-// nats, before temperature, top-k and top-p. work (2V).
-static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng, float* work) {
+// Draws a token from logits (V). logp: its log-probability under the model; entropy: of the model's
+// distribution; both in nats, before temperature, top-k and top-p. work (2V).
+static int sample_token(float* logp, float* entropy, const float* logits, int V, SampleOptions o, Rng* rng,
+                        float* work) {
     float *p = work, top = maximum(logits, V), below = 0.0f;
     double lse = log_sum_exp(logits, V);
     int choice = 0;
@@ -1741,92 +1673,125 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     return choice;
 }
 
-// The state of a decoding batch. Caches: keys of a prompt are stored (D, P), so that scores run along rows,
-// values (P, D).
+// A decoding batch. Keys are kept (D, tokens), so that scores run along rows, values (tokens, D).
 typedef struct {
-    int B, K, R;                                  // prompts, rows per prompt, longest own part
-    // (B) length of the shared part = prompt but for its last token
-    int* P;
-    float **prompt_k, **prompt_v;                 // (B) each (L,G,D,P) and (L,G,P,D)
-    float *own_k, *own_v;                         // (BK,L,G,D,R), (BK,L,G,R,D)
+    int B, K, R;                        // prompts, rows per prompt, longest own part
+    int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
+    float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
+    float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
     float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
-    float* work;                                  // queries, outputs and scores of attention; 2V for sampling
-    int *active, *next, *position;                // rows that go on; the token each one is fed now
+    float *work, *memory;               // for queries, outputs, scores, and sampling; the block of all
+    int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
+    int* from;                          // (B+1) active rows of prompt q: from[q] .. from[q+1]-1
 } Decoder;
+
+static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
+    Decoder d = {.B = B, .K = K, .R = R};
+    size_t n = (size_t)B * K, C = (size_t)c->width, V = (size_t)c->vocab_size, F = (size_t)c->mlp_width;
+    size_t Q = (size_t)qkv_width(c), D = (size_t)c->head_dim, H = (size_t)c->heads, shared = 0;
+    size_t each = (size_t)c->layers * c->kv_heads * D, work = K * (H / c->kv_heads) * (2 * D + c->context);
+    d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
+    d.first = d.P + B;
+    d.from = d.first + B;
+    d.active = d.from + B + 1;
+    d.next = d.active + n;
+    d.position = d.next + n;
+    for (int q = 0; q < B; q++) {
+        d.P[q] = prompts[q].length - 1;
+        d.first[q] = (int)shared;
+        shared += (size_t)d.P[q];
+    }
+    const Place plan[] = {
+        {&d.prompt_k, shared * each}, {&d.prompt_v, shared * each}, {&d.own_k, n * each * R},
+        {&d.own_v, n * each * R},     {&d.x, n * C},                {&d.h, n * C},
+        {&d.qkv, n * Q},              {&d.rot, n * Q},              {&d.att, n * H * D},
+        {&d.gu, n * 2 * F},           {&d.act, n * F},              {&d.logits, n * V},
+        {&d.work, work > 2 * V ? work : 2 * V},
+    };
+    size_t arrays = sizeof plan / sizeof *plan;
+    d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
+    lay_out(plan, arrays, d.memory);
+    return d;
+}
+
+// Where head g of layer l begins in the cache of a prompt, of a row.
+static size_t prompt_place(const Decoder* d, const Config* c, int q, int l, int g) {
+    size_t heads = (size_t)c->layers * c->kv_heads, head = (size_t)l * c->kv_heads + g;
+    return ((size_t)d->first[q] * heads + head * d->P[q]) * c->head_dim;
+}
+
+static size_t own_place(const Decoder* d, const Config* c, int row, int l, int g) {
+    return (((size_t)row * c->layers + l) * c->kv_heads + g) * c->head_dim * d->R;
+}
+
+// k (D,room), v (room,D) <- key and value of head g of `count` tokens rot (count,Q), as numbers t, t + 1, ...
+static void cache_tokens(float* k, float* v, int room, int t, const float* rot, int count, int g,
+                         const Config* c) {
+    int H = c->heads, D = c->head_dim, Q = qkv_width(c);
+    for (int j = 0; j < count; j++)
+        for (int i = 0; i < D; i++) k[(size_t)i * room + t + j] = rot[(size_t)j * Q + (H + g) * D + i];
+    copy_rows(v + (size_t)t * D, D, rot + (H + c->kv_heads + g) * D, Q, count, D);
+}
 
 static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
     const Config* c = &m->config;
-    int G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), H = c->heads;
     Batch batch = {0};
-    for (int q = 0; q < d->B;) {
+    for (int q = 0, from = 0; q < d->B; from = q) {
         batch_clear(&batch);
-        int from = q;
-        do batch_add(&batch, prompts[q].ids, NULL, prompts[q].length - 1, -1);
+        do batch_add(&batch, prompts[q].ids, NULL, d->P[q], -1);
         while (++q < d->B && batch.N + prompts[q].length <= 1024);
         model_hidden_forward(m, &batch);
-        for (int p = from; p < q; p++) {
-            size_t P = (size_t)d->P[p];
-            d->prompt_k[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
-            d->prompt_v[p] = allocate((size_t)c->layers * G * D * P, sizeof(float));
-            for (int l = 0; l < c->layers; l++)
-                for (int g = 0; g < G; g++)
-                    for (size_t j = 0; j < P; j++) {
-                        const float* row =
-                            m->acts.rot +
-                            ((size_t)l * m->acts.capacity + (size_t)batch.start[p - from] + j) * Q;
-                        size_t at = ((size_t)l * G + g) * D * P;
-                        for (int i = 0; i < D; i++)
-                            d->prompt_k[p][at + (size_t)i * P + j] = row[(H + g) * D + i];
-                        memcpy(d->prompt_v[p] + at + j * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
-                    }
-        }
+        for (int p = from; p < q; p++)
+            for (int i = 0; i < c->layers * c->kv_heads; i++) {
+                int l = i / c->kv_heads, g = i % c->kv_heads, P = d->P[p];
+                size_t at = prompt_place(d, c, p, l, g);
+                size_t row = (size_t)l * m->acts.capacity + (size_t)batch.start[p - from];
+                const float* rot = m->acts.rot + row * qkv_width(c);
+                cache_tokens(d->prompt_k + at, d->prompt_v + at, P, 0, rot, P, g, c);
+            }
     }
     batch_free(&batch);
 }
 
 // Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
-// own tokens came before the present one. The sums run over the prompt, then over the own tokens: the order
-// of the training pass.
-static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t,
-                              float* work) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), each = H / G, P = d->P[q],
-        width = P + t + 1, R = d->R;
-    int M = (to - from) * each;
-    float *query = work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
-    for (int i = 0; i < M; i++)
-        memcpy(query + (size_t)i * D, d->rot + (size_t)(from + i / each) * Q + (g * each + i % each) * D,
-               (size_t)D * sizeof(float));
-    size_t at = ((size_t)l * G + g) * D * P;
-    matmul(score, (size_t)width, view(query, D), view(d->prompt_k[q] + at, P), M, P, D, 0);
+// own tokens came before the present one. The sums run over the prompt, then over them, as in training.
+static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t) {
+    int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
+    int M = (to - from) * each, width = P + t + 1;
+    float *query = d->work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
+    size_t at = prompt_place(d, c, q, l, g);
+    for (int i = from; i < to; i++)
+        memcpy(query + (size_t)(i - from) * each * D, d->rot + (size_t)i * Q + g * each * D,
+               (size_t)(each * D) * sizeof(float));
+    matmul(score, (size_t)width, view(query, D), view(d->prompt_k + at, P), M, P, D, 0);
     for (int i = 0; i < M; i++) {
-        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        const float* key = d->own_k + own_place(d, c, d->active[from + i / each], l, g);
         float* s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++) s[j] = 0.0f;
-        for (int k = 0; k < D; k++) {
+        for (int k = 0; k < D; k++, key += R) {
             float x = query[(size_t)i * D + k];
-            const float* key = d->own_k + own + (size_t)k * R;
             for (int j = 0; j <= t; j++) s[j] += x * key[j];
         }
         softmax_row(s - P, attention_scale(c), width, width);
     }
-    matmul(out, (size_t)D, view(score, width), view(d->prompt_v[q] + at, D), M, D, P, 0);
+    matmul(out, (size_t)D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
     for (int i = 0; i < M; i++) {
-        size_t own = (((size_t)d->active[from + i / each] * c->layers + l) * G + g) * D * R;
+        const float* value = d->own_v + own_place(d, c, d->active[from + i / each], l, g);
         float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++)
-            for (int k = 0; k < D; k++) o[k] += s[j] * d->own_v[own + (size_t)j * D + k];
-        memcpy(d->att + (size_t)(from + i / each) * H * D + (g * each + i % each) * D, o,
-               (size_t)D * sizeof(float));
+            for (int k = 0; k < D; k++) o[k] += s[j] * value[(size_t)j * D + k];
     }
+    for (int i = from; i < to; i++)
+        memcpy(d->att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
+               (size_t)(each * D) * sizeof(float));
 }
 
 // One step: feeds next[] to the n active rows, leaves logits (n,V).
 static void decoder_step(Decoder* d, Model* m, int n, int t) {
     const Config* c = &m->config;
-    int C = c->width, Q = qkv_width(c), F = c->mlp_width, H = c->heads, G = c->kv_heads, D = c->head_dim,
-        R = d->R, V = c->vocab_size;
-    // active rows of prompt q: from[q] .. from[q+1]-1
-    int* from = allocate((size_t)d->B + 1, sizeof(int));
+    int C = c->width, Q = qkv_width(c), F = c->mlp_width, G = c->kv_heads, HD = c->heads * c->head_dim;
+    int V = c->vocab_size, *from = d->from;
+    memset(from, 0, ((size_t)d->B + 1) * sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
@@ -1836,18 +1801,14 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
         rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
         matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
         qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
-        for (int i = 0; i < n; i++) {
-            const float* row = d->rot + (size_t)i * Q;
-            for (int g = 0; g < G; g++) {
-                size_t own = (((size_t)d->active[i] * c->layers + l) * G + g) * D * R;
-                for (int k = 0; k < D; k++) d->own_k[own + (size_t)k * R + t] = row[(H + g) * D + k];
-                memcpy(d->own_v + own + (size_t)t * D, row + (H + G + g) * D, (size_t)D * sizeof(float));
-            }
+        for (int i = 0; i < n * G; i++) {
+            size_t at = own_place(d, c, d->active[i / G], l, i % G);
+            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, d->rot + (size_t)(i / G) * Q, 1, i % G, c);
         }
         for (int q = 0; q < d->B; q++)
             for (int g = 0; g < G && from[q] < from[q + 1]; g++)
-                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t, d->work);
-        matmul(d->x, (size_t)C, view(d->att, H * D), view(w->out, C), n, C, H * D, 1);
+                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t);
+        matmul(d->x, (size_t)C, view(d->att, HD), view(w->out, C), n, C, HD, 1);
         rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
         matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
         swiglu_forward(d->act, d->gu, n, F);
@@ -1855,66 +1816,35 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
     }
     rmsnorm_forward(d->h, d->x, m->weights.norm, c->norm_eps, n, C);
     matmul(d->logits, (size_t)V, view(d->h, C), transposed(m->weights.unembedding, C), n, V, C, 0);
-    free(from);
-}
-
-static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
-    Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, C = (size_t)c->width, Q = (size_t)qkv_width(c),
-           cache = n * c->layers * c->kv_heads * c->head_dim * R;
-    size_t row = (size_t)(c->heads / c->kv_heads) * (2 * (size_t)c->head_dim + c->context);
-    d.P = allocate((size_t)B, sizeof(int));
-    d.prompt_k = allocate((size_t)B, sizeof(float*)), d.prompt_v = allocate((size_t)B, sizeof(float*));
-    d.own_k = allocate(cache, sizeof(float)), d.own_v = allocate(cache, sizeof(float));
-    d.x = allocate(n * C, sizeof(float)), d.h = allocate(n * C, sizeof(float));
-    d.qkv = allocate(n * Q, sizeof(float)), d.rot = allocate(n * Q, sizeof(float));
-    d.att = allocate(n * c->heads * c->head_dim, sizeof(float));
-    d.gu = allocate(n * 2 * c->mlp_width, sizeof(float)), d.act = allocate(n * c->mlp_width, sizeof(float));
-    d.logits = allocate(n * c->vocab_size, sizeof(float));
-    d.work =
-        allocate((size_t)K * row > 2 * (size_t)c->vocab_size ? (size_t)K * row : 2 * (size_t)c->vocab_size,
-                 sizeof(float));
-    d.active = allocate(n, sizeof(int)), d.next = allocate(n, sizeof(int)),
-    d.position = allocate(n, sizeof(int));
-    for (int q = 0; q < B; q++) d.P[q] = prompts[q].length - 1;
-    return d;
-}
-
-static void decoder_free(Decoder* d) {
-    for (int q = 0; q < d->B; q++) free(d->prompt_k[q]), free(d->prompt_v[q]);
-    free(d->P), free(d->prompt_k), free(d->prompt_v), free(d->own_k), free(d->own_v), free(d->x), free(d->h),
-        free(d->qkv);
-    free(d->rot), free(d->att), free(d->gu), free(d->act), free(d->logits), free(d->work), free(d->active),
-        free(d->next), free(d->position);
 }
 
 // The row of a prompt, before the first token of the answer.
 static void rollout_begin(Rollout* r, const Tokens* prompt) {
-    size_t T = (size_t)r->T, P = (size_t)prompt->length;
+    size_t T = (size_t)r->T;
     r->prompt = prompt->length;
-    r->length = 0;
-    r->finished = 0;
+    r->length = r->finished = 0;
     memset(r->ids, 0, T * sizeof(int));
-    memcpy(r->ids, prompt->ids, P * sizeof(int));
     memset(r->mask, 0, T * sizeof(int));
     memset(r->logp, 0, (T - 1) * sizeof(float));
     memset(r->entropy, 0, (T - 1) * sizeof(float));
+    memcpy(r->ids, prompt->ids, (size_t)prompt->length * sizeof(int));
 }
 
-// Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and o.max_new_tokens. A prompt
-// has at least 2 tokens; a rollout that reaches the end of the context is cut off there. Rollout k of prompt q draws from
-// random_stream(seed, first + q, k): it depends neither on its neighbours nor on the number of threads.
+// Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and
+// o.max_new_tokens. A prompt has at least 2 tokens; a rollout that reaches the end of the context is cut off
+// there. Rollout k of prompt q draws from random_stream(seed, first + q, k): it depends neither on its
+// neighbours nor on the number of threads.
 static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, int B, int K, SampleOptions o,
                             ForceFunction tool, uint64_t seed, uint64_t first) {
     const Config* c = &m->config;
     int n = B * K, V = c->vocab_size, R = min_int(o.max_new_tokens, c->context);
     for (int q = 0; q < B; q++)
         if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
-            fail(2, "a prompt of %d tokens cannot be answered in a context of %d tokens", prompts[q].length, c->context);
+            fail(2, "a prompt of %d tokens has no room in a context of %d", prompts[q].length, c->context);
     Decoder d = decoder_new(c, prompts, B, K, R);
     Rng* rng = allocate((size_t)n, sizeof(Rng));
-    int *forced = allocate((size_t)n * (size_t)R, sizeof(int)), *left = allocate((size_t)n, sizeof(int)),
-        *taken = allocate((size_t)n, sizeof(int));
+    int* forced = allocate((size_t)n * (size_t)R, sizeof(int));              // tokens to come, of each row
+    int *left = allocate((size_t)n, sizeof(int)), *taken = allocate((size_t)n, sizeof(int));
     for (int i = 0; i < n; i++) {
         const Tokens* prompt = &prompts[i / K];
         rollout_begin(&rollouts[i], prompt);
@@ -1934,8 +1864,9 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
                 answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
-                answer[t] = sample_token(&r->logp[at - 1], &r->entropy[at - 1], d.logits + (size_t)i * V, V, o,
-                                         &rng[row], d.work);
+                const float* logits = d.logits + (size_t)i * V;
+                float *logp = &r->logp[at - 1], *entropy = &r->entropy[at - 1];
+                answer[t] = sample_token(logp, entropy, logits, V, o, &rng[row], d.work);
                 r->mask[at] = 1;
                 r->finished = answer[t] == ASSISTANT_END || answer[t] == BOS;
                 left[row] = tool && !r->finished ? tool(forced + (size_t)row * R, R, answer, t + 1) : 0;
@@ -1948,11 +1879,10 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
         }
         n = going_on;
     }
-    free(forced), free(left), free(taken), free(rng);
-    decoder_free(&d);
+    free(forced), free(left), free(taken), free(rng), free(d.P), free(d.memory);
 }
 
-// The same for many prompts, in parallel. Returns B*K rollouts, rollout k of prompt q at [q*K + k]; rollouts_free() frees them.
+// The same for many prompts, in parallel. Returns (B,K) rollouts, for rollouts_free().
 enum { DECODE_ROWS = 128 };          // rows of one batch: enough for the matmul, little enough for the cache
 static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOptions o, ForceFunction tool,
                          uint64_t seed, uint64_t first) {
@@ -1964,16 +1894,17 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
         return rollouts;
     }
     #pragma omp parallel for schedule(dynamic)
-    for (int q = 0; q < B; q += together)
-        sample_rollouts(rollouts + (size_t)q * K, worker(m), prompts + q, min_int(together, B - q), K, o, tool, seed,
-                        first + (uint64_t)q);
+    for (int q = 0; q < B; q += together) {
+        int some = min_int(together, B - q);
+        Rollout* r = rollouts + (size_t)q * K;
+        sample_rollouts(r, worker(m), prompts + q, some, K, o, tool, seed, first + (uint64_t)q);
+    }
     return rollouts;
 }
 
 // =============================================================================================
 // 9  JSON
 // =============================================================================================
-//
 // A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
 // members of an object and the items of an array are a linked list. What is no JSON ends the program.
 
@@ -2001,10 +1932,7 @@ static void json_free(Json* j) {
     }
 }
 
-#ifdef __GNUC__
-__attribute__((noreturn))
-#endif
-static void json_fail(const JsonReader* r, const char* problem) {
+_Noreturn static void json_fail(const JsonReader* r, const char* problem) {
     fail(2, "%s, line %d, column %d: %s", r->path, r->line, (int)(r->at - r->line_start) + 1, problem);
 }
 
@@ -2025,9 +1953,9 @@ static int json_space(JsonReader* r) {   // 1 = something stands behind the spac
 }
 
 static void utf8_append(Text* text, unsigned code) {
+    static const unsigned char first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     char c[4];
     int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     for (int i = n - 1; i > 0; i--, code >>= 6) c[i] = (char)(0x80 | (code & 0x3F));
     c[0] = (char)(first[n] | code);
     text_append(text, c, (size_t)n);
@@ -2041,22 +1969,16 @@ static unsigned json_hex(JsonReader* r) {
     return (unsigned)strtoul(digits, NULL, 16);
 }
 
-// Behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair: 0xD800 and
-// up, then 0xDC00 and up.
+// What stands behind a backslash. A character beyond the basic plane is written as two \u, a surrogate pair:
+// 0xD800 and up, then 0xDC00 and up.
 static void json_escape(JsonReader* r, Text* text) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char* known = r->at < r->end && *r->at ? strchr(from, *r->at) : NULL;
-    if (known) {
-        text_append(text, &to[known - from], 1);
-        r->at++;
-        return;
-    }
-    if (!json_skip(r, "u")) json_fail(r, "unknown escape in a string");
-    unsigned code = json_hex(r);
-    if (code >= 0xD800 && code < 0xDC00 && json_skip(r, "\\u")) {
-        unsigned low = json_hex(r);
-        if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    }
+    if (!known && !json_skip(r, "u")) json_fail(r, "unknown escape in a string");
+    unsigned code = known ? (unsigned char)to[known - from] : json_hex(r);
+    r->at += known != NULL;
+    unsigned low = code >= 0xD800 && code < 0xDC00 && json_skip(r, "\\u") ? json_hex(r) : 0;
+    if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     if (code >= 0xD800 && code < 0xE000) json_fail(r, "half of a surrogate pair");
     if (code == 0) json_fail(r, "a zero character in a string");
     utf8_append(text, code);
@@ -2065,8 +1987,7 @@ static void json_escape(JsonReader* r, Text* text) {
 static char* json_string(JsonReader* r) {
     Text text = {0};
     text_append(&text, "", 0);
-    r->at++;
-    while (!json_skip(r, "\"")) {
+    for (r->at++; !json_skip(r, "\"");) {
         if (r->at >= r->end) json_fail(r, "the text ends inside a string");
         int n = utf8_length(r->at, r->end);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
@@ -2084,18 +2005,16 @@ static char* json_string(JsonReader* r) {
 
 // strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
 static double json_number(JsonReader* r) {
-    char copy[400];
+    char copy[400] = "", *stop = copy;
     size_t n = 0;
-    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++)
-        if (n + 1 == sizeof copy) json_fail(r, "a number of more than 398 characters");
-    memcpy(copy, r->at, n);
-    copy[n] = 0;
-    const char *whole = copy + (copy[0] == '-'), *dot = strchr(copy, '.');
-    char* stop = copy;
+    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++) {
+        if (n + 2 == sizeof copy) json_fail(r, "a number of more than 398 characters");
+        copy[n] = r->at[n];
+    }
+    const char *whole = copy + (*copy == '-'), *dot = strchr(copy, '.');
     double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
     int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
-    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1])))
-        json_fail(r, "a value was expected");
+    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1]))) json_fail(r, "a value was expected");
     r->at += n;
     return number;
 }
@@ -2108,19 +2027,17 @@ static const Json* json_get(const Json* object, const char* key) {
 
 static Json* json_value(JsonReader* r);
 
-// A name that is there twice is refused: who takes the first and who takes the last would read two records.
-static void json_members(JsonReader* r, Json* parent, const char* close) {
+// The inside of brackets. A name that is there twice is refused: some would read the first, others the last.
+static void json_members(JsonReader* r, Json* parent) {
+    int named = parent->type == JSON_OBJECT, count = 0;
     Json** last = &parent->child;
-    int count = 0;
     r->at++;
-    json_space(r);
-    while (!json_skip(r, close)) {
+    for (json_space(r); !json_skip(r, named ? "}" : "]"); json_space(r), last = &(*last)->next) {
         char* key = NULL;
-        if (count++ && !json_skip(r, ","))
-            json_fail(r, r->at < r->end ? "a comma or a closing bracket was expected"
-                                        : "the text ends too early");
+        if (r->at == r->end) json_fail(r, "the text ends too early");
+        if (count++ && !json_skip(r, ",")) json_fail(r, "a comma or a closing bracket was expected");
         json_space(r);
-        if (*close == '}') {
+        if (named) {
             if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
             if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
             key = json_string(r);
@@ -2130,27 +2047,24 @@ static void json_members(JsonReader* r, Json* parent, const char* close) {
         }
         *last = json_value(r);
         (*last)->key = key;
-        last = &(*last)->next;
-        json_space(r);
     }
 }
 
 static Json* json_value(JsonReader* r) {
+    static const char* const words[] = {"null", "false", "true"};   // by JsonType
     if (!json_space(r)) json_fail(r, "the text ends too early");
     if (r->depth >= JSON_DEPTH) json_fail(r, "brackets are nested too deeply");
     Json* j = allocate(1, sizeof(Json));
-    char first = *r->at;
     j->line = r->line;
-    j->type = first == '{' ? JSON_OBJECT : first == '[' ? JSON_ARRAY
-            : first == '"' ? JSON_STRING : JSON_NUMBER;
+    char c = *r->at;
+    j->type = c == '{' ? JSON_OBJECT : c == '[' ? JSON_ARRAY : c == '"' ? JSON_STRING : JSON_NULL;
     r->depth++;
-    if (first == '{') json_members(r, j, "}");
-    else if (first == '[') json_members(r, j, "]");
-    else if (first == '"') j->string = json_string(r);
-    else if (json_skip(r, "true")) j->type = JSON_TRUE;
-    else if (json_skip(r, "false")) j->type = JSON_FALSE;
-    else if (json_skip(r, "null")) j->type = JSON_NULL;
-    else j->number = json_number(r);
+    if (j->type == JSON_STRING) j->string = json_string(r);
+    else if (j->type != JSON_NULL) json_members(r, j);
+    else {
+        while (j->type < JSON_NUMBER && !json_skip(r, words[j->type])) j->type++;
+        if (j->type == JSON_NUMBER) j->number = json_number(r);
+    }
     r->depth--;
     return j;
 }
@@ -2189,23 +2103,17 @@ static void json_append_string(Text* out, const char* s) {
 static Json* load_records(const char* path) {
     Text text = read_file(path);
     JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
-    Json* records = NULL;
     json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
-    if (json_space(&r) && *r.at == '[') {
-        records = json_value(&r);
-    } else {
-        records = allocate(1, sizeof(Json));
-        records->type = JSON_ARRAY;
-    }
-    Json** last = &records->child;
-    for (int line = *last ? r.line : 0; json_space(&r); line = r.line) {
-        if (r.line == line || *last) json_fail(&r, "there is something behind the value");
+    int whole = json_space(&r) && *r.at == '[', line = 0;
+    Json *records = whole ? json_value(&r) : allocate(1, sizeof(Json)), **last = &records->child;
+    records->type = JSON_ARRAY;
+    for (; json_space(&r); last = &(*last)->next) {
+        if (whole || r.line == line) json_fail(&r, "there is something behind the value");
         *last = json_value(&r);
-        last = &(*last)->next;
+        line = r.line;
     }
     for (const Json* j = records->child; j; j = j->next)
-        if (j->type != JSON_OBJECT)
-            fail(2, "%s, line %d: an object {\"...\": ...} was expected", path, j->line);
+        if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {...} was expected", path, j->line);
     text_free(&text);
     return records;
 }
@@ -2222,8 +2130,7 @@ static const char* record_text(const Json* record, const char* name, const char*
 // ---- problems: records {"question" or "problem", "answer"}
 
 // GSM8K calls the field "question"; its answer is the written solution, with "#### 42" at the end. MATH calls
-// it "problem"; its answer is bare, \frac{14}{3}. MATH's written solution is another field, "solution", and
-// nobody reads it (D2 section 6).
+// it "problem"; its answer is bare, \frac{14}{3}. MATH's field "solution" is read by nobody (D2 section 6).
 typedef struct { char *question, *answer; } Problem;
 typedef struct { Problem* list; int count; } Problems;
 
@@ -2244,11 +2151,11 @@ static Problems load_problems(const char* path) {
     Problems p = {0};
     for (const Json* j = records->child; j; j = j->next) p.count++;
     if (!p.count)
-        fail(2, "%s has no problems in it: lines like {\"question\": ..., \"answer\": ...} or an array of "
-                "{\"problem\": ..., \"answer\": ...} were expected", path);
+        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
     p.list = allocate((size_t)p.count, sizeof(Problem));
-    Problem* next = p.list;
-    for (const Json* j = records->child; j; j = j->next, next++) {
+    p.count = 0;
+    for (const Json* j = records->child; j; j = j->next) {
+        Problem* next = &p.list[p.count++];
         next->question = copy_text(record_text(j, question_field(j), path));
         next->answer = copy_text(record_text(j, "answer", path));
     }
@@ -2259,20 +2166,21 @@ static Problems load_problems(const char* path) {
 // =============================================================================================
 // 10  Checkpoints
 // =============================================================================================
-//
 // A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
 // the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
 // moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
-static const char* const run_files[] = {
-    "config.json", "generation_config.json",      // the architecture: Qwen3ForCausalLM, or for a scalar model
-                                                  // Qwen3ForSequenceClassification with one label
-    "tokenizer.json", "tokenizer_config.json",    // bytes and special tokens
-    "model.safetensors",                          // the weights
-    "optimizer.safetensors",                      // both moments of AdamW
-    "value.safetensors",                          // PPO's value model: the body that config.json describes,
-    "value_optimizer.safetensors",                // with a score as its head; and its moments
-    "trainer_state.json",                         // updates done, and every option of the run
-    "metrics.csv",                                // one row for each update
+enum { ALWAYS, WITH_OPTIMIZER, WITH_VALUE };
+static const struct { const char* name; int when; } run_files[] = {
+    {"config.json", ALWAYS},                     // the architecture: Qwen3ForCausalLM, or for a scalar model
+    {"generation_config.json", ALWAYS},          // Qwen3ForSequenceClassification with one label
+    {"tokenizer.json", ALWAYS},                  // bytes and special tokens
+    {"tokenizer_config.json", ALWAYS},
+    {"model.safetensors", ALWAYS},               // the weights
+    {"optimizer.safetensors", WITH_OPTIMIZER},   // both moments of AdamW
+    {"value.safetensors", WITH_VALUE},           // PPO's value model: the body that config.json describes,
+    {"value_optimizer.safetensors", WITH_VALUE}, // with a score as its head; and its moments
+    {"trainer_state.json", WITH_OPTIMIZER},      // updates done, and every option of the run
+    {"metrics.csv", ALWAYS},                     // one row for each update
 };
 enum { RUN_FILES = sizeof run_files / sizeof *run_files };
 
@@ -2281,19 +2189,17 @@ enum { RUN_FILES = sizeof run_files / sizeof *run_files };
 // A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
 // renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
 // killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
-// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates;
-// files that do not belong together are refused.)
+// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
 
-// NAME of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for last.
+// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
 static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
-    static const char* const places[] = {"/.saved", ""};
-    FILE* file = NULL;
-    for (int i = 0; i < 2 && !file; i++) {
-        if (snprintf(path, PATH_SIZE, "%s%s/%s", folder, places[i], name) >= PATH_SIZE)
-            fail(2, "the path %s/%s is too long", folder, name);
-        file = fopen(path, "rb");
-    }
-    return file;
+    char saved[PATH_SIZE];
+    join_path(saved, folder, ".saved");
+    join_path(path, saved, name);
+    FILE* file = fopen(path, "rb");
+    if (file) return file;
+    join_path(path, folder, name);
+    return fopen(path, "rb");
 }
 
 static int has_saved(const char* folder, const char* name) {
@@ -2309,8 +2215,8 @@ static void empty_folder(const char* folder, const char* from, int keep) {
     join_path(inner, folder, from);
     flush_folder(folder);
     for (int i = 0; i < RUN_FILES; i++) {
-        join_path(old, inner, run_files[i]);
-        join_path(new, folder, run_files[i]);
+        join_path(old, inner, run_files[i].name);
+        join_path(new, folder, run_files[i].name);
         if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
             fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
     }
@@ -2358,8 +2264,7 @@ static const struct { const char* name; size_t at; } config_sizes[] = {
 };
 enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
 
-// What section 5 computes. A model with anything else in its place is refused, or it would be computed wrong
-// without a word.
+// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
 static const char* const config_plain[][2] = {
     {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
     {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
@@ -2372,9 +2277,10 @@ static void config_to_json(Text* out, const Config* c) {
     // transformers takes the score of the last token that is not padding, and refuses two texts at once when
     // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
     if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
-    for (int i = 0; i < CONFIG_SIZES; i++)
-        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name,
-                    *(const int*)((const char*)c + config_sizes[i].at));
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        const int* size = (const int*)((const char*)c + config_sizes[i].at);
+        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *size);
+    }
     for (int i = 0; i < CONFIG_WRITTEN; i++)
         text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
     text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
@@ -2384,8 +2290,8 @@ static void config_to_json(Text* out, const Config* c) {
 }
 
 static int json_is_size(const Json* j, double limit) {
-    return j && j->type == JSON_NUMBER && j->number >= 0 && j->number <= limit &&
-           j->number == floor(j->number);
+    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
+    return x >= 0.0 && x <= limit && x == floor(x);
 }
 
 // Whether two values are the same, whatever the order of their fields.
@@ -2424,15 +2330,15 @@ static float config_float(const Json* j, const char* name, double fallback, cons
 
 static Config config_from_json(const char* folder) {
     char path[PATH_SIZE];
-    FILE* file = open_saved(path, folder, "config.json");
-    Json* j = json_read_stream(file, path);
+    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
     const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
     const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
-    const char* name = built && built->child && built->child->type == JSON_STRING ? built->child->string
-                                                                                 : architectures[0];
+    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
+    const char* name = built && built->child ? built->child->string : NULL;
+    int scalar = name && !strcmp(name, architectures[1]);
     if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
-    if (strcmp(name, architectures[0]) && strcmp(name, architectures[1]))
-        fail(2, "%s: the architecture is \"%s\"; %s and %s can be read", path, name, architectures[0],
+    if (name && !scalar && strcmp(name, architectures[0]))
+        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
              architectures[1]);
     check_plain(j, path);
     check_plain(rope, path);
@@ -2440,22 +2346,20 @@ static Config config_from_json(const char* folder) {
     for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
         if (!json_same_text(layer, "\"full_attention\""))
             fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
-    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = !strcmp(name, architectures[1])};
+    // one number per token; transformers may name it instead of counting
+    int named = names && names->type == JSON_OBJECT;
+    int one = named ? names->child && !names->child->next : json_same_text(labels, "1");
+    if (scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
+    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
     for (int i = 0; i < CONFIG_SIZES; i++) {
         const Json* field = json_get(j, config_sizes[i].name);
         int* value = (int*)((char*)&c + config_sizes[i].at);
-        if (!field && i < CONFIG_SIZES - 2)
-            fail(2, "%s: the field \"%s\" is missing", path, config_sizes[i].name);
-        if (field && !json_is_size(field, 1e9))
-            fail(2, "%s: the field \"%s\" is not a whole number", path, config_sizes[i].name);
-        if (field) *value = (int)field->number;
-        else *value = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+        const char* problem = !field && i < CONFIG_SIZES - 2 ? "missing"
+                            : field && !json_is_size(field, 1e9) ? "not a whole number" : NULL;
+        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
+        int usual = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
+        *value = field ? (int)field->number : usual;
     }
-    // one number per token; transformers may name it instead of counting
-    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
-    int one = names && names->type == JSON_OBJECT ? names->child && !names->child->next
-                                                  : json_is_size(labels, 1.0) && labels->number == 1.0;
-    if (c.scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
     c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
     const char* problem = config_problem(&c);
@@ -2465,18 +2369,6 @@ static Config config_from_json(const char* folder) {
 }
 
 // ---- tokenizer.json
-
-// GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other
-// 68 bytes are U+0100 and up in order.
-static unsigned byte_to_unicode(int byte) {
-    unsigned next = 256;
-    for (int b = 0; b <= byte; b++) {
-        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        if (b == byte) return visible ? (unsigned)b : next;
-        next += !visible;
-    }
-    return 0;
-}
 
 static void tokenizer_to_json(Text* out) {
     static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
@@ -2488,42 +2380,39 @@ static void tokenizer_to_json(Text* out) {
                          "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
                     i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
     text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
-                     "  \"decoder\": %s,\n", bytes, bytes);
-    text_printf(out, "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
-                     "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,\n"
-                     "    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n");
-    for (int b = 0; b < 256; b++) {
-        Text character = {0};
-        utf8_append(&character, byte_to_unicode(b));
-        text_printf(out, "      ");
-        json_append_string(out, character.data);
-        text_printf(out, ": %d%s\n", b, b < 255 ? "," : "");
-        text_free(&character);
+                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
+                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
+    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
+    // bytes are U+0100 and up in order
+    for (int b = 0, next = 256; b < 256; b++) {
+        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
+        utf8_append(out, (unsigned)(visible ? b : next++));
+        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
     }
     text_printf(out, "    }, \"merges\": []}\n}\n");
 }
 
-// A model of 265 tokens that were cut in another way than ours would read nonsense. (A folder without a
-// tokenizer says nothing about it.)
+// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
 static void check_tokenizer(const char* folder) {
+    static const char* const parts[] = {"added_tokens", "vocab", "merges"};
     char path[PATH_SIZE];
     Text text = {0};
     FILE* file = open_saved(path, folder, "tokenizer.json");
     if (!file) return;
     tokenizer_to_json(&text);
     Json *ours = json_parse(text.data, text.length, "", 1), *theirs = json_read_stream(file, path);
-    const Json *a = json_get(ours, "model"), *b = json_get(theirs, "model");
-    if (!json_same(json_get(ours, "added_tokens"), json_get(theirs, "added_tokens")) ||
-        !json_same(json_get(a, "vocab"), json_get(b, "vocab")) ||
-        !json_same(json_get(a, "merges"), json_get(b, "merges")))
-        fail(2, "%s is another tokenizer than this program's, which has the 256 bytes and %d special tokens",
-             path, VOCAB_SIZE - 256);
+    for (int i = 0; i < 3; i++) {
+        const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
+        if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
+            fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
+    }
     json_free(ours), json_free(theirs);
     text_free(&text);
 }
 
-// ---- the safetensors format: 8 bytes little-endian length of the header, the header as JSON, then the
-// numbers row by row
+// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
 
 // Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
 // BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
@@ -2543,21 +2432,21 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     return finite;
 }
 
-// The tensors of `groups` weight sets, each name with its group's prefix; to be freed.
-static Tensor* list_tensors(const Weights* w, const char* const* prefix, int groups, const Config* c) {
-    int count = tensor_count(c);
-    Tensor* list = allocate((size_t)(groups * count), sizeof(Tensor));
-    for (int g = 0; g < groups; g++) tensor_list(list + g * count, &w[g], c);
-    for (int k = 0; k < groups * count; k++) {
-        char name[sizeof list->name];
-        memcpy(name, list[k].name, sizeof name);
-        snprintf(list[k].name, sizeof name, "%.16s%.79s", prefix[k / count], name);
+// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
+static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
+    int each = tensor_count(c);
+    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
+    tensor_list(list, o ? &o->first : w, c);
+    if (o) tensor_list(list + each, &o->second, c);
+    *count = o ? 2 * each : each;
+    for (int k = 0; k < *count && o; k++) {
+        Tensor t = list[k];
+        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
     }
     return list;
 }
 
-// step counts updates, taken the optimizer's own steps: an update may consist of several minibatches, and
-// AdamW counts each.
+// step counts updates, taken the optimizer's own steps: AdamW counts each minibatch of an update.
 static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
     Text header = {0};
     size_t offset = 0;
@@ -2578,17 +2467,17 @@ static void write_safetensors(FILE* file, const Tensor* list, int count, long st
     text_free(&header);
 }
 
-// The name of the first tensor with a number that is not finite; "" when there is none.
-static void find_not_finite(char name[96], const Weights* w, const char* const* prefix, int groups,
-                            const Config* c) {
-    int bad = 0;
-    *name = 0;
-    for (int g = 0; g < groups; g++)
-        for (size_t i = 0; i < w[g].count; i++) bad |= !isfinite(w[g].memory[i]);
-    if (!bad) return;
-    Tensor* list = list_tensors(w, prefix, groups, c);
-    for (int k = groups * tensor_count(c) - 1; k >= 0; k--)
-        if (!pass_tensor(NULL, &list[k], 0, 4)) memcpy(name, list[k].name, sizeof list->name);
+// What is not finite is neither trained on nor saved: the checkpoint before it stays.
+static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
+                         const char* folder, long step) {
+    int count;
+    Tensor* list = list_tensors(&count, c, w, o);
+    for (int k = 0; k < count; k++) {
+        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
+        empty_folder(folder, ".saving", 0);
+        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
+             step, whose, list[k].name, folder);
+    }
     free(list);
 }
 
@@ -2608,22 +2497,19 @@ static Json* read_header(double* size, FILE* file, const char* path) {
     return header;
 }
 
-// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number. F32
-// and BF16 are understood.
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
 static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
-    char shape[32];
     int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
+    char shape[32];
+    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
     if (!bytes)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, entry->key, format);
-    if (t->cols) snprintf(shape, sizeof shape, "[%d,%d]", t->rows, t->cols);
-    else snprintf(shape, sizeof shape, "[%d]", t->rows);
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
     if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, entry->key,
-             shape);
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
     if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
-        fail(2, "%s: tensor %s has another number of bytes than its shape", path, entry->key);
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
     return bytes;
 }
 
@@ -2667,23 +2553,25 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
     return strtol(text, NULL, 10);
 }
 
-// Reads `groups` weight sets from a file of a checkpoint; with groups = 0 only its number of updates. That
+// Reads weights, or both moments, from a file of a checkpoint; with neither only its number of updates. That
 // must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
 // Returns the number of the optimizer's steps; files that do not tell it took one per update.
-static long read_weights(const Weights* w, const char* const* prefix, int groups, const Config* c,
-                         const char* folder, const char* name, long step) {
+static long read_weights(const Weights* w, const Optimizer* o, const Config* c, const char* folder,
+                         const char* name, long step) {
     char path[PATH_SIZE];
     double size;
+    int count;
     FILE* file = open_saved(path, folder, name);
     Json* header = read_header(&size, file, path);
-    Tensor* list = list_tensors(w, prefix, groups, c);
-    if (groups) read_tensors(list, groups * tensor_count(c), header, size, file, path);
+    if (w || o) {
+        Tensor* list = list_tensors(&count, c, w, o);
+        read_tensors(list, count, header, size, file, path);
+        free(list);
+    }
     long found = metadata_count(header, "step", -1, path);
     long taken = metadata_count(header, "optimizer_steps", found, path);
     if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld: they are of two saves", path,
-             found, step);
-    free(list);
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
     json_free(header);
     fclose(file);
     return taken;
@@ -2691,26 +2579,15 @@ static long read_weights(const Weights* w, const char* const* prefix, int groups
 
 // ---- a whole checkpoint
 
-static const char* const no_prefix[] = {""};
-static const char* const moment_prefix[] = {"exp_avg.", "exp_avg_sq."};
-
-// Saves the weights of m, or with an optimizer both of its moments. What is not finite is not saved: the
-// checkpoint before it stays.
+// Saves the weights of m, or with an optimizer both of its moments.
 static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
                          long step) {
-    Weights sets[2] = {o ? o->first : m->weights, o ? o->second : m->weights};
-    const char* const* prefix = o ? moment_prefix : no_prefix;
-    char path[PATH_SIZE], bad[96];
-    int groups = o ? 2 : 1;
-    find_not_finite(bad, sets, prefix, groups, &m->config);
-    if (*bad) {
-        empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld %s in %s is not finite; what was saved before stays; try a smaller --lr",
-             step, bad, name);
-    }
+    char path[PATH_SIZE];
+    int count;
+    check_finite(&m->config, &m->weights, o, "", folder, step);
     FILE* file = begin_save(path, folder, name);
-    Tensor* list = list_tensors(sets, prefix, groups, &m->config);
-    if (file) write_safetensors(file, list, groups * tensor_count(&m->config), step, o ? o->step : step);
+    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
+    if (file) write_safetensors(file, list, count, step, o ? o->step : step);
     free(list);
     end_save(file, folder, path);
 }
@@ -2727,12 +2604,12 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     config_to_json(&text, &m->config);
     save_text(folder, "config.json", &text);
     text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
-                             "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
     save_text(folder, "generation_config.json", &text);
     tokenizer_to_json(&text);
     save_text(folder, "tokenizer.json", &text);
     text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                         "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
                 special_names[0], special_names[ASSISTANT_END - 256]);
     if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
     text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
@@ -2747,52 +2624,55 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     flush_folder(saving);
     if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
     empty_folder(folder, ".saved", 1);
-    const int has[RUN_FILES] = {1, 1, 1, 1, 1, o != NULL, value != NULL, value != NULL, o != NULL, 1};
     for (int i = 0; i < RUN_FILES; i++) {
-        join_path(path, folder, run_files[i]);
-        if (!has[i]) remove(path);
+        join_path(path, folder, run_files[i].name);
+        int when = run_files[i].when;
+        if ((when == WITH_OPTIMIZER && !o) || (when == WITH_VALUE && !value)) remove(path);
     }
 }
 
-static Model load_model(const char* folder) {
+// A model from one file of weights. The file's size is looked at before memory for the numbers is asked for.
+static Model read_model(Config c, const char* folder, const char* name, long step) {
     char path[PATH_SIZE];
     struct stat info;
     size_t undecayed;
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    Config config = config_from_json(folder);
-    FILE* file = open_saved(path, folder, "model.safetensors");
+    FILE* file = open_saved(path, folder, name);
     if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
     fclose(file);
-    if ((double)info.st_size < 2.0 * (double)weight_count(&config, &undecayed))
+    if ((double)info.st_size < 2.0 * (double)weight_count(&c, &undecayed))
         fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
-    Model m = model_new(config);
-    read_weights(&m.weights, no_prefix, 1, &config, folder, "model.safetensors", -1);
-    if (config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
+    Model m = model_new(c);
+    read_weights(&m.weights, NULL, &c, folder, name, step);
+    return m;
+}
+
+static Model load_model(const char* folder) {
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
+    Model m = read_model(config_from_json(folder), folder, "model.safetensors", -1);
+    if (m.config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
     return m;
 }
 
 // A model that can write, in the tokens of this tokenizer.
 static Model load_fitting_model(const char* folder) {
     Model m = load_model(folder);
+    int V = m.config.vocab_size;
     if (m.config.scalar)
-        fail(2, "%s holds a reward model: it gives scores and cannot write; choose a model that writes",
-             folder);
-    if (m.config.vocab_size != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
-             m.config.vocab_size, VOCAB_SIZE);
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
+    if (V != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
     return m;
 }
 
 static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
     Optimizer o = optimizer_new(c);
-    o.step = read_weights((const Weights[]){o.first, o.second}, moment_prefix, 2, c, folder, name, step);
+    o.step = read_weights(NULL, &o, c, folder, name, step);
     return o;
 }
 
-// The optimizer of a checkpoint. The weights that load_model() has read are looked at again: are they of the
-// same update?
+// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
 static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
-    read_weights(NULL, no_prefix, 0, c, folder, "model.safetensors", step);
+    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
     return read_optimizer(c, folder, "optimizer.safetensors", step);
 }
 
@@ -2803,8 +2683,7 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
         fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
     Config config = *c;
     config.scalar = 1;
-    Model m = model_new(config);
-    read_weights(&m.weights, no_prefix, 1, &config, folder, "value.safetensors", step);
+    Model m = read_model(config, folder, "value.safetensors", step);
     *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
     return m;
 }
@@ -2813,7 +2692,6 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
 // =============================================================================================
 // 11  Options, the log, and the signal that says stop
 // =============================================================================================
-//
 // Every program of this project has one table of options. The table parses the command line, prints --help,
 // is written into trainer_state.json, and is read back from there when a run is resumed.
 
@@ -2825,40 +2703,34 @@ typedef struct {
     void* value;             // int, float, uint64_t, const char*, int
     double low, high;        // allowed range of numbers
     const char* help;        // NULL = no option of the command line, only of trainer_state.json
-    // 1 = belongs to the run: written into trainer_state.json and taken from there on --resume
-    int saved;
-    int given;               // 1 = set on the command line
+    int saved, given;        // 1 = kept in trainer_state.json for --resume; 1 = set on the command line
 } Option;
 
 // One value from its text; complains in a sentence that names the option.
 static void option_set(Option* o, const char* text, const char* where) {
+    static const char* const wanted[] = {"whole number", "number", "whole number from 0 to 2^64 - 1"};
     char* end;
+    // a saved text goes into trainer_state.json, and JSON is UTF-8
+    for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
+        if (!utf8_length(p, stop)) fail(2, "%s--%s must be valid UTF-8", where, o->name);
     errno = 0;
-    if (o->type == OPTION_TEXT) {
-        // a saved text goes into trainer_state.json, and JSON is UTF-8
-        for (const char *p = text, *stop = p + strlen(p); o->saved && p < stop; p += utf8_length(p, stop))
-            if (!utf8_length(p, stop)) fail(2, "%s--%s must be valid UTF-8", where, o->name);
-        *(const char**)o->value = text;
-        return;
-    }
-    if (o->type == OPTION_FLAG) { *(int*)o->value = strcmp(text, "0") != 0; return; }
-    if (o->type == OPTION_SEED) {
-        unsigned long long seed = strtoull(text, &end, 10);
-        if (!isdigit((unsigned char)*text) || *end || errno)
-            fail(2, "%s--%s must be a whole number from 0 to 18446744073709551615, not '%s'", where, o->name,
-                 text);
-        *(uint64_t*)o->value = seed;
-        return;
-    }
+    uint64_t seed = strtoull(text, &end, 10);
+    int bad = !isdigit((unsigned char)*text) || *end || errno;
     double number = strtod(text, &end);
-    int whole = o->type == OPTION_INT;
-    if (text[strspn(text, "+-.0123456789eE")]) end = (char*)text;   // strtod() also takes ' 5' and '0x10'
-    if (end == text || *end || !isfinite(number) || (whole && number != floor(number)))
-        fail(2, "%s--%s must be a %s, not '%s'", where, o->name, whole ? "whole number" : "number", text);
-    if (number < o->low || number > o->high)
+    if (o->type != OPTION_SEED)   // strtod() also takes ' 5' and '0x10'
+        bad = end == text || *end || text[strspn(text, "+-.0123456789eE")] || !isfinite(number) ||
+              (o->type == OPTION_INT && number != floor(number));
+    if (bad && o->type <= OPTION_SEED)
+        fail(2, "%s--%s must be a %s, not '%s'", where, o->name, wanted[o->type], text);
+    if (o->type <= OPTION_FLOAT && (number < o->low || number > o->high))
         fail(2, "%s--%s must be from %g to %g, not %s", where, o->name, o->low, o->high, text);
-    if (whole) *(int*)o->value = (int)number;
-    else *(float*)o->value = (float)number;
+    switch (o->type) {
+        case OPTION_INT: *(int*)o->value = (int)number; break;
+        case OPTION_FLOAT: *(float*)o->value = (float)number; break;
+        case OPTION_SEED: *(uint64_t*)o->value = seed; break;
+        case OPTION_TEXT: *(const char**)o->value = text; break;
+        case OPTION_FLAG: *(int*)o->value = strcmp(text, "0") != 0;
+    }
 }
 
 static void option_text(const Option* o, char* text, size_t size) {
@@ -2866,33 +2738,28 @@ static void option_text(const Option* o, char* text, size_t size) {
         case OPTION_INT: case OPTION_FLAG: snprintf(text, size, "%d", *(int*)o->value); break;
         case OPTION_FLOAT: snprintf(text, size, "%.9g", (double)*(float*)o->value); break;
         case OPTION_SEED: snprintf(text, size, "%llu", (unsigned long long)*(uint64_t*)o->value); break;
-        default: snprintf(text, size, "%s", *(const char**)o->value ? *(const char**)o->value : "");
+        case OPTION_TEXT: snprintf(text, size, "%s", *(const char**)o->value ? *(const char**)o->value : "");
     }
 }
 
-// --name=value, --name value, --flag. What is no option is put into rest[] (at most `room`); returns how
-// many.
+// --name=value, --name value, --flag. Returns how many words are no options; they are put into rest (room).
 static int parse_options(Option* options, int argc, char** argv, const char** rest, int room) {
     int count = 0;
     for (int i = 0; i < argc; i++) {
-        const char* text = argv[i];
+        const char *text = argv[i], *equals = strchr(text, '=');
         if (text[0] != '-' || text[1] == 0) {
             if (count == room) fail(2, "'%s' is not expected here; see --help", text);
             rest[count++] = text;
             continue;
         }
-        size_t length = strcspn(text, "=");
+        size_t length = strcspn(text, "="), n = strncmp(text, "--", 2) ? 0 : length - 2;
         Option* o = options;
-        while (o->name && !(length == strlen(o->name) + 2 && !strncmp(text, "--", 2) &&
-                            !strncmp(text + 2, o->name, length - 2)))
-            o++;
+        while (o->name && (n != strlen(o->name) || strncmp(text + 2, o->name, n))) o++;
         if (!o->name || !o->help) fail(2, "unknown option '%.*s'; see --help", (int)length, text);
-        if (o->type == OPTION_FLAG) {
-            if (text[length] == '=') fail(2, "--%s takes no value", o->name);
-            *(int*)o->value = 1;
-        } else if (text[length] == '=') option_set(o, text + length + 1, "");
-        else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2)) option_set(o, argv[++i], "");
-        else fail(2, "--%s needs a value", o->name);
+        int flag = o->type == OPTION_FLAG, next = !flag && !equals;
+        if (flag && equals) fail(2, "--%s takes no value", o->name);
+        if (next && (i + 1 == argc || !strncmp(argv[i + 1], "--", 2))) fail(2, "--%s needs a value", o->name);
+        option_set(o, flag ? "1" : next ? argv[++i] : equals + 1, "");
         o->given = 1;
     }
     return count;
@@ -2903,9 +2770,8 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     static const char* const kind[] = {" N", " X", " N", " TEXT", ""};
     int asked = 0;
     for (int i = 0; i < argc; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
-    if (!asked) return 0;
-    printf("%s\n\nusage: %s\n\n", what, usage);
-    for (const Option* o = options; o->name; o++) {
+    if (asked) printf("%s\n\nusage: %s\n\n", what, usage);
+    for (const Option* o = options; asked && o->name; o++) {
         char left[48], value[256];
         if (!o->help) continue;
         option_text(o, value, sizeof value);
@@ -2916,13 +2782,12 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
         else if (column + strlen(value) + 3 <= 80) printf(" [%s]\n", value);
         else printf("\n%27s[%s]\n", "", value);
     }
-    return 1;
+    return asked;
 }
 
-// A checkpoint from which the run can be resumed; the value model and its optimizer are NULL where there is
-// none. trainer_state.json says which program it was, how many updates are done, and every option that
-// belongs to the run. Random numbers need no entry of their own: all of them are functions of the seed and of
-// the number of the update (see random_stream).
+// A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
+// trainer_state.json says which program it was, how many updates are done, and every option of the run.
+// Random numbers need no entry: they are functions of seed and update (see random_stream).
 static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
                      const Optimizer* o, const Model* value, const Optimizer* value_o) {
     Text state = {0};
@@ -2962,8 +2827,7 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     static Json* kept;
     char path[PATH_SIZE];
     FILE* file = open_saved(path, folder, "trainer_state.json");
-    if (!file)
-        fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
+    if (!file) fail(2, "%s has no trainer_state.json: a run can be started from it, not resumed", folder);
     Json* j = json_read_stream(file, path);
     const Json *found = json_get(j, "kind"), *step = json_get(j, "step"), *saved = json_get(j, "options");
     if (!found || found->type != JSON_STRING || !json_is_size(step, 1e15) || !saved)
@@ -2972,9 +2836,8 @@ static long state_from_json(const char* folder, const char* kind, Option* option
         fail(2, "%s was written by a run of kind \"%s\", this one is of kind \"%s\": start from it instead",
              folder, found->string, kind);
     for (Option* o = options; o->name; o++) {
-        const Json* value = json_get(saved, o->name);
-        if (!o->saved || o->given || !value || value->type != JSON_STRING) continue;
-        option_set(o, value->string, "in trainer_state.json: ");
+        const Json* value = o->saved && !o->given ? json_get(saved, o->name) : NULL;
+        if (value && value->type == JSON_STRING) option_set(o, value->string, "in trainer_state.json: ");
     }
     j->next = kept;
     kept = j;
@@ -2996,18 +2859,15 @@ static void check_new_run(const char* out, int overwrite) {
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
 static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
                        const char* kind, Option* options) {
-    if (!resume) {
-        check_new_run(*out, overwrite);
-        lock_folder(*out);
-        return 0;
-    }
-    if (overwrite) fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
-    if (*out != usual && !same_folder(*out, resume))
-        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out", resume,
-             *out);
-    *out = resume;
-    lock_folder(resume);
-    return state_from_json(resume, kind, options);
+    if (resume && overwrite)
+        fail(2, "--resume goes on with a run and --overwrite begins another one: leave one out");
+    if (resume && *out != usual && !same_folder(*out, resume))
+        fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out",
+             resume, *out);
+    if (resume) *out = resume;
+    else check_new_run(*out, overwrite);
+    lock_folder(*out);
+    return resume ? state_from_json(resume, kind, options) : 0;
 }
 
 // The data that a run is made of must be the same to its end: their bytes as one number (FNV-1a). *known is 0
@@ -3035,20 +2895,17 @@ static void on_stop(int sig) {
 // full disk: a file beyond the user's limit, a pipe that nobody reads.
 static void watch_signals(void) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     for (int i = 0; i < 3; i++) {
-        struct sigaction action;
-        sigaction(stops[i], NULL, &action);
-        if (action.sa_handler == SIG_IGN) continue;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = on_stop;
-        action.sa_flags = SA_RESTART;
-        sigaction(stops[i], &action, NULL);
+        struct sigaction before;
+        sigaction(stops[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
 }
 
-// "  37%  12 s left", rewritten in place, on a terminal only
+// "update 37 of 100, 12 s left", rewritten in place, on a terminal only
 static void progress(long done, long total, double started) {
     if (!isatty(2)) return;
     double left = done ? (seconds_now() - started) / (double)done * (double)(total - done) : 0.0;
@@ -3077,8 +2934,7 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
             if (ok) at += 1 + strcspn(line, "\n");
             if (!ok || old.data[at] != '\n')
-                fail(2, "%s does not have its row of update %ld any more; bring the file back, or start a "
-                        "new run from the saved model", path, row);
+                fail(2, "%s does not have its row of update %ld any more; bring the file back", path, row);
         }
         text_free(&old);
         file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
@@ -3097,9 +2953,9 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 //     }
 //     return run_end(&r, "./program", out);
 
-// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one tells what they are.
-// metrics.csv gets all of them; the screen those with a title, as means over the updates since the last line. NaN = not looked at:
-// an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one
+// tells what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN
+// is an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
 typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
 enum { MAX_COLUMNS = 32 };
 
@@ -3116,18 +2972,17 @@ typedef struct {
 } Run;
 
 // Takes the folder `out` and opens its metrics.csv; `step` updates of `steps` are done.
-static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps, int log_every,
-                     int save_every) {
+static Run run_begin(const char* out, int overwrite, const Column* columns, long step, long steps,
+                     int log_every, int save_every) {
     Text header = {0};
     if (step >= steps)
         fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
              out, step, steps);
     make_folder(out);
-    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps, .begun = step,
-             .log_every = log_every, .save_every = save_every, .started = seconds_now()};
+    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps,
+             .begun = step, .log_every = log_every, .save_every = save_every, .started = seconds_now()};
     if (step == 0) check_new_run(out, overwrite);
     empty_folder(out, ".saving", 0);
-    empty_folder(out, ".saved", 1);
     text_printf(&header, "step");
     for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
     r.metrics = open_metrics(out, header.data, step);
@@ -3140,9 +2995,7 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
 static int run_goes_on(const Run* r) { return r->step < r->steps && !r->stop; }
 
 // After every `every` updates (0: never) and after the last one, also when Ctrl-C has made it the last.
-static int run_due(const Run* r, int every) {
-    return !run_goes_on(r) || (every && r->step % every == 0);
-}
+static int run_due(const Run* r, int every) { return !run_goes_on(r) || (every && r->step % every == 0); }
 
 static void print_line(Run* r) {
     if (!r->lines++) {
@@ -3154,7 +3007,8 @@ static void print_line(Run* r) {
     for (int i = 0; r->columns[i].name; i++) {
         const Column* c = &r->columns[i];
         double mean = r->sum[i] / max_int(r->count[i], 1);
-        if (c->title && r->count[i]) printf(c->digits < 0 ? "%*.*e" : "%*.*f", c->width, abs(c->digits), mean);
+        const char* format = c->digits < 0 ? "%*.*e" : "%*.*f";
+        if (c->title && r->count[i]) printf(format, c->width, abs(c->digits), mean);
         r->sum[i] = 0.0;
         r->count[i] = 0;
     }
@@ -3162,17 +3016,12 @@ static void print_line(Run* r) {
     fflush(stdout);
 }
 
-// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between two looks must not
-// skip the save. The value model is NULL where there is none.
+// One more update is done, and record says how it was. Only here is stop_asked looked at: a signal between
+// two looks must not skip the save. The value model is NULL where there is none.
 static void run_record(Run* r, const Model* m, const Model* value, const void* record) {
-    static const char* const of_value[] = {"the value's "};
-    char bad[96] = "";
     int rare = 0;
-    if (value) find_not_finite(bad, &value->weights, of_value, 1, &value->config);
-    if (!*bad) find_not_finite(bad, &m->weights, no_prefix, 1, &m->config);
-    if (*bad)
-        fail(1, "after update %ld %s is not finite; what was saved before stays in %s; try a smaller --lr", r->step + 1, bad,
-             r->out);
+    if (value) check_finite(&value->config, &value->weights, NULL, "the value's ", r->out, r->step + 1);
+    check_finite(&m->config, &m->weights, NULL, "", r->out, r->step + 1);
     fprintf(r->metrics, "%ld", r->step);
     for (int i = 0; r->columns[i].name; i++) {
         double number = *(const double*)((const char*)record + r->columns[i].at);
@@ -3215,7 +3064,6 @@ static int run_end(Run* r, const char* program, const char* out) {
 // =============================================================================================
 // 12  Supervised training
 // =============================================================================================
-//
 // The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
 //
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
@@ -3234,17 +3082,9 @@ typedef struct {
 
 static TrainOptions train_defaults(void) {
     return (TrainOptions){
-        .data = "data/demos.jsonl",
-        .out = "out/sft",
-        .steps = 1000,
-        .batch_size = 32,
-        .warmup_steps = 20,
-        .log_every = 50,
-        .lr = 3e-3f,
-        .final_lr_frac = 0.1f,
-        .grad_clip = 1.0f,
+        .data = "data/demos.jsonl", .out = "out/sft", .steps = 1000, .batch_size = 32, .log_every = 50,
+        .lr = 3e-3f, .warmup_steps = 20, .final_lr_frac = 0.1f, .grad_clip = 1.0f, .seed = 1,
         .adam = {0.9f, 0.95f, 1e-8f, 0.1f},
-        .seed = 1,
         .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f, 0},
     };
 }
@@ -3262,8 +3102,7 @@ static void train_options(Option* t, TrainOptions* o) {
         {"batch-size", OPTION_INT, &o->batch_size, 1, 1e6, "examples per update", 1, 0},
         {"lr", OPTION_FLOAT, &o->lr, 0, 10, "learning rate at its highest", 1, 0},
         {"warmup-steps", OPTION_INT, &o->warmup_steps, 0, 1e9, "updates in which it rises from 0", 1, 0},
-        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it that is left at the end", 1,
-         0},
+        {"final-lr-frac", OPTION_FLOAT, &o->final_lr_frac, 0, 1, "fraction of it left at the end", 1, 0},
         {"beta1", OPTION_FLOAT, &o->adam.beta1, 0, 0.9999, "AdamW: memory of the mean", 1, 0},
         {"beta2", OPTION_FLOAT, &o->adam.beta2, 0, 0.999999, "AdamW: memory of the square", 1, 0},
         {"adam-eps", OPTION_FLOAT, &o->adam.eps, 1e-30, 1, "AdamW: added to the root", 1, 0},
@@ -3326,8 +3165,8 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
 
 // ---- the loss of supervised fine-tuning, and what one token counts in a loss
 
-// The mask moves with the tokens: out[b,t] = mask[b,t+1]. out (B,T-1), mask (B,T). T <= 1 writes nothing. out may be mask
-// itself: reading is always ahead of writing. (Why it moves: chapter 3 of rl.c.)
+// The mask moves with the tokens: out[b,t] = mask[b,t+1] (why: chapter 3 of rl.c). out (B,T-1), mask (B,T).
+// T <= 1 writes nothing. out may be mask itself: reading is always ahead of writing.
 void shift_mask(int* out, const int* mask, int B, int T) {
     for (int b = 0; b < B; b++)
         for (int t = 0; t + 1 < T; t++)
@@ -3342,15 +3181,15 @@ static int count_masked(const int* mask, int n) {
 
 // Every loss of this project is  sum over tokens of  w * f(token).  Papers differ in the weight w:
 //
-//     NORM_TOKEN_MEAN      1 / (scored tokens of the group)    every token counts the same     nanochat, DAPO, supervised
-//     NORM_SEQUENCE_MEAN   1 / (K * tokens of its sequence)    every answer counts the same    GRPO's paper, GSPO
-//     NORM_SEQUENCE_SUM    1 / K                               log pi(y) = sum over tokens     REINFORCE, RLOO
-//     NORM_CONSTANT        1 / (K * max_tokens)                the sum, over a constant        Dr. GRPO
+//     NORM_TOKEN_MEAN     1 / (scored tokens of the group)   every token counts the same    nanochat, DAPO
+//     NORM_SEQUENCE_MEAN  1 / (K * tokens of its sequence)   every answer counts the same   GRPO, GSPO
+//     NORM_SEQUENCE_SUM   1 / K                              log pi(y) = sum over tokens    REINFORCE, RLOO
+//     NORM_CONSTANT       1 / (K * max_tokens)               the sum, over a constant       Dr. GRPO
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
 
-// w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in K: it is a rollout
-// that was paid for, and leaving it out would make the step size depend on how many answers happened to be empty. max_tokens,
-// the longest possible answer, is read for NORM_CONSTANT only. An unknown norm gives NaN.
+// w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in
+// K: it is a rollout that was paid for, and without it the step size would depend on how many answers happen
+// to be empty. max_tokens, the longest possible answer, is read for NORM_CONSTANT only. Unknown norm: NaN.
 void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_tokens) {
     int in_group = count_masked(mask, K * T1);
     for (int k = 0; k < K; k++) {
@@ -3364,10 +3203,9 @@ void token_weights(float* w, const int* mask, int K, int T1, int norm, int max_t
     }
 }
 
-// Supervised fine-tuning: - logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9 of rl.c).
-//   dlogp (n)   out: d(loss)/d(logp) = - w
-//   logp (n)    log-probabilities in nats;  w (n) from token_weights(). Where it is 0 nothing is read
-// Returns the loss in nats.
+// Supervised fine-tuning: -logp of each demonstrated token, the policy gradient with advantage 1 (chapter 9
+// of rl.c). dlogp (n) is d(loss)/d(logp) = -w; logp (n) in nats; w (n) from token_weights(): where it is 0
+// nothing is read. Returns the loss in nats.
 double loss_sft(float* dlogp, const float* logp, const float* w, int n) {
     double loss = 0.0;
     for (int i = 0; i < n; i++) {
@@ -3379,8 +3217,8 @@ double loss_sft(float* dlogp, const float* logp, const float* w, int n) {
     return loss;
 }
 
-// Conversations as arrays of one shape: ids (K,T) and the shifted mask (K,T1), padded with 0. The longest has T - 1 tokens, so
-// that a scalar model can be asked at each last one.
+// Conversations as arrays of one shape: ids (K,T) and the shifted mask (K,T1), padded with 0. The longest has
+// T - 1 tokens, so that a scalar model can be asked at each last one.
 typedef struct { int T, *ids, *mask; } Padded;
 
 static Padded pad_conversations(const Tokens* const* list, int K) {
@@ -3398,25 +3236,26 @@ static Padded pad_conversations(const Tokens* const* list, int K) {
 
 static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 
-// Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A pass through the
-// model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
+// Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A
+// pass through the model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
 enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
     size_t n = (size_t)count * (size_t)T1;
-    float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float)), *w = allocate(n, sizeof(float));
+    float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
+    float* w = allocate(n, sizeof(float));
     double *part = allocate((size_t)count, sizeof(double)), loss = 0.0;
     token_weights(w, p.mask, count, T1, NORM_TOKEN_MEAN, 0);
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
         Model* one = learn ? learning_worker(m, turn) : worker(m);
         for (int k = turn * TOGETHER; k < count; k += turns * TOGETHER) {
-            int K = min_int(TOGETHER, count - k), *ids = p.ids + (size_t)k * T, *mask = p.mask + (size_t)k * T1;
+            int K = min_int(TOGETHER, count - k), *ids = p.ids + (size_t)k * T;
             size_t at = (size_t)k * T1;
-            answers_forward(logp + at, one, ids, mask, K, T);
+            answers_forward(logp + at, one, ids, p.mask + at, K, T);
             part[k] = loss_sft(dlogp + at, logp + at, w + at, K * T1);
-            if (learn) answers_backward(one, dlogp + at, ids, mask, K, T);
+            if (learn) answers_backward(one, dlogp + at, ids, p.mask + at, K, T);
         }
     }
     if (learn) add_gradients(m, turns);
@@ -3428,18 +3267,18 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
 // What the model answers now. There is no tool here: the model has to write the calculator's output itself.
 static void print_sample(Model* m, const char* question, uint64_t seed) {
     Tokens prompt = {0};
-    Text text = {0}, shown = {0}, asked = {0};
+    Text text = {0}, shown = {0};
     render_prompt(&prompt, question);
     if (prompt.length < m->config.context) {
         SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
         Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
+        text_printf(&text, "\n%s\n", question);
         decode_tokens(&text, r->ids + r->prompt, r->length, 1);
         append_printable(&shown, text.data, text.length);
-        append_printable(&asked, question, strlen(question));
-        printf("\n%s\n%s\n\n", asked.data, shown.data);
+        printf("%s\n\n", shown.data);
         rollouts_free(r);
     }
-    text_free(&text), text_free(&shown), text_free(&asked), tokens_free(&prompt);
+    text_free(&text), text_free(&shown), tokens_free(&prompt);
 }
 
 // A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
@@ -3452,7 +3291,8 @@ static void take_sizes(TrainOptions* o, const Option* options, const Model* m, c
         Option own = *t;
         char asked[32], found[32];
         own.value = (char*)&config + place;
-        option_text(t, asked, sizeof asked), option_text(&own, found, sizeof found);
+        option_text(t, asked, sizeof asked);
+        option_text(&own, found, sizeof found);
         if (strcmp(asked, found))
             fail(2, "--%s is %s for the model in %s, not %s; leave it out: a model brings its sizes with it",
                  t->name, found, from, asked);
@@ -3479,12 +3319,12 @@ static Model first_model(TrainOptions* o, const Option* options) {
 typedef struct { double loss, lr, grad_norm, tokens_per_second, seconds, held_out; } SftMetrics;
 
 static const Column sft_columns[] = {
-    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},            // before the update, nats per scored token
+    {"loss", "loss", offsetof(SftMetrics, loss), 10, 4, 0},           // before the update, nats per token
     {"lr", "lr", offsetof(SftMetrics, lr), 10, -2, 0},
     {"grad_norm", "|grad|", offsetof(SftMetrics, grad_norm), 10, 4, 0},
     {"tokens_per_second", "tokens/s", offsetof(SftMetrics, tokens_per_second), 10, 0, 0},
-    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},    // of the update
-    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},  // loss on --eval-data
+    {"seconds", "seconds", offsetof(SftMetrics, seconds), 9, 3, 0},   // of the update
+    {"held_out", "held-out", offsetof(SftMetrics, held_out), 10, 4, 1},   // loss on --eval-data
     {0},
 };
 
@@ -3498,14 +3338,14 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = first_model(o, options);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)),
-           *held = allocate((size_t)eval.count, sizeof(Tokens));
-    int count = render_all(examples, &problems, m.config.context, o->data),
-        held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
+    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
+    Tokens* held = allocate((size_t)eval.count, sizeof(Tokens));
+    int count = render_all(examples, &problems, m.config.context, o->data);
+    int held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
     Deck deck = deck_new(count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    const Tokens **batch = allocate((size_t)o->batch_size, sizeof(Tokens*)),
-                 **all = allocate((size_t)max_int(held_count, 1), sizeof(Tokens*));
+    const Tokens** batch = allocate((size_t)o->batch_size, sizeof(Tokens*));
+    const Tokens** all = allocate((size_t)held_count, sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
     Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
@@ -3522,8 +3362,8 @@ static int train(TrainOptions* o, Option* options, Model* result) {
         s.grad_norm = clip_and_step(&m, &optimizer, s.lr, o->grad_clip, o->adam);
         s.seconds += seconds_now();
         s.tokens_per_second /= s.seconds;
-        int last = run.step + 1 == o->steps;
-        if (held_count && (last || (run.step + 1) % o->log_every == 0)) s.held_out = sft_loss(&m, all, held_count, 0);
+        int looks = run.step + 1 == o->steps || (run.step + 1) % o->log_every == 0;
+        if (held_count && looks) s.held_out = sft_loss(&m, all, held_count, 0);
         run_record(&run, &m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, "sft", options, run.step, &m, &optimizer, NULL, NULL);
     }

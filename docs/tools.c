@@ -1,9 +1,561 @@
-/* tools.c - the commands of ./rl around the book: they teach nothing, and training does not need them.
+/* tools.c - the commands of ./rl around the book: they read options and files, print tables and call the
+ * chapters. What they compute stands in rl.c: pairs of answers and their trainer in chapter 12, D3's
+ * experiments in chapters 3, 7 and 8, the verifier in chapter 5, evaluation in chapter 11.
  *
  * make builds ./rl from this file, which includes the book. (`cc rl.c -lm` gives a program without them.)
  */
 #define RL_NO_MAIN
 #include "../rl.c"
+
+// ---- ./rl eval
+
+// What an evaluation says about k = 1, 2, 4, ... answers to a question.
+static void print_evaluation(const Evaluation* e) {
+    printf("%6s %8s  %-13s %8s  %-13s %8s %8s\n", "k", "pass@k", "95% interval", "vote", "95% interval",
+           "no vote", "tokens");
+    for (int k = 1; k; k = next_k(k, 2, e->samples)) {
+        int i = k - 1;
+        printf("%6d %8.4f  %.4f-%.4f %8.4f  %.4f-%.4f %8.4f", k, e->pass[i], e->low[i], e->high[i],
+               e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i]);
+        printf(e->length > 0.0 ? " %8.1f\n" : "        -\n", k * e->length);
+    }
+    printf("\n"
+           "  pass@k   at least one of k answers is right\n"
+           "  vote     the answer that most of k agree on is right; all disjoint groups of k\n"
+           "  no vote  share of these groups in which no answer is in the rewarded format\n"
+           "  tokens   generated for k answers\n");
+}
+
+// pass@k of two models on the same questions, what changed, and which questions were solved at all.
+static void print_comparison(const Evaluation* before, const Evaluation* after) {
+    int K = before->samples, solved[4];
+    double low, high;
+    printf("%5s %8s %-13s %8s %-13s %8s %s\n", "k", "before", "95% interval", "after", "95% interval",
+           "change", "95% interval");
+    for (int k = 1; k; k = next_k(k, 2, K)) {
+        double change = pass_difference(&low, &high, before, after, k);
+        printf("%5d %8.4f %.4f-%.4f %8.4f %.4f-%.4f %+8.4f %+.4f to %+.4f\n", k, before->pass[k - 1],
+               before->low[k - 1], before->high[k - 1], after->pass[k - 1], after->low[k - 1],
+               after->high[k - 1], change, low, high);
+    }
+    count_solved(solved, before, after);
+    printf("\nQuestions of which at least one of %d answers is right:\n\n"
+           "  by both %d, only after %d, only before %d, by neither %d\n\n", K, solved[3], solved[2],
+           solved[1], solved[0]);
+    if (K > 1)
+        print_plot(&(Plot){.title = "pass@k", .x_name = "k answers to a question",
+                           .y = {before->pass, after->pass}, .names = {"before", "after"}, .series = 2,
+                           .points = K, .log_x = 1});
+    printf("\nHow to read it: up or down is a change whose interval leaves out 0.\n\n"
+           "  pass@1  pass@%-5d training\n"
+           "  up      within 0  elicited: it made frequent what was within reach before\n"
+           "  up      up        solves what as many answers before did not\n"
+           "  up      down      made one answer better and the model narrower\n\n"
+           "Something new can show only on the %d of %d questions unsolved before.\n",
+           K, solved[0] + solved[2], before->questions);
+}
+
+// The table for other programs. before may be NULL; else what changed since stands in more columns.
+static void append_evaluation(Text* csv, const Evaluation* e, const Evaluation* before) {
+    double low, high;
+    text_printf(csv, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens%s\n",
+                before ? ",before,before_low,before_high,change,change_low,change_high" : "");
+    for (int k = 1, i = 0; k; k = next_k(k, 2, e->samples), i = k - 1) {
+        text_printf(csv, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", k, e->pass[i], e->low[i], e->high[i],
+                    e->vote[i], e->vote_low[i], e->vote_high[i], e->no_vote[i], k * e->length);
+        double change = before ? pass_difference(&low, &high, before, e, k) : 0.0;
+        if (before)
+            text_printf(csv, ",%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", before->pass[i], before->low[i],
+                        before->high[i], change, low, high);
+        text_printf(csv, "\n");
+    }
+}
+
+static int command_eval(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    char folder[PATH_SIZE];
+    Text csv = {0};
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.out = NULL;
+    o.eval_examples = 256;
+    begin_command(&o, NULL, NULL, 0, FOR_EVAL, argc, argv,
+                  "eval - pass@k and majority votes on held-out questions", " [--compare MODEL]");
+    const RewardKind* kind = find_reward(o.reward);
+    const char* tag[2] = {o.model, o.compare};               // the model; the one before
+    Model m[2];
+    Evaluation e[2];
+    int count = o.compare ? 2 : 1, context = INT_MAX;
+    for (int i = 0; i < count; i++) {
+        m[i] = load_tagged_model(tag[i]);
+        context = min_int(context, m[i].config.context);
+    }
+    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
+    const char* name = o.out ? out_file(folder, o.out) : NULL;
+    printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
+           min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
+           "seconds");
+    for (int i = count - 1; i >= 0; i--) {
+        double begin = seconds_now();
+        e[i] = evaluate_model(&m[i], &q, o.eval_examples, o.num_samples, o.sample, kind, NULL, o.seed + 2);
+        printf("%-7s %10.4f %10.4f %10.1f %10.1f  %s\n", !o.compare ? "model" : i ? "before" : "after",
+               e[i].tool_rate, e[i].format_rate, e[i].length, seconds_now() - begin, tag[i]);
+    }
+    printf("\n");
+    if (o.compare) print_comparison(&e[1], &e[0]);
+    else print_evaluation(&e[0]);
+    append_evaluation(&csv, &e[0], o.compare ? &e[1] : NULL);
+    if (name) write_file(folder, name, &csv);
+    if (name) printf("\nwrote %s\n", o.out);
+    text_free(&csv), questions_free(&q);
+    for (int i = 0; i < count; i++) evaluation_free(&e[i]), model_free(&m[i]);
+    return 0;
+}
+
+// ---- ./rl sample
+
+static int command_sample(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    const char* question = "";
+    o.model = "out/run/rl";
+    o.num_samples = 4;
+    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
+                  "sample - answers of a model to one question", " \"QUESTION\"");
+    if (!*question)
+        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
+                "have now?\"");
+    const RewardKind* kind = find_reward(o.reward);
+    Model m = load_tagged_model(o.model);
+    Tokens prompt = question_prompt(question, &m);
+    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
+    for (int i = 0; i < o.num_samples; i++) {
+        Text raw = rollout_text(&rollouts[i]), text = {0};
+        append_readable(&text, raw.data);
+        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
+        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
+        printf("\n%s\n\n", text.data);
+        text_free(&raw), text_free(&text);
+    }
+    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
+    return 0;
+}
+
+// ---- ./rl thermostat, ./rl cartpole
+
+static int command_thermostat(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, FOR_THERMOSTAT, argc, argv,
+                  "thermostat - REINFORCE keeps a room at 70 F", "");
+    run_thermostat(o.seed);
+    return 0;
+}
+
+static int command_cartpole(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    o.lr = (float)cartpole_learning_rate;
+    begin_command(&o, NULL, NULL, 0, FOR_CARTPOLE, argc, argv,
+                  "cartpole - group mean against value function on CartPole", "");
+    run_cartpole(o.seed, o.lr);
+    return 0;
+}
+
+// ---- preference pairs in files
+//
+// A record is a question with two answers, as TRL and the data sets on the Hugging Face hub have it:
+//
+//     {"prompt": "...", "chosen": "...", "rejected": "..."}            "question" is as good as "prompt"
+//     {"chosen":   [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}],
+//      "rejected": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+//
+// In the second form the user's message may also stand in "prompt", once for both. Wherever it stands, it
+// must be the same: Bradley-Terry compares two answers to ONE question, r(x,y_w) - r(x,y_l). Of several
+// rounds it would have to be said which of the assistant's messages are judged, so they are refused.
+enum { USER, ASSISTANT };
+
+// Who says what in a field of a record, which is a text of `speaker` or an array of messages; NULL = nothing.
+static void read_field(const char* said[2], const Json* record, const char* name, int speaker,
+                       const char* path) {
+    const Json* field = json_get(record, name);
+    int line = record->line, is_array = field && field->type == JSON_ARRAY;
+    if (!is_array) said[speaker] = record_text(record, name, path);
+    for (const Json* m = is_array ? field->child : NULL; m; m = m->next) {
+        Json message = *m;                       // a small record, which stands in the same line
+        message.line = line;
+        const char* role = record_text(&message, "role", path);
+        int who = strcmp(role, "user") ? ASSISTANT : USER;
+        if (who == ASSISTANT && strcmp(role, "assistant"))
+            fail(2, "%s, line %d: a message in \"%s\" has the role \"%s\"; only user and assistant can be "
+                    "read", path, line, name, role);
+        if (said[who] || said[ASSISTANT])
+            fail(2, "%s, line %d: \"%s\" has more than one round; a pair is one question (user) with two "
+                    "answers (assistant), so keep the round that is judged", path, line, name);
+        said[who] = record_text(&message, "content", path);
+    }
+    if (speaker == ASSISTANT && !said[ASSISTANT])
+        fail(2, "%s, line %d: \"%s\" has no message of the assistant", path, line, name);
+    if (speaker == USER && (!said[USER] || said[ASSISTANT]))
+        fail(2, "%s, line %d: \"%s\" is not one message of the user", path, line, name);
+}
+
+// Adds the pair of one record, or ends the program with what is wrong with it.
+static void read_pair(Pairs* p, const Json* record, const char* path) {
+    static const char* const names[] = {"chosen", "rejected"};
+    const char *prompt[2] = {NULL, NULL}, *side[2][2] = {{NULL, NULL}, {NULL, NULL}};
+    const char* asked = json_get(record, "prompt") ? "prompt" : "question";
+    int line = record->line;
+    if (json_get(record, asked)) read_field(prompt, record, asked, USER, path);
+    for (int i = CHOSEN; i <= REJECTED; i++) read_field(side[i], record, names[i], ASSISTANT, path);
+    const char* question = prompt[USER] ? prompt[USER] : side[CHOSEN][USER];
+    if (!question)
+        fail(2, "%s, line %d: the pair has no question: a field \"prompt\" or \"question\", or a message of "
+                "the user in \"chosen\" and \"rejected\"", path, line);
+    for (int i = CHOSEN; i <= REJECTED; i++) {
+        const char* own = side[i][USER] ? side[i][USER] : prompt[USER];
+        if (!own || strcmp(own, question))
+            fail(2, "%s, line %d: \"%s\" answers another question than \"%s\", or has none; both sides of a "
+                    "pair answer the same one", path, line, names[i], prompt[USER] ? "prompt" : "chosen");
+    }
+    if (!strcmp(side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]))
+        fail(2, "%s, line %d: \"chosen\" and \"rejected\" are the same; nothing is preferred", path, line);
+    pairs_add(p, question, side[CHOSEN][ASSISTANT], side[REJECTED][ASSISTANT]);
+}
+
+static Pairs load_pairs(const char* path) {
+    Json* records = load_records(path);
+    Pairs p = {0};
+    for (const Json* j = records->child; j; j = j->next) read_pair(&p, j, path);
+    if (!p.count)
+        fail(2, "%s has no pairs in it, no {\"question\": ..., \"chosen\": ..., \"rejected\": ...}", path);
+    json_free(records);
+    return p;
+}
+
+static void pairs_to_json(Text* out, const Pairs* p) {
+    for (int i = 0; i < p->count; i++) {
+        text_printf(out, "{\"question\": ");
+        json_append_string(out, p->list[i].question);
+        text_printf(out, ", \"chosen\": ");
+        json_append_string(out, p->list[i].answer[CHOSEN]);
+        text_printf(out, ", \"rejected\": ");
+        json_append_string(out, p->list[i].answer[REJECTED]);
+        text_printf(out, "}\n");
+    }
+}
+
+// ---- ./rl pairs, ./rl reward-model, ./rl dpo
+
+// The two commands that train on pairs. Their defaults are what differs.
+typedef struct {
+    const char *name, *what, *out, *loss, *annotator;
+    int scalar, options;             // a reward model; the command's bit in the table of options
+    float lr;
+} PairCommand;
+
+static const PairCommand pair_commands[] = {
+    {"reward-model", "reward-model - a network that learns which of two answers is better", "out/reward",
+     "bradley-terry", "mixed", 1, FOR_REWARD_MODEL, 1e-3f},
+    {"dpo", "dpo - direct preference optimization: a policy from pairs of answers", "out/dpo",
+     "dpo", "verifier", 0, FOR_DPO, 3e-5f},
+};
+
+static RlOptions pair_defaults(const PairCommand* c) {
+    RlOptions o = rl_defaults();
+    o.annotator = c->annotator;
+    o.loss = c->loss;
+    o.out = c->out;
+    o.num_epochs = 1;
+    o.lr = c->lr;
+    o.log_every = 10;
+    o.beta = c->scalar ? 1.0f : 0.1f;
+    return o;
+}
+
+static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) {
+    static const char* const names[] = {"bradley-terry", "outcome", NULL};       // the rows of pair_losses
+    return &pair_losses[c->scalar ? choose(o->loss, names, "loss") : PAIR_DPO];
+}
+
+// Samples answers to the questions of a file and judges them. `made` is the number of the file: its random
+// numbers are its own.
+static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
+    uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
+    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
+    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise,
+                       seed + 1};
+    Pairs p = {0};
+    int used = 0;
+    printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
+           rules.annotator->what);
+    fflush(stdout);
+    int K = o->num_samples, together = max_int(1, EVAL_ROWS / K);
+    for (int from = 0; from < q.count; from += together) {
+        int B = min_int(together, q.count - from);
+        Rollout* rollouts = answer_questions(m, &q, from, B, K, o->sample, seed);
+        for (int i = 0; i < B; i++) {
+            int before = p.count;
+            annotate(&p, &q.list[from + i], from + i, rollouts + (size_t)i * K, K, &rules);
+            used += p.count > before;
+        }
+        rollouts_free(rollouts);
+    }
+    if (!p.count)
+        fail(2, "no pair could be made from %s: the answers to each question all have the same score; try "
+                "more --num-samples or another --annotator", path);
+    limit_pairs(&p, most, rules.seed);
+    printf("  %d pairs, from %d questions that have answers of both kinds\n", p.count, used);
+    questions_free(&q);
+    return p;
+}
+
+static void write_pairs(const char* path, const Pairs* p) {
+    char folder[PATH_SIZE];
+    const char* name = out_file(folder, path);
+    Text text = {0};
+    pairs_to_json(&text, p);
+    write_file(folder, name, &text);
+    text_free(&text);
+}
+
+static int command_pairs(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    char folder[PATH_SIZE];
+    o.out = NULL;
+    begin_command(&o, NULL, NULL, 0, FOR_PAIRS, argc, argv,
+                  "pairs - samples answers, annotates them, writes who beats whom", " --out FILE");
+    if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
+    find_annotator(o.annotator);
+    Model m = load_tagged_model(o.model);
+    out_file(folder, o.out);
+    Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
+    write_pairs(o.out, &p);
+    printf("wrote %s\n", o.out);
+    pairs_free(&p), model_free(&m);
+    return 0;
+}
+
+// The questions of pairs, as problems without an answer; only .list is to be freed.
+static Problems questions_of(const Pairs* p) {
+    Problems q = {allocate((size_t)p->count, sizeof(Problem)), p->count};
+    for (int i = 0; i < p->count; i++) q.list[i].question = p->list[i].question;
+    return q;
+}
+
+// The pairs to train on, list[0], and those held out, list[1]: from the files that are named or, in a new
+// run, made and written beside the checkpoint; the options then name these files, so that a resumed run reads
+// the same pairs. Held-out pairs are made for a reward model only, without noise, and none is left out. What
+// is given is read before anything is made.
+static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairCommand* c, int context) {
+    static char path[2][PATH_SIZE];
+    static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
+    const char** file[2] = {&o->pairs, &o->eval_pairs};
+    int given[2];
+    for (int i = 0; i < 2; i++) {
+        given[i] = *file[i] && **file[i];
+        if (given[i]) list[i] = load_pairs(*file[i]);
+    }
+    if (o->resume && !given[0]) fail(2, "a file of pairs is missing: --data FILE");
+    if (!given[0] && !given[1] && c->scalar) check_apart(o->data, o->eval_data, o->allow_overlap);
+    for (int i = 0; i < 2; i++) {
+        if (given[i] || o->resume || (i == 1 && !c->scalar)) continue;
+        check_folder_name(o->out);
+        list[i] =
+            make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
+        join_path(path[i], o->out, names[i]);
+        write_pairs(path[i], &list[i]);
+        printf("  wrote %s\n", path[i]);
+        *file[i] = path[i];
+    }
+    for (int i = 0; i < 2; i++) if (list[i].count) render_pairs(&list[i], context, *file[i]);
+    if (!list[1].count) return;
+    Problems a = questions_of(&list[0]), b = questions_of(&list[1]);
+    refuse_overlap(&a, &b, *file[0], *file[1], "", o->allow_overlap);
+    free(a.list), free(b.list);
+}
+
+static const Column pair_columns[] = {
+    {"loss", "loss", offsetof(PairMetrics, loss), 9, 4, 0},
+    {"margin", "margin", offsetof(PairMetrics, margin), 9, 3, 0},
+    {"accuracy", "accuracy", offsetof(PairMetrics, accuracy), 9, 3, 0},    // share of pairs ranked right
+    {"chosen", "chosen", offsetof(PairMetrics, chosen), 9, 2, 0},          // log pi(y|x), or the score
+    {"rejected", "rejected", offsetof(PairMetrics, rejected), 9, 2, 0},
+    {"grad_norm", "|grad|", offsetof(PairMetrics, grad_norm), 9, 3, 0},
+    {"seconds", "seconds", offsetof(PairMetrics, seconds), 8, 2, 0},
+    {"lr", NULL, offsetof(PairMetrics, lr), 0, 0, 0},
+    {0},
+};
+
+// The whole run, from update `step` on. Returns 0, or 130 after Ctrl-C.
+static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOptions* o,
+                          const PairCommand* c, const Option* options, long step) {
+    const PairLoss* loss = find_pair_loss(o, c);
+    int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
+    long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
+    Deck deck = deck_new(p->count, o->seed);
+    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
+    Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
+    char how[64];
+    Run run = run_begin(o->out, o->overwrite, pair_columns, step, steps, o->log_every, o->save_every);
+    printf("%s: %ld updates of %d of %d pairs\n  loss: %s\n", c->name, steps, o->batch_size, p->count,
+           loss->what);
+    while (run_goes_on(&run)) {
+        double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
+        deck_deal(chosen, &deck, run.step, o->batch_size);
+        for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
+        PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
+                                   o->grad_clip, o->adam);
+        run_record(&run, m, NULL, &s);
+        if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
+    }
+    free(deck.order), free(chosen), free(batch);
+    snprintf(how, sizeof how, "./rl %s", c->name);
+    return run_end(&run, how, o->out);
+}
+
+static void print_pair_evaluation(const PairEvaluation* e, const char* path) {
+    double width = (1.0 - e->from) / CALIBRATION_BINS;
+    printf("\n%s: %d pairs of %d questions\n\n", path, e->pairs, e->questions);
+    printf("  ranked right   %6.4f   95%% interval %.4f to %.4f\n\n", e->accuracy, e->low, e->high);
+    if (e->from > 0) printf("  Chance of the predicted winner, and how often it won:\n\n");
+    else printf("  Chance that an answer is right, and how often it was the chosen one:\n\n");
+    printf("  %11s %8s %10s %10s\n", "called", e->from > 0 ? "pairs" : "answers", "predicted", "observed");
+    for (int b = 0; b < CALIBRATION_BINS; b++) {
+        printf("  %.1f to %.1f  %8d", e->from + b * width, e->from + (b + 1) * width, e->count[b]);
+        if (e->count[b]) printf(" %10.4f %10.4f\n", e->predicted[b], e->observed[b]);
+        else printf(" %10s %10s\n", "-", "-");
+    }
+    printf("\n  expected calibration error  %6.4f\n\n", e->error);
+}
+
+// How pairs are to be made, when none are. A resumed run makes none either, but it may be called with the
+// same words as the first time.
+static void refuse_idle_making(const RlOptions* o, const PairCommand* c, const Option* options) {
+    int reads = !o->resume && o->pairs && *o->pairs;
+    int reads_held_out = !o->resume && (!c->scalar || (o->eval_pairs && *o->eval_pairs));
+    refuse_idle(reads && reads_held_out, options,
+                "reward num-samples max-new-tokens temperature top-k top-p annotator pairs-per-question",
+                "no answers are sampled; the pairs are in files");
+    refuse_idle(reads, options, "questions pairs noise", "the pairs to train on are in a file");
+    refuse_idle(reads_held_out, options, "eval-questions", "the held-out pairs are in a file");
+}
+
+static int command_on_pairs(int argc, char** argv, const PairCommand* c) {
+    RlOptions own = pair_defaults(c), *o = &own;
+    Option options[RL_OPTIONS] = {{0}};
+    begin_command(o, options, NULL, 0, c->options, argc, argv, c->what, " [--data FILE]");
+    long step = choose_run(&o->out, c->out, o->resume, o->overwrite, c->name, options);
+    find_annotator(o->annotator);
+    refuse_idle_making(o, c, options);
+    const PairLoss* loss = find_pair_loss(o, c);
+    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference}, 2);
+    int named = o->reference && *o->reference;       // else DPO compares the policy with its own beginning
+    Model m, start = {0}, other = {0};
+    if (!o->resume || !c->scalar) start = load_tagged_model(o->model);
+    if (o->resume) m = c->scalar ? load_reward_model(o->resume, 0) : load_fitting_model(o->resume);
+    else m = c->scalar ? scalar_model_on(&start) : load_tagged_model(o->model);
+    if (!c->scalar && named) other = load_tagged_model(o->reference);
+    Model* reference = other.weights.memory ? &other : &start;
+    if (!c->scalar && memcmp(&reference->config, &m.config, sizeof(Config)))
+        fail(2,
+             "the reference model %s has other sizes than the policy; DPO compares a model with its own "
+             "beginning",
+             named ? o->reference : o->model);
+    Pairs list[2] = {{0}};
+    get_pairs(list, &start, o, c, m.config.context);
+    check_data(&o->data_hash, o->pairs);
+    for (int i = 0; i < 2 && !c->scalar; i++) if (list[i].count) set_reference(&list[i], reference, loss);
+    model_free(&start), model_free(&other);
+    Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
+    int status = train_on_pairs(&m, &optimizer, &list[0], o, c, options, step);
+    if (!status && list[1].count) {
+        PairEvaluation e = evaluate_pairs(&m, &list[1], loss, o->beta);
+        print_pair_evaluation(&e, o->eval_pairs);
+    }
+    if (!status) printf("saved %s\n", o->out);
+    pairs_free(&list[0]), pairs_free(&list[1]), optimizer_free(&optimizer), model_free(&m);
+    return status;
+}
+
+static int command_reward_model(int argc, char** argv) {
+    return command_on_pairs(argc, argv, &pair_commands[0]);
+}
+static int command_dpo(int argc, char** argv) { return command_on_pairs(argc, argv, &pair_commands[1]); }
+
+// ---- ./rl experiment: the three experiments at the end of D3; chapters 3, 8 and 7 do the work
+
+// Experiments 1 and 2: a question and an answer to it as one sequence, the mask as the rollout has it. The
+// answer is that of --completion, or else one that the model samples.
+static Tokens experiment_text(Model* m, const Question* q, const RlOptions* o) {
+    Tokens text = {0};
+    if (o->completion) render_conversation(&text, q->question, o->completion);
+    else {
+        Rollout* r = generate(m, &q->prompt, 1, 1, o->sample, tool_calculator, o->seed + 2, 0);
+        for (int t = 0; t < r->prompt + r->length; t++) tokens_add(&text, r->ids[t], r->mask[t]);
+        rollouts_free(r);
+    }
+    if (text.length > m->config.context)
+        fail(2, "question and answer have %d tokens; the model's context has room for %d", text.length,
+             m->config.context);
+    Text raw = {0}, answer = {0};
+    decode_tokens(&raw, text.ids + q->prompt.length, text.length - q->prompt.length, 1);
+    append_readable(&answer, raw.data);
+    print_wrapped(o->completion ? "Given" : "Sampled", answer.data);
+    printf("\n");
+    text_free(&raw), text_free(&answer);
+    return text;
+}
+
+// Experiment 3: K answers to each of the questions, rewarded by four rules.
+static void experiment_on_groups(Model* m, const Questions* q, const RlOptions* o) {
+    enum { REWARDS = 4 };
+    static float (*const rules[])(const char*, const char*) = {reward_gsm8k, reward_boxed, reward_partial,
+                                                               reward_length};
+    static const char* const names[] = {"gsm8k", "boxed", "partial", "length"};
+    int K = o->num_samples, groups = min_int(o->eval_examples, q->count);
+    float* reward[REWARDS];
+    for (int i = 0; i < REWARDS; i++) reward[i] = allocate((size_t)groups * (size_t)K, sizeof(float));
+    for (int g = 0; g < groups; g++) {
+        Rollout* r = answer_questions(m, q, g, 1, K, o->sample, o->seed + 2);
+        for (int k = 0; k < K; k++) {
+            Text text = rollout_text(&r[k]);
+            for (int i = 0; i < REWARDS; i++) reward[i][g * K + k] = rules[i](text.data, q->list[g].truth);
+            text_free(&text);
+        }
+        rollouts_free(r);
+    }
+    experiment_3((const float* const*)reward, names, REWARDS, groups, K);
+    for (int i = 0; i < REWARDS; i++) free(reward[i]);
+}
+
+static int command_experiment(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    const char* which = "";
+    o.model = "out/run/rl";
+    o.data = "data/test.jsonl";
+    o.num_samples = 8;
+    o.sample.top_k = 0;
+    o.eval_examples = 64;
+    begin_command(&o, NULL, &which, 1, FOR_EXPERIMENT, argc, argv,
+                  "experiment - the three experiments of D3, on any checkpoint:\n"
+                  "  1  log pi(y|x) as a sum over tokens, and what a wrong mask prints\n"
+                  "  2  the KL penalty by hand: k1, k3, sum or mean, beta from 0.001 to 0.1\n"
+                  "  3  eight samples of one question, and how many advantages are 0", " 1|2|3");
+    int number = *which - '0';
+    if (number < 1 || number > 3 || which[1])
+        fail(2, "which experiment? 1, 2 or 3, not '%s'; --help says what they show", which);
+    Model m = load_tagged_model(o.model);
+    Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
+    printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
+    print_wrapped("Question", q.list[0].question);
+    if (number == 3) experiment_on_groups(&m, &q, &o);
+    else {
+        Tokens text = experiment_text(&m, &q.list[0], &o);
+        if (number == 1) experiment_1(&m, &text, q.list[0].prompt.length);
+        else experiment_2(&m, &text, q.list[0].prompt.length, !o.completion, o.seed);
+        tokens_free(&text);
+    }
+    questions_free(&q), model_free(&m);
+    return 0;
+}
 
 // ---- ./rl overlap: which questions of one file also stand in another
 //
@@ -242,16 +794,18 @@ static void print_grades(Responses* r, const RewardKind* kind) {
 
 // An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
 static void print_understood(const char* label, const char* answer) {
-    Normalized n;
+    Text normal = {0};
     Value value;
-    int variables = 0, normal = normalize(&n, answer);
+    int variables = 0, understood = normalize(&normal, answer);
     print_wrapped(label, answer);
-    print_wrapped("Normal", normal ? n.text : "(too long)");
-    if (!normal || !evaluate(&value, &variables, trim_span(make_span(n.text)), 0)) return;
-    printf("Value     %.12g", creal(value.z));
-    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
-    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-    printf("%s\n", variables ? " at evaluation point 0" : "");
+    print_wrapped("Normal", understood ? normal.data : "(too long)");
+    if (understood && evaluate_text(&value, &variables, normal.data, 0)) {
+        printf("Value     %.12g", creal(value.z));
+        if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
+        if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
+        printf("%s\n", variables ? " at evaluation point 0" : "");
+    }
+    text_free(&normal);
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
@@ -437,6 +991,14 @@ static int command_compare(int argc, char** argv) {
 // ---- the table, and main
 
 static const Command tools[] = {
+    {"sample", "answers to your own question", command_sample},
+    {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
+    {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
+    {"eval", "pass@k and majority votes on held-out questions; before/after", command_eval},
+    {"pairs", "which of two answers is better, as a file for the next two", command_pairs},
+    {"reward-model", "a network that learns from pairs which answers are better", command_reward_model},
+    {"dpo", "a policy that learns from pairs", command_dpo},
+    {"experiment", "the three experiments of D3, on any checkpoint", command_experiment},
     {"compare", "finished runs in one table", command_compare},
     {"plot", "columns of a run's metrics.csv, as curves", command_plot},
     {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},

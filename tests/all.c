@@ -32,6 +32,7 @@
 #include "evaluation.c"
 #include "ledger.c"
 #include "golden.c"
+#include "commands.c"
 
 static const Part parts[] = {
     {"worksheet", test_worksheet},
@@ -59,6 +60,7 @@ static const Part parts[] = {
     {"evaluation", test_evaluation},
     {"ledger", test_ledger},
     {"golden", test_golden},
+    {"commands", test_commands},
 };
 
 // `make golden`: all that a person reads in the diff before it is committed.

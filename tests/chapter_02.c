@@ -86,39 +86,35 @@ static void chapter_02_gae_lambda_one_is_return_minus_value(void) {
 // 1 - 100 = -99.
 static void chapter_02_cut_off_is_not_falling(void) {
     CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
     double v[VALUE_SIZE] = {100.0};
-    options.baseline = BASELINE_VALUE;
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         group->first[k + 1] = group->first[k] + 3;
         group->cut_off[k] = k != 0;
         group->last[k][0] = 1.0;
         for (int t = 0; t < 3; t++) group->features[3 * k + t][0] = 1.0;
     }
-    fill_advantages(group, v, &options);
+    fill_advantages(group, v, BASELINE_VALUE);
     CHECK_NEAR(group->advantage[2], -99.0, 1e-6);
     CHECK_NEAR(group->advantage[1], -99.0 * 0.99 * 0.95, 1e-6);
     for (int i = 3; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-5);
     // fit_value has nothing to correct either in the cut-off ones
     double before = v[0];
     group->first[0] = group->first[1];                          // leave out the fallen one
-    fit_value(v, group, &options);
+    fit_value(v, group);
     CHECK_NEAR(v[0], before, 1e-9);
     // group mean: 3 everywhere, so nobody is better than average
     group->first[0] = 0;
-    options.baseline = BASELINE_GROUP_MEAN;
-    fill_advantages(group, v, &options);
+    fill_advantages(group, v, BASELINE_GROUP_MEAN);
     for (int i = 0; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-12);
     free(group);
 }
 
 static void chapter_02_group_mean_spreads_one_number(void) {
     CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
     double w[POLICY_SIZE] = {0}, v[VALUE_SIZE] = {0}, sum = 0;
     Rng rng = {3};
     double mean = collect_group(group, w, &rng);
-    fill_advantages(group, v, &options);
+    fill_advantages(group, v, BASELINE_GROUP_MEAN);
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
         int T = group->first[k + 1] - group->first[k];
         for (int t = 0; t < T; t++) CHECK_NEAR(group->advantage[group->first[k] + t], T - mean, 1e-6);
@@ -143,10 +139,9 @@ static double c02_surrogate(const CartPoleGroup* group, const double* w) {   // 
 static void chapter_02_cartpole_gradients(void) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     double w[POLICY_SIZE] = {0.1, -0.4, 0.3, 0.8, 0.2}, v[VALUE_SIZE] = {0}, gradient[POLICY_SIZE], h = 1e-5;
-    CartPoleOptions options = cartpole_defaults;
     Rng rng = {4};
     collect_group(group, w, &rng);
-    fill_advantages(group, v, &options);
+    fill_advantages(group, v, BASELINE_GROUP_MEAN);
     cartpole_gradient(gradient, group, w);
     for (int j = 0; j < POLICY_SIZE; j++) {
         double up, down, keep = w[j];
@@ -200,7 +195,7 @@ static void chapter_02_thermostat_learns(void) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
         Rng rng = {seed + 50};
-        train_thermostat(w, share, seed, &thermostat_defaults);
+        train_thermostat(w, share, seed);
         CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
         CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
         CHECK(w[1] < -2.0);                                     // warmer: less likely on
@@ -211,14 +206,12 @@ static void chapter_02_cartpole_learns(void) {
     for (int baseline = 0; baseline < BASELINES; baseline++)
         for (uint64_t seed = 1; seed <= 3; seed++) {
             CartPoleRun run, again;
-            CartPoleOptions options = cartpole_defaults;
             Rng rng = {seed + 50};
-            options.baseline = baseline;
-            train_cartpole(&run, seed, &options);
+            train_cartpole(&run, seed, baseline, cartpole_learning_rate);
             CHECK(run.solved > 0);
             CHECK(run.length[0] < 60.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
-            train_cartpole(&again, seed, &options);             // the same seed is the same run
+            train_cartpole(&again, seed, baseline, cartpole_learning_rate);             // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
         }
 }

@@ -870,25 +870,25 @@ static void chapter_10_drift_by_hand(void) {
     token_log_ratio(g->log_ratio, logp, old, mask, 1, 4);
     for (int sign = -1; sign <= 1; sign++) {
         for (int i = 0; i < 4; i++) g->adv[i] = mask[i] ? (float)sign : NAN;
-        Metrics s = measure(&l, g, 1, 1, 4, 1);
+        Metrics s = measure(&l, g, 1, 1, 4, 1, 1.0);
         CHECK_NEAR(s.clip_fraction, sign ? 1.0 / 3 : 0.0, 1e-12);
         CHECK_NEAR(s.ratio, 1.0, 1e-6);
         CHECK_NEAR(s.approx_kl, (0.094534892 + 0.193147181) / 3, 1e-6);
     }
     l.ratio = RATIO_CISPO;
-    CHECK_NEAR(measure(&l, g, 1, 1, 4, 1).clip_fraction, 2.0 / 3, 1e-12);
+    CHECK_NEAR(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction, 2.0 / 3, 1e-12);
     l.ratio = RATIO_NONE;
-    CHECK(measure(&l, g, 1, 1, 4, 1).clip_fraction == 0.0);
+    CHECK(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction == 0.0);
     // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio
     // 0.908560, inside for all
     l.ratio = RATIO_SEQUENCE;
     sequence_log_ratio(g->log_ratio, logp, old, mask, 1, 4);
-    Metrics s = measure(&l, g, 1, 1, 4, 1);
+    Metrics s = measure(&l, g, 1, 1, 4, 1, 1.0);
     CHECK(s.clip_fraction == 0.0);
     CHECK_NEAR(s.ratio, 0.908560296, 1e-6);
     CHECK_NEAR(s.approx_kl, (0.094534892 + 0.193147181) / 3, 1e-6);
     g->trained = 0; // a group that is not trained on is not in these means
-    s = measure(&l, g, 1, 1, 4, 1);
+    s = measure(&l, g, 1, 1, 4, 1, 1.0);
     CHECK(s.ratio == 1.0 && s.clip_fraction == 0.0 && s.approx_kl == 0.0);
     groups_free(g, 1);
 }

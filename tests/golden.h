@@ -71,3 +71,33 @@ static void compare(const char* path, const char* found) {
     CHECK(broken == 0);
     text_free(&golden);
 }
+
+// Is the line `words`, but for the number of spaces? "*" stands for any word; numbers may differ by half a
+// unit of their last digit.
+static int is_row(const char* line, const char* words) {
+    char x[400], y[400], *save_x, *save_y;
+    snprintf(x, sizeof x, "%s", line);
+    snprintf(y, sizeof y, "%s", words);
+    char *p = strtok_r(x, " ", &save_x), *q = strtok_r(y, " ", &save_y);
+    while (p && q && (!strcmp(q, "*") || same_word(p, q))) {
+        p = strtok_r(NULL, " ", &save_x);
+        q = strtok_r(NULL, " ", &save_y);
+    }
+    return !p && !q;
+}
+
+// Some line of the text has these words.
+#define ROW(text, ...) check_row(__LINE__, text, __VA_ARGS__)
+static void check_row(int line, const char* text, const char* format, ...) {
+    char words[400], row[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, sizeof words, format, list);
+    va_end(list);
+    for (const char* s = text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        snprintf(row, sizeof row, "%.*s", (int)strcspn(s, "\n"), s);
+        if (is_row(row, words)) return;
+    }
+    check_broken++;
+    printf("  %s:%d: no line '%s' in:\n%s\n", __FILE__, line, words, text);
+}

@@ -68,7 +68,7 @@ static void toy_fill_reward(double* reward, int kind) {
 static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     double theta[TOY_PARAMS], no_reference[TOY_PARAMS] = {0};
     memcpy(theta, toy->theta, sizeof theta);
-    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 0.0, 300);
+    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 300);
     toy_log_policy(logp, theta);
 }
 
@@ -703,12 +703,12 @@ static Verdict check_thermostat(Text* f) {
     double w[2], curve[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
     double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
     Rng rng = {1};
-    train_thermostat(w, curve, 1, &thermostat_defaults);
+    train_thermostat(w, curve, 1);
     double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
            written = test_thermostat(day, step, 100, &rng);
     text_printf(f, "within 2 F of 70 F: %.0f%% of the time at random, %.1f%% after %d updates, %.1f%% with "
                 "\"on below 70 F\". In a room with a heater of 4.5 F a step that rule keeps it %.0f%%, \"on "
-                "below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, thermostat_defaults.updates,
+                "below 68.25 F\" %.0f%%", 100.0 * before, 100.0 * learned, THERMOSTAT_UPDATES,
                 100.0 * written, 100.0 * same, 100.0 * best);
     return decide(before < 0.2 && learned > 0.95 && w[1] < 0.0 && best > same + 0.05, 0);
 }
@@ -870,13 +870,11 @@ static Verdict check_value_function(Text* f) {
 
 // How many of nine seeds learn to hold the pole, and their mean number of steps until then.
 static int seeds_solved(double* steps, int baseline) {
-    CartPoleOptions options = cartpole_defaults;
     CartPoleRun run;
     int solved = 0;
-    options.baseline = baseline;
     *steps = 0.0;
     for (uint64_t seed = 1000; seed < 1009; seed++) {
-        train_cartpole(&run, seed, &options);
+        train_cartpole(&run, seed, baseline, cartpole_learning_rate);
         solved += run.solved >= 0;
         *steps += run.solved >= 0 ? run.solved : 0;
     }
@@ -1116,7 +1114,7 @@ static Verdict check_three_routes(Text* f) {
     double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], beta = 0.5;
     double p[TOY_ANSWERS], best[TOY_ANSWERS];
     memcpy(theta, ref.theta, sizeof theta);
-    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 1e-10, 50000);
+    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 5000);
     toy_log_policy(logp, theta);
     toy_probabilities(p, logp);
     toy_optimum(best, ref.logp, ref.reward, beta);

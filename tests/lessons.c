@@ -1,5 +1,5 @@
-// Lessons 1 to 6 as a student meets them: question, formula and symbols first, a Take away last, numbers that follow from
-// the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by hand unless said.
+// The lessons as a student meets them: question, formula and symbols first, a Take away last, numbers that
+// follow from the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by hand unless said.
 
 // The line of text that begins with these words, behind any spaces; NULL = there is none.
 static const char* line_of(const char* text, const char* words) {
@@ -37,19 +37,20 @@ static void check_form(const char* text) {
     CHECK(question && formula && symbols && away);
     CHECK(question && question - text < 100);                  // behind the title, nothing else
     CHECK(away && !strstr(away, "\n\n"));                      // nothing comes after it
-    for (const char* line = text; *line; line += strcspn(line, "\n") + 1) CHECK(strcspn(line, "\n") <= 80);
+    CHECK(longest_line(text) <= 80);
 }
 
-// With --more a lesson says the same and more. Lessons 1 and 5 have nothing to add.
+// With --more lessons 7 and 9 say more, the others the same.
 static void lessons_have_one_form(void) {
-    for (int n = 1; n <= 6; n++) {
-        char number[2] = {(char)('0' + n), 0};
+    for (int n = 1; n <= 12; n++) {
+        char number[4];
+        snprintf(number, sizeof number, "%d", n);
         Ran plain = *COMMAND(command_lesson, number), more = *COMMAND(command_lesson, number, "--more");
         CHECK(plain.status == 0 && more.status == 0);
         check_form(plain.out);
         check_form(more.out);
-        if (n == 1 || n == 5) CHECK_TEXT(more.out, plain.out);
-        else CHECK(strlen(more.out) > strlen(plain.out));
+        if (n == 7 || n == 9) CHECK(strlen(more.out) > strlen(plain.out));
+        else CHECK_TEXT(more.out, plain.out);
     }
 }
 
@@ -60,45 +61,43 @@ static void lessons_refuse(void) {
     REFUSED(COMMAND(command_lesson, "13"), "there is no lesson");
 }
 
-// "2 + 2 =" answered with the token `answer` and <end>: two steps, and the verdict on the second alone. pi by
-// hand: row 3 is 1 0 0 3 0, its sum of exponentials e + e^3 + 3; row 4 is 0 0 0 0 2, its sum 4 + e^2.
-static void check_mdp(int answer, double reward) {
-    int ids[EXAMPLE_T] = {0, 1, 0, 2, answer, EXAMPLE_END};
-    float logp[EXAMPLE_T - 1];
-    MdpStep step[EXAMPLE_T];
-    char state[32];
-    token_logprobs(logp, example_logits, ids, 1, EXAMPLE_T, EXAMPLE_V);
-    CHECK(example_as_mdp(step, ids, logp, "4") == 2);
-    CHECK_TEXT(step[0].state, "2 + 2 =");
-    CHECK_TEXT(step[0].action, example_tokens[answer]);
-    CHECK_NEAR(step[0].pi, exp(answer == 3 ? 3.0 : answer == 0 ? 1.0 : 0.0) / (exp(1) + exp(3) + 3), 1e-6);
-    CHECK(step[0].reward == 0.0 && !step[0].done);
-    snprintf(state, sizeof state, "2 + 2 = %s", example_tokens[answer]);
-    CHECK_TEXT(step[0].next, state);
-    CHECK_TEXT(step[1].state, step[0].next);                    // the transition appends the token, and no more
-    CHECK_TEXT(step[1].action, "<end>");
-    CHECK_NEAR(step[1].pi, exp(2) / (4 + exp(2)), 1e-6);
-    CHECK(step[1].reward == reward && step[1].done);
+static Text printed_mdp(const int* ids) {
+    Capture c = capture_begin();
+    print_example_as_mdp(ids);
+    return capture_end(&c);
+}
+
+// "2 + 2 =" answered with the token `answer` and <end>: two steps, and the verdict on the second alone; the
+// transition appends the token, and no more. pi by hand: row 3 is 1 0 0 3 0, its sum of exponentials
+// e + e^3 + 3; row 4 is 0 0 0 0 2, its sum 4 + e^2.
+static void check_mdp(int answer, int reward) {
+    const int ids[EXAMPLE_T] = {0, 1, 0, 2, answer, EXAMPLE_END};
+    const char* word = example_tokens[answer];
+    Text text = printed_mdp(ids);
+    ROW(text.data, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word,
+        exp(answer == 3 ? 3.0 : answer == 0 ? 1.0 : 0.0) / (exp(1) + exp(3) + 3), word);
+    ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word, reward);
+    text_free(&text);
 }
 
 static void mdp_pays_the_right_answer_only(void) {
-    check_mdp(3, 1.0);   // "4"
-    check_mdp(0, 0.0);   // "2"
-    check_mdp(1, 0.0);   // "+": no number at all
-    check_mdp(2, 0.0);   // "="
+    check_mdp(3, 1);   // "4"
+    check_mdp(0, 0);   // "2"
+    check_mdp(1, 0);   // "+": no number at all
+    check_mdp(2, 0);   // "="
 }
 
-// <end> at once: one step, an empty answer, no pay. No <end>: the longest length ends it, and is paid.
+// <end> at once: one step, an empty answer, no pay. No <end>: the longest length ends it.
 static void mdp_ends(void) {
-    int empty[EXAMPLE_T] = {0, 1, 0, 2, EXAMPLE_END, 3}, cut[EXAMPLE_T] = {0, 1, 0, 2, 3, 3};
-    float logp[EXAMPLE_T - 1] = {0};
-    MdpStep step[EXAMPLE_T];
-    CHECK(example_as_mdp(step, empty, logp, "4") == 1);
-    CHECK(step[0].done && step[0].reward == 0.0);
-    CHECK(example_as_mdp(step, cut, logp, "4") == 2);
-    CHECK(!step[0].done && step[1].done);
-    CHECK(step[1].reward == 0.0);                               // "4 4" is not 4
-    CHECK(example_as_mdp(step, cut, logp, "4 4") == 2 && step[1].reward == 1.0);
+    const int empty[EXAMPLE_T] = {0, 1, 0, 2, EXAMPLE_END, 3}, cut[EXAMPLE_T] = {0, 1, 0, 2, 3, 3};
+    Text text = printed_mdp(empty);
+    ROW(text.data, "2 + 2 = <end> %.4f 2 + 2 = <end> 0 yes", 1.0 / (exp(1) + exp(3) + 3));
+    SAYS_NOT(text.data, "no\n");
+    text_free(&text);
+    text = printed_mdp(cut);
+    ROW(text.data, "2 + 2 = 4 * 2 + 2 = 4 0 no");
+    ROW(text.data, "2 + 2 = 4 4 * 2 + 2 = 4 4 0 yes");          // "4 4" is not 4
+    text_free(&text);
 }
 
 // Lesson 3 prints what the functions say: r = 1 behind the 4, r = 0 behind the 2.
@@ -106,8 +105,6 @@ static void lesson_3_prints_the_verdict(void) {
     const Ran* ran = COMMAND(command_lesson, "3");
     SAYS(ran->out, "2 + 2 = 4 <end>      1   yes");
     SAYS(ran->out, "2 + 2 = 2 <end>      0   yes");
-    SAYS_NOT(ran->out, "Entropy");
-    SAYS(COMMAND(command_lesson, "3", "--more")->out, "Entropy");
 }
 
 // D1's example: 6 tokens of a call, 4 that the tool forces, 9 behind them. 15 sampled, each -ln 265.
@@ -122,13 +119,16 @@ static void lesson_6_masks_the_tool(void) {
     CHECK(!memcmp(r->ids + r->prompt, ids, sizeof ids) && !memcmp(r->mask + r->prompt, mask, sizeof mask));
     rollouts_free(r), tokens_free(&prompt);
     const Ran* ran = COMMAND(command_lesson, "6");
-    SAYS(ran->out, "   forced   <|output_start|> '3' '6' <|output_end|>\n"
-                   "   mask                    0   0   0              0\n");
-    SAYS(ran->out, "by hand 15 * -ln 265");
-    SAYS(ran->out, "    -83.6960 nats\n");                       // 15 * ln 265 = 15 * 5.579730
-    SAYS(ran->out, "   -106.0149 nats\n");                       // 19 * ln 265
-    SAYS_NOT(ran->out, "who");
-    SAYS(COMMAND(command_lesson, "6", "--more")->out, "sum over 15 sampled of 19");
+    ROW(ran->out, "t id token who m log pi tool");
+    ROW(ran->out, "4 51 '3' sampled 1 -5.5797 reading");
+    ROW(ran->out, "5 262 <|python_end|> sampled 1 -5.5797 called");
+    ROW(ran->out, "6 263 <|output_start|> forced 0 - answers");
+    ROW(ran->out, "8 54 '6' forced 0 - answers");
+    ROW(ran->out, "10 10 '\\n' sampled 1 -5.5797 idle");
+    ROW(ran->out, "sum over 15 sampled of 19 -83.696");            // 15 * ln 265 = 15 * 5.579730
+    SAYS(ran->out, "15 sampled tokens, by hand -15 ln 265 ");
+    SAYS(ran->out, "    -83.6959 nats\n");
+    SAYS(ran->out, "   -106.0149 nats\n");                         // 19 * ln 265
 }
 
 // Experiment 1 on a model with random weights and a given answer: both ways print one sum, which is that of chapter 3.
@@ -168,25 +168,38 @@ static void thermostat_beside_the_rule(void) {
     CHECK(learned > 95.0 && learned <= 100.0);
 }
 
+// 3000 steps of REINFORCE with the group mean: w (5) holds the pole for a while.
+static void half_train(double* w, uint64_t seed) {
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    double v[VALUE_SIZE] = {0}, gradient[POLICY_SIZE];
+    Rng rng = {seed};
+    memset(w, 0, POLICY_SIZE * sizeof *w);
+    for (int steps = 0; steps < 3000; steps += group->first[CARTPOLE_GROUP]) {
+        collect_group(group, w, &rng);
+        fill_advantages(group, v, BASELINE_GROUP_MEAN);
+        cartpole_gradient(gradient, group, w);
+        for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_learning_rate * gradient[j];
+    }
+    free(group);
+}
+
 // How noisy is one group's gradient? Freeze the policy w, let v settle on it, then look at many groups. Per
 // rule: mean (5) of the gradient, and noise, the mean squared distance of one group's gradient from it.
 static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const double* w, uint64_t seed) {
     enum { GROUPS = 400 };
     CartPoleGroup* group = allocate(1, sizeof *group);
-    CartPoleOptions options = cartpole_defaults;
     double v[VALUE_SIZE] = {0}, square[BASELINES] = {0}, gradient[POLICY_SIZE];
     Rng rng = {seed};
     memset(mean, 0, BASELINES * sizeof *mean);
     for (int i = -50; i < GROUPS; i++) {                         // the first 50 groups only teach v
         collect_group(group, w, &rng);
         for (int b = 0; b < BASELINES && i >= 0; b++) {
-            options.baseline = b;
-            fill_advantages(group, v, &options);
+            fill_advantages(group, v, b);
             cartpole_gradient(gradient, group, w);
             for (int j = 0; j < POLICY_SIZE; j++) mean[b][j] += gradient[j] / GROUPS;
             square[b] += inner_product(gradient, gradient, POLICY_SIZE) / GROUPS;
         }
-        fit_value(v, group, &options);
+        fit_value(v, group);
     }
     for (int b = 0; b < BASELINES; b++) noise[b] = square[b] - inner_product(mean[b], mean[b], POLICY_SIZE);
     free(group);
@@ -197,11 +210,9 @@ static void measure_noise(double (*mean)[POLICY_SIZE], double* noise, const doub
 static void baselines_differ_in_noise(void) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         double mean[BASELINES][POLICY_SIZE], noise[BASELINES], signal[BASELINES];
-        CartPoleRun run;
-        CartPoleOptions options = cartpole_defaults;
-        options.budget = 3000;                                   // half-trained
-        train_cartpole(&run, seed, &options);
-        measure_noise(mean, noise, run.w, seed + 1);
+        double w[POLICY_SIZE];
+        half_train(w, seed);
+        measure_noise(mean, noise, w, seed + 1);
         for (int b = 0; b < BASELINES; b++) signal[b] = inner_product(mean[b], mean[b], POLICY_SIZE);
         double both = inner_product(mean[0], mean[1], POLICY_SIZE);
         CHECK(both / sqrt(signal[0] * signal[1]) > 0.98);

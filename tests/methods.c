@@ -138,7 +138,7 @@ static void methods_decisions_are_refused(void) {
     ACCEPTED("--algo=reinforce", "--num-samples=1");
     ACCEPTED("--algo=ppo", "--num-samples=1");
     // more than there is
-    REFUSES("--minibatch 5 is more than the 4 questions", "--algo=dapo", "--minibatch=5");
+    REFUSES("--minibatch 5 is more than an update's 4 questions", "--algo=dapo", "--minibatch=5");
     ACCEPTED("--algo=dapo", "--minibatch=4");
     ACCEPTED("--algo=dapo", "--examples-per-step=1"); // its own 2 is no wish of anybody
     REFUSES("--overlong 13 punishes from the first token on: an answer has 12 at most", "--overlong=13");
@@ -211,15 +211,15 @@ static void methods_rewards_and_references_are_refused(void) {
     check_setup(NULL, "--reward=%s", "boxed");
     check_setup(NULL, "--reward=model:%s", reward_model_path);
     check_setup(NULL, "--reward=gsm8k+model:%s", reward_model_path);
-    check_setup(NULL, "--reward=model:%s+boxed", reward_model_path);
-    check_setup("there is no reward 'praise'", "--reward=%s", "praise");
-    check_setup("there is no reward ''", "--reward=%s", "");
-    check_setup("there is no reward ''", "--reward=%s", "+gsm8k");
-    check_setup("there is no reward ''", "--reward=%s", "gsm8k+");
-    check_setup("there is no reward 'praise'", "--reward=gsm8k+%s", "praise");
-    check_setup("names no directory", "--reward=%s", "model:");
-    check_setup("two reward functions", "--reward=%s", "gsm8k+boxed");
-    check_setup("two reward models", "--reward=model:%s+model:x", reward_model_path);
+    check_setup("there is no --reward 'praise'; choose gsm8k, boxed, partial or format", "--reward=%s", "praise");
+    check_setup("there is no --reward ''", "--reward=%s", "");
+    check_setup("there is no --reward '+gsm8k'", "--reward=%s", "+gsm8k");
+    check_setup("there is no --reward 'gsm8k+'", "--reward=%s", "gsm8k+");
+    check_setup("there is no --reward 'gsm8k+praise'", "--reward=gsm8k+%s", "praise");
+    check_setup("there is no --reward 'gsm8k+boxed'", "--reward=%s", "gsm8k+boxed");
+    check_setup("names no directory behind 'model:'", "--reward=%s", "model:");
+    check_setup("reward_model+model:x'", "--reward=model:%s+model:x", reward_model_path);   // no such folder
+    check_setup("reward_model+boxed'", "--reward=model:%s+boxed", reward_model_path);
     check_setup("is a language model, not a reward model", "--reward=model:%s", model_path);
     check_setup("has a vocabulary of 99 tokens", "--reward=model:%s", other);
     check_setup("reads 32 tokens; the policy's answers and prompts have up to 96", "--reward=model:%s",
@@ -293,11 +293,15 @@ static void every_method_resumes(void) {
         CHECK(rl_train(&a.setup.learner, a.options, 0) == 0);
         int chosen[QUESTIONS];
         Deck deck = deck_new(b.q.count, b.o.seed);
-        for (long step = 0; step < 2; step++) { // the first half by hand, with the schedule of the whole
-            deck_deal(chosen, &deck, step, QUESTIONS);
-            rl_step(&b.setup.learner, b.group, &b.q, chosen, step, lr_schedule(step, 4, 0, 0.0));
-        }
         Learner* half = &b.setup.learner;
+        Run run = run_begin(two, 0, rl_columns, 0, 4, 100, 0);
+        while (run.step < 2) {           // the first half by hand, with the schedule of the whole
+            deck_deal(chosen, &deck, run.step, QUESTIONS);
+            Metrics s = rl_step(half, b.group, &b.q, chosen, run.step, lr_schedule(run.step, 4, 0, 0.0));
+            run_record(&run, half->policy, half->value, &s);
+        }
+        fclose(run.metrics);
+        close(run.lock);
         save_run(two, "rl", b.options, 2, half->policy, half->optimizer, half->value, half->value_optimizer);
         READ(&c, "--log-every=100"); // everything else comes from trainer_state.json
         c.o.num_steps = 99;

@@ -35,6 +35,12 @@ static void check_array(const float* x, const double* expected, int n, double to
     }
 }
 
+// The gradient of one group of CartPole episodes, as train_cartpole() takes it.
+static void cartpole_gradient(double* gradient, const CartPoleGroup* group, const double* w) {
+    reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
+                       group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
+}
+
 // Two policies over five answers, from irregular logits; drift 1: the example of the reference, 0: equal.
 static void five_way(double* logp, double* logp_ref, double drift) {
     double policy[5], reference[5];

@@ -1,0 +1,389 @@
+// commands.c - every command of ./rl once, as a student runs it: exit status 0, at most 80 columns, each
+// printed column with its own value, and the files. ./rl grade and overlap are in grade.c, ./rl plot, --help
+// and the recipes in recipes.sh and docs.sh, the lessons in golden.c.
+
+static int rl(int argc, char** argv) {            // ./rl WORDS
+    char* all[40] = {(char*)"./rl"};
+    memcpy(all + 1, argv, (size_t)argc * sizeof *argv);
+    return rl_main(argc + 1, all, tools, (int)(sizeof tools / sizeof *tools));
+}
+
+// It ends with status 0 and without a complaint, and what it prints fits 80 columns, but for lines with the
+// test's folder.
+#define RL(...) success(__LINE__, run_command(rl, (const char*[]){__VA_ARGS__, NULL}))
+static const Ran* success(int line, const Ran* r) {
+    if (r->status) {
+        check_broken++;
+        printf("  %s:%d: status %d: %s\n", __FILE__, line, r->status, r->err);
+    }
+    for (const char* s = r->out; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        char text[200];
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "\n"), s);
+        if (strlen(text) <= 80 || strstr(text, folder)) continue;
+        check_broken++;
+        printf("  %s:%d: more than 80 columns: %s\n", __FILE__, line, text);
+    }
+    return r;
+}
+
+// "0.2561-0.9632", in one of four buffers
+static const char* interval(double low, double high, int digits) {
+    static char text[4][40];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(text[next], sizeof *text, "%.*f-%.*f", digits, low, digits, high);
+    return text[next];
+}
+
+// The number in the column `name` and the row `row` of a file; NaN = the field is empty.
+static double cell(const char* file, const char* name, int row) {
+    char line[2000], *end;
+    Text t = read_file(in_folder(file));
+    const char* s = t.data;
+    int column = 0, found = 0;
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(s, "\n"), s);
+    for (char* word = strtok(line, ","); word && !found; word = strtok(NULL, ","))
+        if (!strcmp(word, name)) found = 1;
+        else column++;
+    CHECK(found);
+    for (int i = 0; i <= row && *s; i++) s = strchr(s, '\n') + 1;
+    for (int i = 0; i < column && *s; i++) s = strchr(s, ',') + 1;
+    double x = strtod(s, &end);
+    if (end == s) x = NAN;
+    text_free(&t);
+    return x;
+}
+
+static const char *tag, *data, *before_tag;       // --model-tag=..., --data=..., --compare=...
+
+static Evaluation evaluated(const char* path, int count, int samples) {
+    Model m = load_model(path);
+    RlOptions o = rl_defaults();
+    o.sample.max_new_tokens = NEW_TOKENS;
+    Questions q = load_questions(data_path, m.config.context, NEW_TOKENS);
+    Evaluation e = evaluate_model(&m, &q, count, samples, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
+    questions_free(&q), model_free(&m);
+    return e;
+}
+
+// ---- training
+
+// metrics.csv and the screen against the record of the same updates, done here.
+static void command_train_columns(void) {
+    static World w;
+    const char* const out = option("out", "run");
+    const Ran* r =
+        RL("train", tag, data, out, "--algo=grpo", "--epochs-per-batch=2", "--num-samples=4",
+           "--examples-per-step=4", "--max-new-tokens=12", "--num-steps=2", "--lr=0.03", "--init-lr-frac=1",
+           "--log-every=1", "--eval-every=2", option("eval-data", "questions.jsonl"), "--eval-examples=5",
+           "--eval-samples=2", "--allow-overlap", "--threads=1");
+    START(&w, "--algo=grpo", "--epochs-per-batch=2", "--lr=0.03");
+    Deck deck = deck_new(w.q.count, w.o.seed);
+    Metrics s = {0};
+    for (long step = 0; step < 2; step++) {
+        int chosen[QUESTIONS];
+        deck_deal(chosen, &deck, step, QUESTIONS);
+        s = rl_step(&w.setup.learner, w.group, &w.q, chosen, step, lr_schedule(step, 2, 0, 0.0));
+    }
+    Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL, w.o.seed + 2);
+    const struct { const char* name; double value; } expected[] = {
+        {"reward", s.reward}, {"accuracy", s.accuracy}, {"kl_ref", s.kl_ref},
+        {"clip_fraction", s.clip_fraction}, {"length", s.length}, {"entropy", s.entropy},
+        {"grad_norm", s.grad_norm}, {"held_out", e.pass[0]}, {"pass_rate", s.pass_rate},
+        {"tool_rate", s.tool_rate}, {"format_rate", s.format_rate}, {"zero_variance", s.zero_variance},
+        {"resampled", s.resampled}, {"ratio", s.ratio}, {"approx_kl", s.approx_kl}, {"loss", s.loss},
+        {"lr", s.lr}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        CHECK_NEAR(cell("run/metrics.csv", expected[i].name, 1), expected[i].value, 1e-8);
+    double seconds = cell("run/metrics.csv", "seconds", 1);
+    CHECK_NEAR(cell("run/metrics.csv", "tokens_per_second", 1) * seconds, s.length * QUESTIONS * SAMPLES, 1e-6);
+    CHECK(s.kl_ref > 0.0005 && s.clip_fraction > 0.0 && e.pass[0] > 0.0);    // what is compared are no zeros
+    ROW(r->out, "update reward accuracy kl_ref clipped length entropy |grad| seconds held-out");
+    ROW(r->out, "2 %.3f %.3f %.3f %.4f %.1f %.3f %.3f %.2f %.3f", s.reward, s.accuracy, s.kl_ref,
+        s.clip_fraction, s.length, s.entropy, s.grad_norm, seconds, e.pass[0]);
+    SAYS(r->out, "reinforcement learning (grpo): 2 updates of 4 questions x 4 rollouts\n  reward: gsm8k\n");
+    CHECK(file_exists(in_folder("run/model.safetensors")) && file_exists(in_folder("run/trainer_state.json")));
+    Model trained = load_model(in_folder("run"));
+    CHECK(same_weights(&trained.weights, &w.setup.policy.weights));
+    model_free(&trained), evaluation_free(&e), free(deck.order), finish(&w);
+}
+
+static void command_algos_rows(void) {
+    const Ran* r = RL("algos");
+    ROW(r->out, "--algo advantage ratio norm clip KL minibatch");
+    ROW(r->out, "nanochat centered none token - - all");
+    ROW(r->out, "grpo grpo token sequence 0.2, 0.2 0.04 k3 in loss all");
+    ROW(r->out, "ppo gae token token 0.2, 0.2 0.02 k1 in reward 8");
+}
+
+// Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
+// computed here must be the same twice, which seconds are not.
+static void check_pair_columns(const char* command, const char* beta, double scale) {
+    const char *first = option("out", "one"), *again = option("out", "two"), *pair = option("data", "pair.jsonl");
+    const char *held = option("eval-data", "held.jsonl"), *words[] = {command, tag, pair, held, "--num-steps=3",
+        "--batch-size=1", "--log-every=1", "--lr=0.01", "--warmup-steps=0", "--overwrite", first, beta, NULL};
+    const Ran* r = NULL;
+    for (int i = 0; i < 2; i++) {
+        words[10] = i ? first : again;
+        r = success(__LINE__, run_command(rl, words));
+    }
+    ROW(r->out, "update loss margin accuracy chosen rejected |grad| seconds");
+    for (int step = 1; step < 3; step++) {
+        static const char* const names[] = {"loss", "margin", "accuracy", "chosen", "rejected", "grad_norm",
+                                            "seconds"};
+        double x[7], begun[2] = {0, 0};
+        for (int i = 0; i < 7; i++) x[i] = cell("one/metrics.csv", names[i], step);
+        for (int i = 0; i < 2 && scale < 1.0; i++) begun[i] = cell("one/metrics.csv", names[3 + i], 0);
+        CHECK_NEAR(x[0], log1p(exp(-x[1])), 1e-6);
+        CHECK_NEAR(x[1], scale * ((x[3] - begun[0]) - (x[4] - begun[1])), 1e-5);
+        CHECK(x[1] != 0.0 && x[2] == (x[1] > 0.0) && x[3] != x[4]);
+        CHECK(x[5] > 0.0 && x[5] == cell("two/metrics.csv", "grad_norm", step));
+        CHECK_NEAR(cell("one/metrics.csv", "lr", step), 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
+        ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5], x[6]);
+    }
+    SAYS(r->out, ": 2 pairs of 2 questions\n");
+    ROW(r->out, "called pairs predicted observed");
+    CHECK(file_exists(in_folder("one/model.safetensors")));
+}
+
+static void command_reward_model_columns(void) { check_pair_columns("reward-model", "--loss=bradley-terry", 1.0); }
+static void command_dpo_columns(void) { check_pair_columns("dpo", "--beta=0.1", 0.1); }
+
+static void command_pairs_file(void) {
+    const Ran* r = RL("pairs", tag, data, "--annotator=verifier", "--num-samples=8", "--max-new-tokens=12",
+                      "--pairs=3", option("out", "made.jsonl"));
+    SAYS(r->out, "8 answers to each of 10 questions\n  annotator: ");
+    SAYS(r->out, "  3 pairs, from ");
+    Pairs p = load_pairs(in_folder("made.jsonl"));
+    CHECK(p.count == 3);
+    for (int i = 0; i < p.count; i++) {
+        char truth[16];                           // the question is "N+N?"
+        snprintf(truth, sizeof truth, "%d", 2 * atoi(p.list[i].question));
+        CHECK(reward_gsm8k(p.list[i].answer[CHOSEN], truth) == 1.0f);
+        CHECK(reward_gsm8k(p.list[i].answer[REJECTED], truth) == 0.0f);
+    }
+    pairs_free(&p);
+}
+
+static void command_best_of_n_files(void) {
+    const Ran* r = RL("best-of-n", tag, data, "--num-samples=4", "--max-new-tokens=12", "--steps=2",
+                      "--log-every=1", option("out", "best"));
+    Text kept = read_file(in_folder("best/kept.jsonl"));
+    int lines = 0;
+    for (const char* s = kept.data; *s; s++) lines += *s == '\n';
+    char words[40];
+    snprintf(words, sizeof words, "%d are kept (prompt)", lines);
+    CHECK(lines > 0);
+    SAYS(r->out, words);
+    CHECK(file_exists(in_folder("best/model.safetensors")));
+    text_free(&kept);
+}
+
+// ---- looking at models
+
+static void command_eval_columns(void) {
+    const Ran* r = RL("eval", tag, data, "--eval-examples=9", "--num-samples=4", "--max-new-tokens=12",
+                      option("out", "eval.csv"));
+    Evaluation e = evaluated(model_path, 9, 4);
+    SAYS(r->out, "9 questions x 4 samples, reward gsm8k\n");
+    ROW(r->out, "tool used in format length seconds directory");
+    ROW(r->out, "model %.4f %.4f %.1f * %s", e.tool_rate, e.format_rate, e.length, model_path);
+    ROW(r->out, "k pass@k 95%% interval vote 95%% interval no vote tokens");
+    for (int k = 1; k <= 4; k *= 2) {
+        int i = k - 1;
+        ROW(r->out, "%d %.4f %s %.4f %s %.4f %.1f", k, e.pass[i], interval(e.low[i], e.high[i], 4), e.vote[i],
+            interval(e.vote_low[i], e.vote_high[i], 4), e.no_vote[i], k * e.length);
+        const struct { const char* name; double value; } expected[] = {
+            {"k", k}, {"pass_at_k", e.pass[i]}, {"low", e.low[i]}, {"high", e.high[i]}, {"vote", e.vote[i]},
+            {"vote_low", e.vote_low[i]}, {"vote_high", e.vote_high[i]}, {"no_vote", e.no_vote[i]},
+            {"tokens", k * e.length}};
+        for (int j = 0; j < 9; j++)
+            CHECK_NEAR(cell("eval.csv", expected[j].name, k / 2), expected[j].value, 1e-5);    // row 0, 1, 2
+    }
+    CHECK(e.pass[3] > e.vote[3] && e.tool_rate < e.format_rate);     // columns of different numbers
+    evaluation_free(&e);
+}
+
+static void command_eval_compare_columns(void) {
+    double low, high;
+    int solved[4];
+    const Ran* r = RL("eval", tag, before_tag, data, "--eval-examples=9", "--num-samples=4",
+                      "--max-new-tokens=12");
+    Evaluation a = evaluated(in_folder("before"), 9, 4), b = evaluated(model_path, 9, 4);
+    ROW(r->out, "before %.4f %.4f %.1f * %s", a.tool_rate, a.format_rate, a.length, in_folder("before"));
+    ROW(r->out, "after %.4f %.4f %.1f * %s", b.tool_rate, b.format_rate, b.length, model_path);
+    ROW(r->out, "k before 95%% interval after 95%% interval change 95%% interval");
+    for (int k = 1; k <= 4; k *= 2) {
+        double change = pass_difference(&low, &high, &a, &b, k);
+        ROW(r->out, "%d %.4f %s %.4f %s %+.4f %+.4f to %+.4f", k, a.pass[k - 1],
+            interval(a.low[k - 1], a.high[k - 1], 4), b.pass[k - 1], interval(b.low[k - 1], b.high[k - 1], 4),
+            change, low, high);
+    }
+    count_solved(solved, &a, &b);
+    ROW(r->out, "by both %d, only after %d, only before %d, by neither %d", solved[3], solved[2], solved[1],
+        solved[0]);
+    CHECK(a.pass[0] != b.pass[0]);
+    evaluation_free(&a), evaluation_free(&b);
+}
+
+static void command_sample_answers(void) {
+    const Ran* r = RL("sample", tag, "7+7?", "--answer=14", "--num-samples=4", "--max-new-tokens=12");
+    Model m = load_model(model_path);
+    RlOptions o = rl_defaults();
+    o.sample.max_new_tokens = 12;
+    Tokens prompt = {0};
+    render_prompt(&prompt, "7+7?");
+    Rollout* rollouts = generate(&m, &prompt, 1, 4, o.sample, tool_calculator, o.seed + 2, 0);
+    for (int k = 0; k < 4; k++) {
+        Text text = rollout_text(&rollouts[k]);
+        ROW(r->out, "rollout %d: %d tokens%s, reward %g", k + 1, rollouts[k].length,
+            rollouts[k].finished ? "" : ", cut off", (double)reward_gsm8k(text.data, "14"));
+        text_free(&text);
+    }
+    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
+}
+
+// Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
+static void command_trace_columns(void) {
+    const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
+    double reward[6], adv[6], length, sampled, before, after, change, mean = 0.0;
+    char ending[80];
+    ROW(r->out, "k reward adv tokens sampled before after change answer ends");
+    const char* row = strstr(r->out, "change  answer ends\n");
+    for (int k = 0; k < 6 && row; k++) {
+        int number = -1;
+        row = strchr(row, '\n') + 1;
+        CHECK(sscanf(row + 1, "%d %lf %lf %lf %lf %lf %lf %lf %79s", &number, &reward[k], &adv[k], &length, &sampled,
+                     &before, &after, &change, ending) == 9);
+        CHECK(number == k);
+        mean += reward[k] / 6.0;
+        CHECK((reward[k] == 0.0 || reward[k] == 1.0) && length == sampled && length > 1.0);
+        CHECK_NEAR(change, after - before, 2e-3);
+        CHECK(before < 0.0 && after < 0.0);
+    }
+    CHECK(row && mean > 0.0 && mean < 1.0);
+    for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
+}
+
+static void command_experiments(void) {
+    double n, sum, each, product;
+    const Ran* r = RL("experiment", "1", tag, data, "--max-new-tokens=12");
+    const char* row = strstr(r->out, "right: ids and mask shifted");
+    CHECK(row && sscanf(row + 28, "%lf %lf %lf %lf", &n, &sum, &each, &product) == 4);
+    CHECK_NEAR(each, sum / n, 1e-4);
+    CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
+    ROW(r->out, "tokens sum, nats per token exp(sum)");
+    r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
+    ROW(r->out, "noise KL(P||Q) k1 k3 dev k1 dev k3");
+    ROW(r->out, "noise 0.1 0.5 1.0 2.0 3.0 4.0");
+    r = RL("experiment", "3", tag, data, "--max-new-tokens=12", "--num-samples=4", "--eval-examples=3");
+    ROW(r->out, "k gsm8k A boxed A partial A length A");
+    row = strstr(r->out, "length       A\n");
+    float reward[4], adv[4], expected[4];
+    for (int k = 0; k < 4 && row; k++) {
+        row = strchr(row, '\n') + 1;
+        CHECK(sscanf(row, "%*d %f %f", &reward[k], &adv[k]) == 2);
+    }
+    advantages_grpo(expected, reward, 4, 1e-6f);
+    for (int k = 0; k < 4; k++) CHECK_NEAR(adv[k], expected[k], 1e-4);
+    ROW(r->out, "reward mean reward |A| < 0.1 z p^4 + (1-p)^4, p = the mean");
+    REFUSED(COMMAND(rl, "experiment", "4", tag, data), "1, 2 or 3");
+}
+
+// Ten questions, four answers each; the run of command_train_columns.
+static void command_compare_columns(void) {
+    const Ran* r = RL("compare", in_folder("run"), option("reference", "model"), data, "--num-samples=4",
+                      "--max-new-tokens=12", "--eval-examples=9");
+    Evaluation e = evaluated(in_folder("run"), 9, 4);
+    double seconds[2];
+    for (int i = 0; i < 2; i++) seconds[i] = cell("run/metrics.csv", "seconds", i);
+    ROW(r->out, "pass@1 95%% interv. pass@k 95%% interv. KL length s upd. s");
+    int there = cell("run/metrics.csv", "held_out", 1) >= 0.9;
+    ROW(r->out, "run %.3f %s %.3f %s * %.1f %.1f %s %s", e.pass[0], interval(e.low[0], e.high[0], 3), e.pass[3],
+        interval(e.low[3], e.high[3], 3), e.length, seconds[0] + seconds[1], there ? "2" : "-", there ? "*" : "-");
+    CHECK(e.pass[0] != e.pass[3]);
+    evaluation_free(&e);
+}
+
+static void command_run_story(void) {
+    const Ran* r = RL("run", tag, data, option("eval-data", "questions.jsonl"), "--allow-overlap",
+                      option("out", "story"), "--num-steps=2", "--num-samples=4", "--examples-per-step=4",
+                      "--max-new-tokens=12", "--eval-every=0", "--lr=0.03", "--init-lr-frac=1", "--threads=1");
+    Evaluation a = evaluated(model_path, 10, 16), b = evaluated(in_folder("story/rl"), 10, 16);
+    SAYS(r->out, "10 held-out questions, 16 answers to each:");
+    ROW(r->out, "before RL after RL");
+    for (int k = 1; k <= 16; k += 15) {
+        ROW(r->out, "pass@%d %.3f %.3f", k, a.pass[k - 1], b.pass[k - 1]);
+        ROW(r->out, "95%% interval %s %s", interval(a.low[k - 1], a.high[k - 1], 3),
+            interval(b.low[k - 1], b.high[k - 1], 3));
+    }
+    ROW(r->out, "answers that used the calculator %.3f %.3f", a.tool_rate, b.tool_rate);
+    ROW(r->out, "answers in the rewarded format %.3f %.3f", a.format_rate, b.format_rate);
+    ROW(r->out, "mean length, tokens %.1f %.1f", a.length, b.length);
+    CHECK(a.pass[0] != b.pass[0] && a.length != b.length);
+    Text text = read_file(in_folder("story/result.json"));
+    Json* result = json_parse(text.data, text.length, "result.json", 1);
+    const Json *before = json_get(result, "before"), *after = json_get(result, "after");
+    CHECK(before && after);
+    CHECK_NEAR(json_get(before, "pass_at_1")->number, a.pass[0], 1e-4);
+    CHECK_NEAR(json_get(after, "pass_at_1")->number, b.pass[0], 1e-4);
+    CHECK_NEAR(json_get(after, "pass_at_k")->number, b.pass[15], 1e-4);
+    CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
+    CHECK(file_exists(in_folder("story/rl/metrics.csv")));
+    text_free(&text), json_free(result), evaluation_free(&a), evaluation_free(&b);
+}
+
+// ---- chapter 2 and the lessons
+
+static void command_thermostat_learns(void) {
+    const Ran* r = RL("thermostat");
+    // -0.03 (70 - 40), and 2.4 more
+    SAYS(r->out, "At 70 F a step changes -0.9 F with the heater off, -0.03 (70 - 40), and 1.5 F\n");
+    SAYS(r->out, "REINFORCE, 64 updates of 8 days each.");
+    double nothing = last_number(line_of(r->out, "random switching"));
+    double learned = last_number(line_of(r->out, "learned"));
+    CHECK(nothing > 0.0 && nothing < 20.0);
+    CHECK(learned > 95.0 && learned <= 100.0);
+}
+
+static void command_lesson_pages(void) {
+    SAYS(RL("lesson", "7")->out, "LESSON 7. ");
+    SAYS(RL("lesson", "chain")->out, "LESSON chain. ");
+    SAYS(RL("cartpole", "--seed=3")->out, "   value + GAE  solved after ");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo", "best-of-n",
+            "eval", "sample", "trace", "experiment", "lesson", "thermostat", "cartpole", NULL};
+        int known = 0;
+        for (const char* const* name = all; *name; name++) known |= !strcmp(*name, commands[i].name);
+        CHECK(known);                             // a new command gets a case here
+    }
+}
+
+static void test_commands(void) {
+    make_models();
+    Model m = guessing_model(6);
+    save_checkpoint(in_folder("before"), &m, NULL, NULL, NULL, NULL, 0);
+    model_free(&m);
+    put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
+    put("held.jsonl", "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 7\"}\n"
+                      "{\"question\": \"4+4?\", \"chosen\": \"#### 8\", \"rejected\": \"#### 9\"}\n");
+    tag = copy_text(option("model-tag", "model"));
+    data = copy_text(option("data", "questions.jsonl"));
+    before_tag = copy_text(option("compare", "before"));
+    RUN(command_train_columns);
+    RUN(command_algos_rows);
+    RUN(command_pairs_file);
+    RUN(command_reward_model_columns);
+    RUN(command_dpo_columns);
+    RUN(command_best_of_n_files);
+    RUN(command_eval_columns);
+    RUN(command_eval_compare_columns);
+    RUN(command_sample_answers);
+    RUN(command_trace_columns);
+    RUN(command_experiments);
+    RUN(command_compare_columns);
+    RUN(command_run_story);
+    RUN(command_thermostat_learns);
+    RUN(command_lesson_pages);
+    remove_folder();
+}

@@ -1,0 +1,384 @@
+/* Exercises: the checker of `make ex` names the slip, and never a wrong one.
+ *
+ * For each exercise: rl.c's own function gives the numbers worked by hand, every slip gives the number that
+ * the table says, no two of them can be confused, and each slip, run as a submission, is diagnosed as itself.
+ * Then the ways to fail that are no slips.
+ */
+#define _DEFAULT_SOURCE
+#define _DARWIN_C_SOURCE
+#include "check.h"
+#include "exercises/check.h"
+#include "exercises/table.h"
+#include "exercises/message.h"
+
+// Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal,
+// and what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as
+// many as there are, not only the first.
+static int equals_printed(const Exercise* e, const Outcome* o, const char* text, int all) {
+    int i = 0;
+    for (char* end; *text; text = end, i++) {
+        double x = strtod(text, &end), room = 0.5e-4 + e->tolerance + 1e-7 * (1.0 + fabs(x));
+        if (end == text || i >= o->count || !(same_number(o->out[i], x, 0.0) || fabs(o->out[i] - x) <= room))
+            return 0;
+        while (*end == ' ') end++;
+    }
+    return i > 0 && (!all || i == o->count);
+}
+
+static void report_on(const Exercise* e, const char* what, const char* detail) {
+    printf("  %s: %s (%s)\n", e->name, what, detail);
+    check_broken++;
+}
+
+static void test_right_values_by_hand(void) {
+    for (int i = 0; i < EXERCISES; i++) {
+        const Exercise* e = &exercises[i];
+        static Verdict v;
+        judge(&v, e, e->solution);
+        if (v.state != RIGHT) report_on(e, "rl.c's own function is not right", state_words[v.state]);
+        for (int k = 0; k < example_count(e); k++)
+            if (!equals_printed(e, &v.right.outcome[k], e->example[k].right, 1))
+                report_on(e, "the example by hand is not what rl.c gives", e->example[k].right);
+    }
+    CHECK(EXERCISES >= 28);
+}
+
+static void test_slip_values_by_hand(void) {
+    for (int i = 0; i < EXERCISES; i++) {
+        const Exercise* e = &exercises[i];
+        static Report right, slip;
+        memset(&right, 0, sizeof right);
+        run_cases(&right, e, e->solution);
+        for (int s = 0; s < SLIPS && e->slip[s].function; s++) {
+            int output;
+            memset(&slip, 0, sizeof slip);
+            run_cases(&slip, e, e->slip[s].function);
+            int at = first_different_case(&output, e, &slip, &right);
+            if (at < 0 || at >= example_count(e))
+                report_on(e, "the slip does not show on an example", e->slip[s].what);
+            else if (!equals_printed(e, &slip.outcome[at], e->slip[s].value, 0))
+                report_on(e, "the slip does not give its number", e->slip[s].value);
+            if (slip.damage) report_on(e, "the slip writes where it must not", e->slip[s].what);
+        }
+    }
+}
+
+// A hundred times the tolerance between any two rows, so that rounding can not take one for the other.
+static void test_slips_are_apart(void) {
+    for (int i = 0; i < EXERCISES; i++) {
+        Exercise e = exercises[i];
+        static Report report[SLIPS + 1];
+        int n = 0, output;
+        e.tolerance = 100.0 * tolerance_of(&e);
+        memset(report, 0, sizeof report);
+        run_cases(&report[n++], &e, e.solution);
+        for (int s = 0; s < SLIPS && e.slip[s].function; s++) run_cases(&report[n++], &e, e.slip[s].function);
+        for (int a = 0; a < n; a++)
+            for (int b = 0; b < a; b++)
+                if (first_different_case(&output, &e, &report[a], &report[b]) < 0)
+                    report_on(&e, "can not be told apart from another row", e.slip[a - 1].what);
+    }
+}
+
+static void test_every_slip_is_diagnosed_as_itself(void) {
+    int slips = 0;
+    for (int i = 0; i < EXERCISES; i++) {
+        const Exercise* e = &exercises[i];
+        int own = 0;
+        for (int s = 0; s < SLIPS && e->slip[s].function; s++, slips++, own++) {
+            static Verdict v;
+            judge(&v, e, e->slip[s].function);
+            if (v.state != WRONG || v.slip != s)
+                report_on(e, "a slip is not diagnosed as itself", e->slip[s].what);
+        }
+        if (own < 5) report_on(e, "has few slips", e->function);
+    }
+    printf("  %d exercises, %d slips\n", EXERCISES, slips);
+}
+
+// ---- ways to fail that are no slips
+
+static const Exercise* exercise_named(const char* function) {
+    for (int i = 0; i < EXERCISES; i++)
+        if (!strcmp(exercises[i].function, function)) return &exercises[i];
+    return NULL;
+}
+
+static State state_of(const char* function, Fn fn) {
+    static Verdict v;
+    judge(&v, exercise_named(function), fn);
+    return v.state;
+}
+
+static void bad_loop(float* adv, const float* reward, int K) {
+    for (volatile int k = 0; k < K; k = 0) adv[k] = reward[k];
+}
+static void bad_pointer(float* adv, const float* reward, int K) {
+    volatile float* const nowhere = NULL;
+    (void)adv;
+    for (int k = 0; k < K; k++) nowhere[k] = reward[k];
+}
+static void bad_exit(float* adv, const float* reward, int K) {
+    (void)adv, (void)reward, (void)K;
+    exit(0);
+}
+static void bad_write(float* adv, const float* reward, int K) {
+    sol_centered(adv, reward, K);
+    adv[K] = 0.0f;
+}
+static void bad_input(float* adv, const float* reward, int K) {
+    sol_centered(adv, reward, K);
+    ((float*)(intptr_t)(const void*)reward)[1] = 7.0f;
+}
+static void bad_untouched(float* adv, const float* reward, int K) { (void)adv, (void)reward, (void)K; }
+static void bad_last(float* adv, const float* reward, int K) {
+    float all[VALUES];
+    sol_centered(all, reward, K);
+    for (int k = 0; k + 1 < K; k++) adv[k] = all[k];
+}
+static void bad_added(float* adv, const float* reward, int K) {
+    for (int k = 0; k < K; k++) adv[k] += reward[k];
+}
+static void bad_read(float* adv, const float* reward, int K) {
+    double sum = 0.0;
+    for (volatile int k = 0; k <= K; k++) sum += reward[k];
+    for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - sum / K);
+}
+static void bad_example_only(float* adv, const float* reward, int K) {
+    for (int k = 0; k < K; k++) adv[k] = reward[k] - 0.1875f;
+}
+static double bad_nothing(double p, int K) {
+    (void)p, (void)K;
+    return NAN;
+}
+static int bad_no_index(const float* reward, int n) {
+    (void)reward, (void)n;
+    return INT_MIN;
+}
+static void bad_memory(float* adv, const float* reward, int K) {
+    volatile char* block = malloc((size_t)3 << 30);
+    for (size_t i = 0; i < (size_t)3 << 30; i += 4096) block[i] = 1;
+    sol_centered(adv, reward, K);
+}
+
+static void test_failures_that_are_no_slips(void) {
+    CHECK(state_of("my_centered", BIND(my_centered, bad_loop)) == ENDLESS);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_pointer)) == CRASHED);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_exit)) == ENDED);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_write)) == WROTE_OUTSIDE);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_input)) == CHANGED_INPUT);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_untouched)) == TO_DO);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_last)) == UNSET);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_added)) == UNSET);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_read)) == READ_OUTSIDE);
+    CHECK(state_of("my_centered", BIND(my_centered, bad_example_only)) == WRONG);
+    CHECK(state_of("my_centered", NULL) == MISSING);
+    CHECK(state_of("my_zero_variance_odds", BIND(my_zero_variance_odds, bad_nothing)) == TO_DO);
+    CHECK(state_of("my_best_of_n", BIND(my_best_of_n, bad_no_index)) == TO_DO);
+#ifndef SANITIZED
+    CHECK(state_of("my_centered", BIND(my_centered, bad_memory)) == CRASHED);
+#endif
+}
+
+// Wrong in ways that no table has, each near to a slip: two slips at once, a constant, a guard that cuts. No
+// diagnosis, rather than a wrong one.
+static double odd_held(double chosen, double rejected) { return softplus(-fmax(chosen - rejected, -50.0)); }
+static double odd_swapped_without_reference(double w, double l, double rw, double rl, double beta) {
+    (void)rw, (void)rl;
+    return softplus(beta * (w - l));
+}
+static double odd_fourth_power(double p, int K) {
+    (void)K;
+    return pow(p, 4) + pow(1.0 - p, 4);
+}
+static void odd_mean_deviation(float* adv, const float* r, int K, float eps) {
+    double spread = 0.0, mean = total(r, K) / K;
+    for (int k = 0; k < K; k++) spread += fabs(r[k] - mean) / K;
+    for (int k = 0; k < K; k++) adv[k] = spread == 0.0 ? 0.0f : (float)((r[k] - mean) / (spread + eps));
+}
+static double odd_mean_added(float reward, const float* kl, const int* mask, int n, float beta) {
+    int count;
+    double sum = kl_sum(&count, kl, mask, n, SKIP);
+    return reward + beta * sum / count;
+}
+static void odd_running_mean(float* adv, const float* r, int K) {
+    double mean = 0.0;
+    for (int k = 0; k < K; k++) {
+        mean += r[k] / K;
+        adv[k] = (float)(r[k] - mean);
+    }
+}
+static double odd_mean_without_mask(const float* z, const int* ids, const int* mask, int T, int V) {
+    return answer_no_mask(z, ids, mask, T, V) / (T - 1);
+}
+static void odd_absolute(double* k, double logp, double logp_ref) {
+    sol_kl(k, logp, logp_ref);
+    k[0] = fabs(k[0]);
+}
+static double odd_right_for_wrong(int n, int c, int k) {
+    double none = 1.0;
+    for (int i = 0; i < k; i++) none *= (double)(c - i) / (n - i);
+    return 1.0 - none;
+}
+static double odd_clip(double* slope, double ratio, double adv, double low, double high) {
+    double loss = sol_clip(slope, ratio, adv, low, high);
+    *slope = held(ratio, low, high) == ratio ? *slope : 0.0;
+    return loss;
+}
+
+static void test_no_wrong_diagnosis(void) {
+    static const struct { const char* function; Fn fn;
+    } odd[] = {{"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)},
+               {"my_dpo", BIND(my_dpo, odd_swapped_without_reference)},
+               {"my_zero_variance_odds", BIND(my_zero_variance_odds, odd_fourth_power)},
+               {"my_grpo", BIND(my_grpo, odd_mean_deviation)},
+               {"my_penalized_reward", BIND(my_penalized_reward, odd_mean_added)},
+               {"my_centered", BIND(my_centered, odd_running_mean)},
+               {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)},
+               {"my_kl", BIND(my_kl, odd_absolute)},
+               {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)},
+               {"my_clip", BIND(my_clip, odd_clip)}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        static Verdict v;
+        judge(&v, exercise_named(odd[i].function), odd[i].fn);
+        CHECK(v.state == WRONG);
+        if (v.slip >= 0)
+            report_on(exercise_named(odd[i].function), "a wrong diagnosis",
+                      exercise_named(odd[i].function)->slip[v.slip].what);
+    }
+}
+
+// ---- what is printed, and the file that students get
+
+// Every message of every slip, caught in a file: none is wider than a terminal of 80 columns.
+static void test_messages_fit_80_columns(void) {
+    FILE* file = tmpfile();
+    char line[1024];
+    int lines = 0;
+    CHECK(file != NULL);
+    if (!file) return;
+    fflush(stdout);
+    int kept = dup(1);
+    dup2(fileno(file), 1);
+    for (int i = 0; i < EXERCISES; i++)
+        for (int s = -1; s < SLIPS && (s < 0 || exercises[i].slip[s].function); s++) {
+            static Verdict v;
+            judge(&v, &exercises[i], NULL);
+            if (s >= 0) {                                    // without a process for each
+                run_cases(&v.report, &exercises[i], exercises[i].slip[s].function);
+                v.at = first_different_case(&v.output, &exercises[i], &v.report, &v.right);
+                v.state = WRONG;
+                v.slip = s;
+            }
+            print_message(i + 1, &exercises[i], &v, "docs/exercises.c", 1);
+            print_row(i + 1, &exercises[i], &v);
+        }
+    fflush(stdout);
+    dup2(kept, 1);
+    close(kept);
+    rewind(file);
+    while (fgets(line, sizeof line, file)) {
+        lines++;
+        line[strcspn(line, "\n")] = 0;
+        if (width_of(line, strlen(line)) > COLUMNS && strchr(line + INDENT, ' ')) {
+            printf("  too wide: %s\n", line);
+            check_broken++;
+        }
+    }
+    CHECK(lines > 1000);
+    fclose(file);
+}
+
+// Each exercise of the table has its skeleton: the number, the name, the place to read, an English and a
+// Chinese statement.
+static void test_skeletons_agree_with_the_table(void) {
+    static char text[1 << 16];
+    FILE* file = fopen("docs/exercises.c", "rb");
+    CHECK(file != NULL);
+    if (!file) return;
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    const char* at = text;
+    for (int i = 0; i < EXERCISES; i++) {
+        char title[128];
+        const Exercise* e = &exercises[i];
+        snprintf(title, sizeof title, "/* ---- %d. ", i + 1);
+        at = strstr(at, title);
+        if (!at) {
+            report_on(e, "has no skeleton", title);
+            return;
+        }
+        const char *end = strstr(at, "*/"), *function = strstr(at, e->function),
+                   *example = strstr(at, "Example");
+        if (!end || !function || function < end || function - end > 20)
+            report_on(e, "the skeleton's function", e->function);
+        if (!example || example > end) report_on(e, "the skeleton has no example", e->function);
+        int chinese = 0;
+        for (const char* p = at; end && p < end; p++)
+            chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
+        if (chinese < 10) report_on(e, "the skeleton has no Chinese statement", e->function);
+    }
+}
+
+static int run_lines(char* last, size_t size, const char* command) {
+    char line[1024] = "";
+    FILE* pipe = popen(command, "r");
+    int lines = 0;
+    while (pipe && fgets(line, sizeof line, pipe)) lines++;
+    line[strcspn(line, "\n")] = 0;
+    snprintf(last, size, "%s", line);
+    if (pipe) pclose(pipe);
+    return lines;
+}
+
+// The whole way, as `make ex` goes it: compile, load, check.
+static void test_the_students_loop(void) {
+    char last[256];
+    run_lines(last, sizeof last, "MY=docs/exercises.c ALL=1 sh tests/exercises/run.sh 2>&1");
+    CHECK_TEXT(last, "0 of 28 right");
+    run_lines(last, sizeof last, "SOLUTION=1 ALL=1 sh tests/exercises/run.sh 2>&1");
+    CHECK_TEXT(last, "28 of 28 right");
+    CHECK(run_lines(last, sizeof last, "MY=docs/exercises.c N=7 sh tests/exercises/run.sh 2>&1") > 4);
+    run_lines(last, sizeof last, "MY=docs/exercises.c N=99 sh tests/exercises/run.sh 2>&1");
+    CHECK_TEXT(last, "there is no exercise 99: they are numbered 1 to 31");
+    run_lines(last, sizeof last, "MY=build/nowhere.c sh tests/exercises/run.sh 2>&1");
+    CHECK_TEXT(last, "there is no file build/nowhere.c");
+}
+
+// The open exercises train for minutes, which no test does; but what they take from rl.c must be there.
+static void test_the_open_exercises_still_fit_rl(void) {
+    char last[256];
+    int lines =
+        run_lines(last, sizeof last, "${CC:-cc} -std=c11 -fsyntax-only -w tests/exercises/open.c 2>&1");
+    if (lines) printf("  %s\n", last);
+    CHECK(lines == 0);
+}
+
+// "chapter 7, advantages_rloo()": the function that a message sends to is in the book.
+static void test_functions_to_read_exist(void) {
+    char name[64], command[160], last[256];
+    for (int i = 0; i < EXERCISES; i++)
+        for (const char *p = exercises[i].read, *end; (end = strstr(p, "()")); p = end + 2) {
+            const char* start = end;
+            while (start > p && (isalnum((unsigned char)start[-1]) || start[-1] == '_')) start--;
+            snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+            snprintf(command, sizeof command, "cat rl.c train_gpt.c | grep -c ' %s('", name);
+            run_lines(last, sizeof last, command);
+            if (!atoi(last)) report_on(&exercises[i], "names a function that is not there", name);
+        }
+}
+
+int main(void) {
+    RUN(test_right_values_by_hand);
+    RUN(test_slip_values_by_hand);
+    RUN(test_slips_are_apart);
+    RUN(test_every_slip_is_diagnosed_as_itself);
+    RUN(test_failures_that_are_no_slips);
+    RUN(test_no_wrong_diagnosis);
+    RUN(test_messages_fit_80_columns);
+    RUN(test_skeletons_agree_with_the_table);
+    RUN(test_functions_to_read_exist);
+    RUN(test_the_open_exercises_still_fit_rl);
+    RUN(test_the_students_loop);
+    return check_failed != 0;
+}

@@ -1,0 +1,484 @@
+/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves stand in
+ * table.h.
+ *
+ * An exercise is called on a few inputs: first its examples, which are worked by hand, then inputs from a
+ * seeded generator. Each call runs in a process of its own with limits on time and memory, on arrays that lie
+ * between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's own
+ * function gives; if it differs, with what each classic slip gives, on every input. Only a slip that agrees
+ * on all of them is named.
+ */
+#ifndef EXERCISES_CHECK_H
+#define EXERCISES_CHECK_H
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../docs/exercises.h"
+#include "solutions.h"
+
+enum { ARGS = 8, VALUES = 64, TEXTS = 8, TEXT_SIZE = 64, EXAMPLES = 4, SEEDED = 3,
+       CASES = EXAMPLES + SEEDED, SLIPS = 14 };
+enum { GUARD = 64 };                      // numbers before and behind each array
+enum { COLUMNS = 80, INDENT = 12 };       // of a message
+
+typedef void (*Fn)(void);
+
+// ---- an input: arguments by name, so that any of them can be printed
+
+typedef enum {
+    WHOLE, REAL, WHOLES, FLOATS, DOUBLES, TEXT, TEXT_LIST, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES
+} Kind;
+
+typedef struct {
+    const char* name;
+    Kind kind;
+    int n, row;                           // numbers in it; numbers in a row, for printing
+    double value[VALUES];
+    char text[TEXTS][TEXT_SIZE];
+} Arg;
+
+typedef struct { int args; Arg arg[ARGS]; } Case;
+
+static Arg* add_arg(Case* c, const char* name, Kind kind, int n) {
+    Arg* a = &c->arg[c->args++];
+    if (c->args > ARGS || n > VALUES) abort();
+    memset(a, 0, sizeof *a);
+    a->name = name;
+    a->kind = kind;
+    a->n = a->row = n;
+    return a;
+}
+
+static void add_number(Case* c, const char* name, Kind kind, double x) {
+    add_arg(c, name, kind, 1)->value[0] = x;
+}
+
+static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const double* x) {
+    Arg* a = add_arg(c, name, kind, n);
+    memcpy(a->value, x, (size_t)n * sizeof *x);
+    return a;
+}
+
+static void add_text(Case* c, const char* name, const char* text) {
+    snprintf(add_arg(c, name, TEXT, 1)->text[0], TEXT_SIZE, "%s", text);
+}
+
+static void add_texts(Case* c, const char* name, int n, const char* const* text) {
+    Arg* a = add_arg(c, name, TEXT_LIST, n);
+    if (n > TEXTS) abort();
+    for (int i = 0; i < n; i++) snprintf(a->text[i], TEXT_SIZE, "%s", text[i]);
+}
+
+static int is_output(const Arg* a) { return a->kind >= OUT_WHOLES; }
+
+// ---- an exercise
+
+typedef struct Frame Frame;
+
+typedef struct {
+    Fn function;                          // makes the slip
+    const char* value; // what it gives, by hand, on the first example where it is not right
+    const char* what;                     // the sentence
+} Slip;
+
+typedef struct {
+    const char *name, *function;          // "the return", "my_return"
+    const char *read, *hint;
+    struct {
+        const char *given, *right, *working;
+    } example[EXAMPLES];                             // right: by hand, 4 decimals; working may be NULL
+    void (*make)(Case* c, int which, uint64_t* rng); // which: an example, or further on: from rng
+    void (*call)(Frame* f);
+    Fn solution;                          // rl.c's
+    double tolerance;                     // 0: 1e-5. Relative to numbers above 1
+    Slip slip[SLIPS];
+} Exercise;
+
+static int example_count(const Exercise* e) {
+    int n = 0;
+    while (n < EXAMPLES && e->example[n].right) n++;
+    return n;
+}
+
+static int case_count(const Exercise* e) { return example_count(e) + SEEDED; }
+
+// The same inputs in each run: case i of exercise e.
+static void make_case(Case* c, const Exercise* e, int i) {
+    uint64_t rng = 20240229u + 977u * (uint64_t)i;
+    for (const char* p = e->function; *p; p++) rng = rng * 31u + (unsigned char)*p;
+    c->args = 0;
+    e->make(c, i, &rng);
+}
+
+static double random_real(uint64_t* rng) {                                   // splitmix64, in [0, 1)
+    uint64_t z = *rng += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static int random_whole(uint64_t* rng, int low, int high) {
+    return low + (int)(random_real(rng) * (high - low + 1));
+}
+
+// Hundredths, so that they can be read in a message.
+static double random_between(uint64_t* rng, double low, double high) {
+    return round(100.0 * (low + (high - low) * random_real(rng))) / 100.0;
+}
+
+// ---- one call: the arrays in memory, between guards
+
+struct Frame {
+    Fn fn;
+    const Case* input;
+    void* memory[ARGS];                   // where each array begins
+    const char* list[ARGS][TEXTS];
+    double result;
+    int has_result;
+};
+
+// Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. The first is a
+// signalling one, which arithmetic turns into a quiet one (a bit is set): so "never touched" and "computed
+// from itself before it was set" are two things. For ints two improbable numbers.
+static const uint32_t unset_float = 0x7FA0DEADu, guard_float = 0x7FC0FE9Cu, unset_whole = 0x81235DEDu,
+                      guard_whole = 0x5A5B5C5Du;
+static const uint64_t unset_double = 0x7FF40000DEAD1234u, guard_double = 0x7FF80000FE9CE123u;
+static const uint32_t quiet_float = 0x00400000u, sign_float = 0x80000000u;
+static const uint64_t quiet_double = 0x0008000000000000u, sign_double = 0x8000000000000000u;
+
+static size_t element_size(Kind k) {
+    return k == DOUBLES || k == OUT_DOUBLES ? sizeof(double) : sizeof(float);
+}
+
+static void put_bits(void* at, Kind k, int guard) {
+    if (element_size(k) == sizeof(double)) memcpy(at, guard ? &guard_double : &unset_double, sizeof(double));
+    else if (k == FLOATS || k == OUT_FLOATS) memcpy(at, guard ? &guard_float : &unset_float, sizeof(float));
+    else memcpy(at, guard ? &guard_whole : &unset_whole, sizeof(int));
+}
+
+static void put_number(void* at, Kind k, double x) {
+    int i = k == WHOLES ? (int)x : 0;
+    float f = (float)x;
+    if (k == DOUBLES) memcpy(at, &x, sizeof x);
+    else if (k == FLOATS) memcpy(at, &f, sizeof f);
+    else memcpy(at, &i, sizeof i);
+}
+
+static double get_number(const void* at, Kind k) {
+    double x;
+    float f;
+    int i;
+    memcpy(&i, at, sizeof i);
+    memcpy(&f, at, sizeof f);
+    if (element_size(k) == sizeof x) memcpy(&x, at, sizeof x);
+    else x = k == OUT_FLOATS || k == FLOATS ? (double)f : (double)i;
+    return x;
+}
+
+// What element i of an argument holds before the call; i < 0 and i >= n: the guards.
+static void put_element(void* at, const Arg* a, int i) {
+    if (i < 0 || i >= a->n || is_output(a)) put_bits(at, a->kind, i < 0 || i >= a->n);
+    else put_number(at, a->kind, a->value[i]);
+}
+
+static int is_array(const Arg* a) {
+    return a->kind != WHOLE && a->kind != REAL && a->kind != TEXT && a->kind != TEXT_LIST;
+}
+
+static void lay_out(Frame* f, const Case* c, Fn fn) {
+    memset(f, 0, sizeof *f);
+    f->fn = fn;
+    f->input = c;
+    for (int k = 0; k < c->args; k++) {
+        const Arg* a = &c->arg[k];
+        for (int i = 0; i < TEXTS; i++) f->list[k][i] = a->text[i];
+        if (!is_array(a)) continue;
+        size_t size = element_size(a->kind);
+        char* block = malloc((size_t)(a->n + 2 * GUARD) * size);
+        if (!block) abort();
+        for (int i = -GUARD; i < a->n + GUARD; i++) put_element(block + (size_t)(i + GUARD) * size, a, i);
+        f->memory[k] = block + GUARD * size;
+    }
+}
+
+static void clear_frame(Frame* f) {
+    for (int k = 0; k < f->input->args; k++)
+        if (f->memory[k]) free((char*)f->memory[k] - GUARD * element_size(f->input->arg[k].kind));
+}
+
+// For the table: argument i as C wants it, and the function to call, with the type that exercises.h gives it.
+static int* wholes(Frame* f, int i) { return f->memory[i]; }
+static float* floats(Frame* f, int i) { return f->memory[i]; }
+static double* doubles(Frame* f, int i) { return f->memory[i]; }
+static const char* const* texts(Frame* f, int i) { return f->list[i]; }
+static double number(Frame* f, int i) { return f->input->arg[i].value[0]; }
+static int whole(Frame* f, int i) { return (int)f->input->arg[i].value[0]; }
+static void returns(Frame* f, double x) {
+    f->result = x;
+    f->has_result = 1;
+}
+#define AS(name) ((__typeof__(name)*)f->fn)
+#define BIND(name, function) ((Fn)(1 ? (function) : (__typeof__(name)*)0))
+
+// ---- what came out
+
+enum { UNTOUCHED = 1, COMPUTED };
+
+typedef struct {
+    int count;                            // outputs: the value returned, if any, then the arrays
+    double out[VALUES + 1];
+    unsigned char unset[VALUES + 1];      // UNTOUCHED, or COMPUTED from an output that was not set
+    unsigned char outside[VALUES + 1];    // computed from what lies outside of an array
+} Outcome;
+
+typedef struct {
+    volatile int running, finished;       // the case that runs; all have run
+    int damage, argument, index;          // 1 = wrote outside of an array, 2 = changed an input
+    Outcome outcome[CASES];
+} Report;
+
+// Does this NaN carry the mark, whatever its sign, and whether it has gone through a float or not?
+static int same_mark(double x, uint64_t wide, uint32_t narrow) {
+    uint64_t bits;
+    uint32_t small;
+    float f = (float)x;
+    memcpy(&bits, &x, sizeof x);
+    memcpy(&small, &f, sizeof f);
+    return isnan(x) && (((bits ^ wide) & ~(sign_double | quiet_double)) == 0 ||
+                        ((small ^ narrow) & ~(sign_float | quiet_float)) == 0);
+}
+
+// Is the output at this place still exactly as it was?
+static int is_as_before(const void* at, Kind k) {
+    char before[sizeof(double)];
+    put_bits(before, k, 0);
+    return !memcmp(before, at, element_size(k));
+}
+
+static void add_output(Outcome* o, double x) {
+    int i = o->count++;
+    if (i > VALUES) abort();
+    o->out[i] = x;
+    o->unset[i] = same_mark(x, unset_double, unset_float) ? COMPUTED : 0;
+    o->outside[i] = same_mark(x, guard_double, guard_float) || x == (double)(int32_t)guard_whole;
+}
+
+static void add_outputs(Outcome* o, const Arg* a, const void* memory) {
+    for (int j = 0; is_output(a) && j < a->n; j++) {
+        const char* at = (const char*)memory + (size_t)j * element_size(a->kind);
+        add_output(o, get_number(at, a->kind));
+        if (is_as_before(at, a->kind)) o->unset[o->count - 1] = UNTOUCHED;
+    }
+}
+
+// Looks for damage: anything that is not as it was and is no output. Reports the first.
+static void find_damage(Report* r, const Frame* f) {
+    for (int k = 0; k < f->input->args && !r->damage; k++) {
+        const Arg* a = &f->input->arg[k];
+        size_t size = element_size(a->kind);
+        if (!is_array(a)) continue;
+        for (int i = -GUARD; i < a->n + GUARD && !r->damage; i++) {
+            char before[sizeof(double)];
+            int inside = i >= 0 && i < a->n;
+            if (inside && is_output(a)) continue;
+            put_element(before, a, i);
+            if (!memcmp(before, (char*)f->memory[k] + (ptrdiff_t)i * (ptrdiff_t)size, size)) continue;
+            r->damage = inside ? 2 : 1;
+            r->argument = k;
+            r->index = i;
+        }
+    }
+}
+
+static void run_cases(Report* r, const Exercise* e, Fn fn) {
+    for (int i = 0; i < case_count(e) && !r->damage; i++) {
+        static Case c;
+        Frame f;
+        make_case(&c, e, i);
+        lay_out(&f, &c, fn);
+        r->running = i;
+        e->call(&f);
+        find_damage(r, &f);
+        if (f.has_result) add_output(&r->outcome[i], f.result);
+        for (int k = 0; k < c.args; k++) add_outputs(&r->outcome[i], &c.arg[k], f.memory[k]);
+        if (!r->damage) clear_frame(&f);
+    }
+    r->finished = 1;
+}
+
+// ---- the process around it
+
+enum { CPU_MILLISECONDS = 500, PATIENCE = 5000 };
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static void limit(int what, rlim_t most) {
+    struct rlimit r = {most, most};
+    setrlimit(what, &r);
+}
+
+static void set_limits(void) {
+    const struct itimerval time = {{0, 0}, {0, CPU_MILLISECONDS * 1000}};
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF, SIGALRM, SIGTRAP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, 2);
+    limit(RLIMIT_FSIZE, 16u << 20);
+#ifndef SANITIZED                         // its shadow memory has terabytes of addresses
+    limit(RLIMIT_AS, (rlim_t)1 << 30);
+#endif
+    setitimer(ITIMER_PROF, &time, NULL);
+}
+
+// Runs fn in a process of its own. The wait status; -1 = it had to be stopped.
+static int run_apart(Report* r, const Exercise* e, Fn fn) {
+    int status = 0;
+    const struct timespec moment = {0, 1000000};
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) {
+        perror("exercises: cannot start a process");
+        exit(1);
+    }
+    if (child == 0) {
+        set_limits();
+        run_cases(r, e, fn);
+        fflush(NULL);
+        _exit(0);
+    }
+    for (int waited = 0; waited < PATIENCE; waited++) {
+        if (waitpid(child, &status, WNOHANG) == child) return status;
+        nanosleep(&moment, NULL);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return -1;
+}
+
+// ---- the verdict
+
+typedef enum { RIGHT, WRONG, TO_DO, UNSET, READ_OUTSIDE, WROTE_OUTSIDE, CHANGED_INPUT, CRASHED, ENDLESS,
+       ENDED, MISSING } State;
+
+typedef struct {
+    State state;
+    int at;                               // the case
+    int output;                           // of it, the first that is not right, or not set
+    int slip;                             // -1: none of the table
+    int signal;
+    Report report, right;                 // what the submission gave, and what rl.c gives
+} Verdict;
+
+static int same_number(double x, double y, double tolerance) {
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+    return x == y || (isfinite(x) && isfinite(y) && fabs(x - y) <= tolerance * fmax(1.0, fabs(y)));
+}
+
+static double tolerance_of(const Exercise* e) { return e->tolerance > 0.0 ? e->tolerance : 1e-5; }
+
+// The first output in which two outcomes differ; -1: none.
+static int first_difference(const Exercise* e, const Outcome* a, const Outcome* b) {
+    for (int i = 0; i < b->count; i++)
+        if (i >= a->count || !same_number(a->out[i], b->out[i], tolerance_of(e))) return i;
+    return -1;
+}
+
+// The first case in which two reports differ; -1: none. *output: where.
+static int first_different_case(int* output, const Exercise* e, const Report* a, const Report* b) {
+    for (int i = 0; i < case_count(e); i++) {
+        *output = first_difference(e, &a->outcome[i], &b->outcome[i]);
+        if (*output >= 0) return i;
+    }
+    return -1;
+}
+
+static int find_slip(const Exercise* e, const Report* r) {
+    for (int s = 0; s < SLIPS && e->slip[s].function; s++) {
+        Report slip = {0};
+        int output;
+        run_cases(&slip, e, e->slip[s].function);
+        if (first_different_case(&output, e, r, &slip) < 0) return s;
+    }
+    return -1;
+}
+
+// The very NAN of math.h, which the skeleton returns (0/0 has another sign on most machines).
+static int is_plain_nan(double x) {
+    const double nothing = (double)NAN;
+    return !memcmp(&x, &nothing, sizeof x);
+}
+
+// Has nobody written anything yet? Every output of every case is as it was, or what the skeleton returns.
+static int is_untouched(const Exercise* e, const Report* r) {
+    for (int i = 0; i < case_count(e); i++)
+        for (int j = 0; j < r->outcome[i].count; j++) {
+            const Outcome* o = &r->outcome[i];
+            if (!is_plain_nan(o->out[j]) && o->out[j] != (double)INT_MIN && o->unset[j] != UNTOUCHED)
+                return 0;
+        }
+    return 1;
+}
+
+// A mark in an output: not set, or computed from a number outside of an array.
+static State find_mark(Verdict* v, const Exercise* e) {
+    for (int i = 0; i < case_count(e); i++)
+        for (int j = 0; j < v->report.outcome[i].count; j++) {
+            const Outcome* o = &v->report.outcome[i];
+            v->at = i;
+            v->output = j;
+            if (o->unset[j]) return UNSET;
+            if (o->outside[j] && !isnan(v->right.outcome[i].out[j])) return READ_OUTSIDE;
+        }
+    return RIGHT;
+}
+
+static State state_of_process(int* signal_number, const Report* r, int status) {
+    *signal_number = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (status < 0 || *signal_number == SIGPROF || *signal_number == SIGXCPU) return ENDLESS;
+    if (r->damage) return r->damage == 1 ? WROTE_OUTSIDE : CHANGED_INPUT;
+    if (*signal_number) return CRASHED;
+    if (!r->finished) return WEXITSTATUS(status) ? CRASHED : ENDED;
+    return RIGHT;
+}
+
+static void judge(Verdict* v, const Exercise* e, Fn fn) {
+    memset(v, 0, sizeof *v);
+    v->slip = -1;
+    run_cases(&v->right, e, e->solution);
+    if (!fn) {
+        v->state = MISSING;
+        return;
+    }
+    Report* shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        perror("exercises: no memory to share with a process");
+        exit(1);
+    }
+    int status = run_apart(shared, e, fn);
+    v->report = *shared;
+    munmap(shared, sizeof *shared);
+    v->at = v->report.running < 0 || v->report.running >= case_count(e) ? 0 : v->report.running;
+    v->state = state_of_process(&v->signal, &v->report, status);
+    if (v->state != RIGHT) return;
+    int output, at = first_different_case(&output, e, &v->report, &v->right);
+    if (at < 0) return;
+    v->state = is_untouched(e, &v->report) ? TO_DO : find_mark(v, e);
+    if (v->state == UNSET || v->state == READ_OUTSIDE) return;
+    v->at = at;
+    v->output = output;
+    if (v->state == TO_DO) return;
+    v->state = WRONG;
+    v->slip = find_slip(e, &v->report);
+}
+#endif

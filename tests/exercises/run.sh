@@ -1,0 +1,94 @@
+#!/bin/sh
+# `make ex`: compiles a submission (out/my.c, or MY) as a library of its own and hands it to build/ex. rl.c is
+# not compiled here. From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31
+# start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
+my=${MY:-out/my.c}
+set --
+[ -z "$N" ] || set -- "$@" "N=$N"
+[ -z "$ALL" ] || set -- "$@" "ALL=$ALL"
+[ -z "$HINT" ] || set -- "$@" "HINT=$HINT"
+model=${MODEL:-out/run/sft}
+open=
+case $N in 29 | 30 | 31) open=$N ;; esac
+if [ -n "$open" ] && [ -n "$SOLUTION" ]; then
+    echo "exercise $N is an open one: it has many solutions, and none is kept" >&2
+    exit 2
+fi
+if [ "${open:-29}" != 29 ] && [ ! -e "$model/model.safetensors" ]; then
+    echo "exercise $N starts from the supervised model that \`make run\` leaves in $model:" >&2
+    echo "run that first, two minutes" >&2
+    exit 2
+fi
+[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
+
+if [ ! -e "$my" ]; then
+    if [ -n "$MY" ]; then
+        echo "there is no file $my" >&2
+        exit 2
+    fi
+    mkdir -p out
+    cp docs/exercises.c "$my" || exit 1
+    echo "docs/exercises.c was copied to $my. Write there; make ex checks it. (That make"
+    echo "itself ends with \"Error 1\" only says that something is not right yet.)"
+    echo
+fi
+
+library=build/my-$$.so
+trap 'rm -f "$library" "$library.log"' EXIT
+
+# The first of the compiler's complaints of this kind, with its exercise and its line.
+complaint() {  # complaint error|warning HEADING
+    awk -v kind="$1" -v heading="$2" -v my="$my" '
+        BEGIN {
+            while ((getline text < my) > 0) {
+                line[++n] = text
+                if (text ~ /^\/\* ---- [0-9]+\. /) name = substr(text, 9)
+                exercise[n] = name
+                open[name] += gsub(/\{/, "{", text) - gsub(/\}/, "}", text)
+            }
+        }
+        index($0, my ":") == 1 && (at = match($0, ":[0-9]+:([0-9]+:)? (fatal )?" kind ": ")) {
+            what = substr($0, at + RLENGTH)
+            split(substr($0, at + 1), part, ":")
+            sub(/ \[-W[^]]*\]$/, "", what)
+            printf "%s\n", heading
+            open_brace = what ~ /end of input|definition is not allowed/
+            for (i = 1; open_brace && i <= n; i++) if (open[exercise[i]] > 0) {
+                printf "  exercise  %s\n  compiler  a { without its } here\n", exercise[i]
+                exit
+            }
+            at = part[1]
+            printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[at], at, line[at], what
+            exit
+        }' "$library.log"
+}
+
+compile() {  # compile OPTION...
+    ${CC:-cc} -std=c11 -O1 -g -Wall -Wno-unused-parameter -Werror=implicit-function-declaration \
+        -Werror=int-conversion -Werror=incompatible-pointer-types "$@" -shared -fPIC -Idocs \
+        -o "$library" "$my" -lm > "$library.log" 2>&1
+}
+
+# A variable that was never set holds a number that nobody takes for right, where the compiler knows how.
+if ! compile -ftrivial-auto-var-init=pattern &&
+   { ! grep -q 'trivial-auto-var-init' "$library.log" || ! compile; }; then
+    found=$(complaint error "$my does not compile. The first error:")
+    if [ -n "$found" ]; then echo "$found"
+    else cat "$library.log"
+    fi
+    [ -z "$ALL" ] || echo "0 of 28 right"
+    exit 1
+fi
+
+if [ -n "$open" ]; then
+    mkdir -p out/ex
+    ./build/ex_open "$library" "$open" "$model" out/ex
+    status=$?
+    [ $status -lt 128 ] || echo "your function was stopped: an index outside of its array, a NULL pointer?"
+else
+    ./build/ex "$library" "$my" "$@"
+    status=$?
+fi
+[ $status = 0 ] || complaint warning "The compiler warns:"
+[ $status -lt 128 ] || status=1
+exit $status
