@@ -1921,13 +1921,12 @@ static void lesson_6(int more) {
            "1. %s\n\n", question);
     print_tokens(r, r->logp, NULL, NULL, NULL);
     printf("\n   The answer follows a script, so that no trained model is needed; the tool is\n"
-           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n\n"
-           "2. log pi(y|x) under this model, which finds all %d tokens equally likely\n\n"
-           "   %d sampled tokens, by hand -%d ln %d        %10.4f nats\n"
-           "   wrong: all %d tokens, the tool's too        %10.4f nats\n\n",
-           VOCAB_SIZE, sampled, sampled, VOCAB_SIZE, -sampled * log(VOCAB_SIZE), r->length,
+           "   the real one. It saw <|python_end|>, computed 12*3 and wrote the 4 tokens.\n"
+           "   This model finds all %d tokens equally likely. By hand: log pi(y|x) =\n"
+           "   -%d ln %d = %.4f nats; all %d tokens, the tool's too: %.4f.\n\n",
+           VOCAB_SIZE, sampled, VOCAB_SIZE, -sampled * log(VOCAB_SIZE), r->length,
            -r->length * log(VOCAB_SIZE));
-    printf("3. What the tool answers\n\n   %-22s %s\n", "expression", "output");
+    printf("2. What the tool answers\n\n   %-22s %s\n", "expression", "output");
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char out[64];
         printf("   %-22s %s\n", expressions[i], calculate(expressions[i], out, sizeof out) ? out : "(none)");
@@ -2463,11 +2462,11 @@ static void print_kl_use(int use) {
 static void lesson_8_gradients(void) {
     printf("2. In the reward or in the loss: the expected gradient on chapter 4's 27 answers\n\n"
            "   off by             KL(pi||pi_ref)   KL(pi_ref||pi)   the first, per token\n");
-    for (int use = 0; use < 7; use++) print_kl_use(use);
+    for (int use = 0; use < KL_USES; use++) print_kl_use(use);
     printf("\n   off by: |g - exact| / |exact|; 1 = no gradient at all. k1 belongs in the\n"
            "   reward, in the loss it does nothing. k2 is exact in the loss, but per token\n"
            "   does not see where a token leads. k3 in the loss (GRPO) is exact for the\n"
-           "   other KL; in the reward it is neither.\n\n");
+           "   other KL; in the reward it is neither. D3's signs: part 4.\n\n");
 }
 
 static void lesson_8_optimum(void) {
@@ -2504,11 +2503,8 @@ static void lesson_8_signs(const double* logp, const double* logp_ref) {
                kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 1),
                kl_moments(&variance, side[i], side[1 - i], KL_ANSWERS, sign[i], 3),
                exact_kl(side[i], side[1 - i], KL_ANSWERS));
-    printf("\n");
-    print_kl_use(7);
-    print_kl_use(8);
     printf("\n   Right for samples of pi_ref. Rollouts are samples of pi: take -L for its L.\n"
-           "   In the reward, as in D3's code, its k1 pays for drift (off 2: the opposite).\n"
+           "   In the reward, as in D3's code, its k1 pays for drift (part 2, off by 2).\n"
            "   And the code takes the mean over the n tokens of an answer, the formula their\n"
            "   sum: n times cheaper, so that long answers drift almost for free.\n\n");
 }

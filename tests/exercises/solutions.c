@@ -16,7 +16,13 @@ enum { SMALL = 256 };      // room for any case of the checker
 
 double sol_return(const double* reward, int T, double gamma) { return discounted_return(reward, T, gamma); }
 
-double sol_chain_value(int s, double pi_right, double slip) { return chain_value_by_hand(s, pi_right, slip); }
+double sol_chain_value(int s, double pi_right, double slip) {
+    double V[CHAIN_STATES], Q[CHAIN_STATES][2];
+    ChainPolicy pi;
+    for (int i = 0; i < CHAIN_STATES; i++) pi.right[i] = pi_right;
+    solve_chain(V, Q, &pi, slip, 1.0);
+    return V[s];
+}
 
 double sol_advantage(const double* Q, const double* pi, int actions, int a) {
     return Q[a] - inner_product(pi, Q, actions);
