@@ -52,7 +52,11 @@ build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the so
 
 parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
 
-run_part() { (ulimit -t 120; "$1" "$2" || echo "FAIL $2: ended with status $?") 2>&1; }  # run_part PROGRAM PART
+run_part() {  # run_part PROGRAM PART: what it prints
+    name=$2
+    parts | grep -qx "$2" || set -- "$1"                          # a program of its own takes no name
+    (ulimit -t 120; "$@" || echo "FAIL $name: ended with status $?") 2>&1
+}
 
 failures() { awk '$1 == "FAIL" { sub(/:$/, "", $2); print $2 }' "$@"; }
 
