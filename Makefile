@@ -88,6 +88,12 @@ fuzz:                              ## random input for all that reads text, FUZZ
 	    done; \
 	else echo "notice: $(FUZZ_CC) or its libFuzzer is not here; fuzz is skipped"; fi
 
+zoo: build/flags                   ## real bugs, one after the other: the tests must catch them all (4 minutes)
+	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh all
+
+bug: train_gpt rl                  ## N=12: a broken copy in out/bug/12 and its symptom; with ANSWER=1 its story
+	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh bug "$(N)" "$(ANSWER)"
+
 lib: librl.so                      ## librl.so, the chapter functions for other languages
 
 data: build/generate               ## write data/*.jsonl anew (the same bytes)
@@ -150,4 +156,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all quick run test report ex bench fuzz lib data golden clean help FORCE
+.PHONY: all quick run test report ex bench fuzz zoo bug lib data golden clean help FORCE

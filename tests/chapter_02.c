@@ -169,6 +169,30 @@ static void chapter_02_cartpole_gradients(void) {
     free(group);
 }
 
+// The training, made again from its definition: the return of step t is that of the rest of its own day,
+// G_t = discounted_return(r_t, r_t+1, ..., until midnight), minus the mean over all eight days.
+static void chapter_02_thermostat_return_ends_with_the_day(void) {
+    enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
+    double w[2], again[2] = {0.0, 0.0}, share[THERMOSTAT_UPDATES], gradient[2];
+    double temperature[T], f[2 * N], reward[N], A[N];
+    int action[N];
+    Rng rng = {1};
+    train_thermostat(w, share, 1);
+    for (int update = 0; update < THERMOSTAT_UPDATES; update++) {
+        double mean = 0.0;
+        for (int i = 0; i < N; i += T)
+            simulate_day(temperature, f + 2 * i, action + i, reward + i, again, &rng);
+        for (int i = 0; i < N; i++) {
+            A[i] = discounted_return(reward + i, T - i % T, thermostat_gamma);
+            mean += A[i] / N;
+        }
+        for (int i = 0; i < N; i++) A[i] -= mean;
+        reinforce_gradient(gradient, f, action, A, N, again, 2, 1e-8);
+        for (int j = 0; j < 2; j++) again[j] += thermostat_learning_rate * gradient[j];
+    }
+    for (int j = 0; j < 2; j++) CHECK_NEAR(w[j], again[j], 1e-9);
+}
+
 static void chapter_02_thermostat_learns(void) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
@@ -203,6 +227,7 @@ static void test_chapter_02(void) {
     RUN(chapter_02_cut_off_is_not_falling);
     RUN(chapter_02_group_mean_spreads_one_number);
     RUN(chapter_02_cartpole_gradients);
+    RUN(chapter_02_thermostat_return_ends_with_the_day);
     RUN(chapter_02_thermostat_learns);
     RUN(chapter_02_cartpole_learns);
 }

@@ -36,7 +36,15 @@ static void chapter_05_names_of_rewards(void) {
     CHECK(find_reward("format")->reward == reward_format && find_reward("format")->verifier == reward_boxed);
 }
 
+// what a pattern without counting gets wrong: braces within the box, and the comma of a thousand
+static void chapter_05_braces_and_commas(void) {
+    CHECK(reward_boxed("\\boxed{\\frac{1}{2}}", "1/2") == 1.0f);
+    CHECK(reward_gsm8k("#### 1,000", "1000") == 1.0f);
+    CHECK(reward_gsm8k("#### 1,000", "1") == 0.0f);
+}
+
 static void test_chapter_05(void) {
+    RUN(chapter_05_braces_and_commas);
     RUN(chapter_05_the_four_rollouts);
     RUN(chapter_05_rewards_that_can_be_hacked);
     RUN(chapter_05_gsm8k);

@@ -146,10 +146,24 @@ static void chapter_06_the_tools_words_weigh_nothing(void) {
     free(mask), free(w), rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 
+// A conversation by hand: the assistant's own are its words, its call and its end; the question, the marks of
+// the turns and the calculator's output are not.
+static void chapter_06_whose_words(void) {
+    const int ids[] = {BOS, USER_START, 'q', USER_END, ASSISTANT_START, 'a', PYTHON_START, '1', '+', '1',
+                       PYTHON_END, OUTPUT_START, '2', OUTPUT_END, '2', ASSISTANT_END};
+    const int mask[] = {0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1};
+    Tokens t = {0};
+    render_conversation(&t, "q", "a<<1+1=2>>2");
+    CHECK(t.length == 16);
+    for (int i = 0; i < 16 && i < t.length; i++) CHECK(t.ids[i] == ids[i] && t.mask[i] == mask[i]);
+    tokens_free(&t);
+}
+
 static void test_chapter_06(void) {
     RUN(chapter_06_tool_answers_a_call);
     RUN(chapter_06_tool_gives_no_output);
     RUN(chapter_06_script_with_tool);
+    RUN(chapter_06_whose_words);
     RUN(chapter_06_readable);
     RUN(chapter_06_rollouts_are_arrays);
     RUN(chapter_06_the_tools_words_weigh_nothing);

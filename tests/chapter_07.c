@@ -133,6 +133,16 @@ static void chapter_07_gae_with_constant_value_is_centered(void) {
     for (int t = 0; t < 10; t++) CHECK_NEAR(adv[t], 0.5 * pow(0.95, 9 - t), 1e-6);
 }
 
+// Two answers of three places: each answer's number goes to its own tokens, a a a b b b and not a b a b a b.
+static void chapter_07_one_number_per_answer(void) {
+    const float adv[2] = {0.5f, -0.25f};
+    const int mask[6] = {0, 1, 1, 1, 1, 0};
+    const float by_hand[6] = {0.0f, 0.5f, 0.5f, -0.25f, -0.25f, 0.0f};
+    float out[6];
+    broadcast_advantages(out, adv, mask, 2, 3);
+    for (int i = 0; i < 6; i++) CHECK(out[i] == by_hand[i]);
+}
+
 static void test_chapter_07(void) {
     RUN(chapter_07_four_rollouts);
     RUN(chapter_07_sixteen_rollouts);
@@ -141,6 +151,7 @@ static void test_chapter_07(void) {
     RUN(chapter_07_equal_rewards_give_exactly_zero);
     RUN(chapter_07_small_groups);
     RUN(chapter_07_expected_gradient_over_all_groups);
+    RUN(chapter_07_one_number_per_answer);
     RUN(chapter_07_zero_variance_odds);
     RUN(chapter_07_gae_with_constant_value_is_centered);
 }

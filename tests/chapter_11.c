@@ -54,9 +54,16 @@ static void chapter_11_same_question(void) {
     CHECK(count_overlap(&a, &b, SAME_BUT_NAMES) == 1);
 }
 
+// 83 is written in three ways and 38 twice in the same: counted as strings 38 would win.
+static void chapter_11_a_vote_is_for_a_number(void) {
+    const char* const answers[] = {"38", "83", "38", "83.0", "\\frac{166}{2}"};
+    CHECK(majority_vote(answers, 5) == 1);
+}
+
 static void test_chapter_11(void) {
     RUN(chapter_11_pass_at_k_reference);
     RUN(chapter_11_pass_at_k_is_unbiased);
+    RUN(chapter_11_a_vote_is_for_a_number);
     RUN(chapter_11_intervals);
     RUN(chapter_11_same_question);
 }

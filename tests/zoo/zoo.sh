@@ -1,0 +1,249 @@
+#!/bin/sh
+# The zoo of bugs in tests/zoo/bugs.txt. `make zoo` and `make bug` call this from the top directory, with
+# COMPILE (compiler and flags) and LIBS in the environment.
+#
+#   zoo.sh all            every bug is compiled and must be caught by a test; ends in `zoo: N of N caught`
+#   zoo.sh try N          one of them: its line goes to build/zoo/N.line
+#   zoo.sh bug            numbers and chapters
+#   zoo.sh bug N          a broken copy in out/bug/N and its symptom; a copy that is there already is kept
+#   zoo.sh bug N 1        the answer: the story and the line
+#
+# A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
+LC_ALL=C
+export LC_ALL
+COMPILE=${COMPILE:-cc -std=c11}
+LIBS=${LIBS:--lm}
+bugs=tests/zoo/bugs.txt
+
+field() {  # field N NAME
+    awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"
+}
+
+sources() {  # sources DIR N: rl.c and train_gpt.c with bug N (0: as they are), and what includes them
+    mkdir -p "$1/docs"
+    cp docs/tools.c "$1/docs/"
+    if [ "$2" = 0 ]; then cp rl.c train_gpt.c "$1/"
+    else awk -v bug="$2" -v out="$1" -f tests/zoo/bugs.awk "$bugs"
+    fi
+}
+
+copy_tests() {  # copy_tests DIR
+    mkdir -p "$1/tests" "$1/data"
+    cp tests/*.c tests/*.h "$1/tests/"
+    cp data/generate.c "$1/data/"
+}
+
+build_all() { $COMPILE -O0 -w -o "$1/all" "$1/tests/all.c" $LIBS > "$1/log" 2>&1; }
+
+build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the sources in DIR; status 0 = done
+    if ! parts | grep -qx "$2"; then                              # a program of its own
+        $COMPILE -O0 -w -o "$1/$2" "$1/tests/$2.c" $LIBS > "$1/log" 2>&1
+        return
+    fi
+    {
+        grep '^#include ".*\.h"' tests/all.c
+        echo "#include \"$2.c\""
+        echo "static const Part parts[] = {{\"$2\", test_$2}};"
+        echo 'int main(int argc, char** argv) { return run_parts(parts, 1, argc, argv); }'
+    } > "$1/tests/one.c"
+    $COMPILE -O0 -w -o "$1/$2" "$1/tests/one.c" $LIBS > "$1/log" 2>&1 && return
+    [ -x "$1/all" ] || build_all "$1" && cp "$1/all" "$1/$2"      # the part needs another one
+}
+
+parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
+
+run_part() {  # run_part PROGRAM PART: what it prints
+    name=$2
+    parts | grep -qx "$2" || set -- "$1"                          # a program of its own takes no name
+    (ulimit -t 120; "$@" || echo "FAIL $name: ended with status $?") 2>&1
+}
+
+failures() { awk '$1 == "FAIL" { sub(/:$/, "", $2); print $2 }' "$@"; }
+
+known_failures() {  # known_failures PART: the tests of a part that fail on the right code, run once
+    known=build/zoo/known.$1
+    [ -x build/zoo/right/all ] || return
+    if [ ! -f "$known" ]; then
+        right=all
+        parts | grep -qx "$1" || { build_part build/zoo/right "$1"; right=$1; }
+        run_part "build/zoo/right/$right" "$1" | failures > "$known.$$"
+        mv "$known.$$" "$known"
+    fi
+    cat "$known"
+}
+
+catcher() {  # catcher DIR PROGRAM PART: prints the test of this part that catches the bug, or nothing
+    run_part "$1/$2" "$3" > "$1/log"
+    known_failures "$3" > "$1/known"
+    failures "$1/log" | grep -vxF -f "$1/known" | head -n 1
+}
+
+try() {  # try N
+    dir=build/zoo/$1
+    rm -rf "$dir"
+    chapter=$(field "$1" chapter) title=$(field "$1" title) wanted=$(field "$1" test) part='' test=''
+    if ! sources "$dir" "$1" > "$dir.line"; then
+        cat "$dir.line"
+        return
+    fi
+    copy_tests "$dir"
+    for part in $wanted; do
+        if build_part "$dir" "$part"; then test=$(catcher "$dir" "$part" "$part")
+        else test="DOES NOT COMPILE with the bug: $(head -n 1 "$dir/log")"
+        fi
+        [ -z "$test" ] || break
+    done
+    if [ -z "$test" ] && build_all "$dir"; then
+        for part in $(parts); do
+            test=$(catcher "$dir" all "$part")
+            [ -z "$test" ] || break
+        done
+        [ -n "$test" ] || part=''
+    fi
+    case $test in
+    '') test='NOT CAUGHT' ;;
+    DOES*) ;;
+    *) printf 'caught ' > "$dir.line" ;;
+    esac
+    [ "$part" = "${wanted%% *}" ] || part="${part:+$part, }not ${wanted%% *}"
+    printf '%3d  %-7s  %-52s  %s\n' "$1" "$chapter" "$title" "$part: $test" >> "$dir.line"
+    sed 's/^caught //' "$dir.line"
+    rm -rf "$dir"
+}
+
+all() {
+    count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
+    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+    rm -rf build/zoo
+    mkdir -p build/zoo
+    sources build/zoo/right 0
+    copy_tests build/zoo/right
+    build_all build/zoo/right || { cat build/zoo/right/log; exit 1; }
+    echo 'bug  chapter  what is wrong                                         the part of tests/all.c and the test that catch it'
+    awk -v n="$count" 'BEGIN { for (i = 1; i <= n; i++) print i }' | xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh try
+    bad=$(cat build/zoo/known.* | tr '\n' ' ')
+    [ -z "$bad" ] || echo "On the right code these fail too, so that they catch nothing: $bad"
+    caught=$(cat build/zoo/*.line | grep -c '^caught ')
+    rm -rf build/zoo/right
+    echo "zoo: $caught of $count caught"
+    [ "$caught" = "$count" ]
+}
+
+list() {
+    echo 'make bug N=12 hands out a copy of the two files with one mistake; make bug N=12 ANSWER=1 tells it.'
+    awk -v show=chapter -f tests/zoo/bugs.awk "$bugs" | awk '
+        { n = $1; $1 = ""; name = $0 ~ /model/ ? "train_gpt.c" : "chapter" $0
+          if (!(name in of)) order[++count] = name
+          of[name] = of[name] " " n }
+        END { for (i = 1; i <= count; i++) printf "  %-12s%s\n", order[i], of[order[i]] }'
+}
+
+curves() {  # curves N DIR COLUMN OPTIONS...: 20 updates by the right program and by the broken one, drawn together
+    n=$1 dir=$2 column=$3
+    shift 3
+    start=out/run/sft
+    if [ ! -f "$start/model.safetensors" ]; then
+        start=out/bug/start
+        echo "(out/run/sft is not there; ./rl run makes it. A short supervised run instead, once.)"
+        [ -f "$start/model.safetensors" ] || ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 || {
+            tail -n 3 "$dir/log"; return; }
+    fi
+    [ -f "$dir/rl" ] && [ "$dir/rl" -nt "$dir/rl.c" ] && [ "$dir/rl" -nt "$dir/train_gpt.c" ] ||
+        $COMPILE -O1 -w -o "$dir/rl" "$dir/docs/tools.c" $LIBS || return
+    right=out/bug/right/$(echo "$*" | tr -c 'a-z0-9.\n' '_')
+    if [ ! -f "$right/metrics.csv" ] || [ ./rl -nt "$right/metrics.csv" ]; then
+        twenty ./rl "$right" "$@"
+    fi
+    twenty "$dir/rl" "$dir/broken" "$@"
+    mkdir -p "$dir/right"
+    cp "$right/metrics.csv" "$dir/right/"
+    if [ -s "$dir/broken/metrics.csv" ]; then
+        echo "20 updates, ./rl train $*: $column"
+        ./rl plot "$dir/right" "$dir/broken" "$column" | sed 1d
+    fi
+}
+
+twenty() {  # twenty PROGRAM OUT OPTIONS...
+    program=$1 out=$2
+    shift 2
+    mkdir -p "$out"
+    "$program" train --model "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" > "$out/log" 2>&1 || {
+        echo "$program ended early:"
+        tail -n 2 "$out/log" | sed 's/^/  /'
+    }
+    rm -f "$out"/*.safetensors
+}
+
+symptom() {  # symptom N
+    dir=out/bug/$1
+    mkdir -p "$dir"
+    if [ -f "$dir/rl.c" ]; then echo "out/bug/$1 is there already and stays as you left it; remove it to begin anew."
+    else sources "$dir" "$1" || exit 1
+    fi
+    echo "Bug $1, chapter $(field "$1" chapter). One place in $dir/rl.c or train_gpt.c is wrong."
+    field "$1" symptom | awk '{ print "  " $0 }'
+    echo
+    shadow=build/zoo/student
+    rm -rf "$shadow"
+    mkdir -p "$shadow/docs"
+    cp "$dir/rl.c" "$dir/train_gpt.c" "$shadow/"
+    cp "$dir/docs/tools.c" "$shadow/docs/"
+    copy_tests "$shadow"
+    found=''
+    for part in $(field "$1" test); do
+        build_part "$shadow" "$part" || { sed "s|$shadow/|$dir/|" "$shadow/log"; exit 1; }
+        found=$(catcher "$shadow" "$part" "$part")
+        [ -n "$found" ] && break
+    done
+    if [ -z "$found" ]; then
+        echo "The tests find nothing wrong any more:" $(field "$1" test)
+        echo "make bug N=$1 ANSWER=1 tells the story."
+    else
+        echo "A test of $part fails:"
+        awk -v name="$found" '
+            $1 == "ok" || $1 == "#" || $1 == "skip" { n = 0; next }
+            $1 == "FAIL" { if (index($2, name) == 1) { for (i = 1; i <= n && i <= 8; i++) print line[i]
+                           if (n > 8) print "  and " n - 8 " more" ; print; exit } n = 0; next }
+            { line[++n] = $0 }' "$shadow/log" | sed "s|$shadow/||g"
+    fi
+    rm -rf "$shadow"
+    set -- "$1" $(field "$1" train)
+    if [ $# -gt 1 ]; then
+        n=$1
+        shift
+        echo
+        curves "$n" "$dir" "$@"
+    fi
+    [ -z "$found" ] || printf '\nFind it, mend it in %s, and run the same command again.\n' "$dir"
+}
+
+answer() {  # answer N
+    dir=build/zoo/answer
+    rm -rf "$dir"
+    sources "$dir" "$1" || exit 1
+    file=$(field "$1" file)
+    echo "Bug $1, chapter $(field "$1" chapter): $(field "$1" title)"
+    echo
+    field "$1" story | awk '{ print "  " $0 }'
+    echo
+    echo "$file, right (-) and broken (+):"
+    diff -U 2 "$file" "$dir/$file" | sed 1,2d
+    rm -rf "$dir"
+}
+
+case $1 in
+all) all ;;
+try) try "$2" ;;
+bug)
+    count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
+    case $2 in
+    '') list ;;
+    *[!0-9]* | 0*) echo "N=$2 is no number of a bug; there are 1 to $count"; exit 2 ;;
+    *)
+        [ "$2" -le "$count" ] || { echo "there is no bug $2; there are 1 to $count"; exit 2; }
+        if [ -n "$3" ]; then answer "$2"
+        else symptom "$2"
+        fi ;;
+    esac ;;
+*) echo "zoo.sh all | bug [N [1]]"; exit 2 ;;
+esac
