@@ -3198,7 +3198,7 @@ static Questions load_questions(const char* path, int context, int room) {
             tokens_free(&prompt);
             continue;
         }
-        const char* answer = extract_hash_answer(p->answer, truth, sizeof truth) ? truth : p->answer;
+        const char* answer = extract_truth(truth, sizeof truth, p->answer) ? truth : p->answer;
         q.list[q.count++] = (Question){prompt, copy_text(answer), p->question, p->answer};
         q.longest = max_int(q.longest, prompt.length);
     }

@@ -838,7 +838,7 @@ static inline double log_sum_exp(const float* z, int V) {
 
 // The entropy -sum p log p of the row, in nats; lse is its log_sum_exp. p = 0 adds 0, as its limit does.
 static inline float row_entropy(const float* z, double lse, int V) {
-    float s[SUMS] = {0}, high = (float)lse, low = (float)(lse - high);      // z - lse in float, without losing its digits
+    float s[SUMS] = {0}, high = (float)lse, low = (float)(lse - high);   // z - lse in float keeps its digits
     for (int i = 0; i < V; i += SUMS)
         for (int j = 0; j < SUMS && i + j < V; j++) {
             float l = z[i + j] - high - low, p = fast_exp(l);
