@@ -14,6 +14,8 @@ CFLAGS  ?=
 FLAGS    = -std=c11 -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wall -Wextra -Wpedantic
 LIBS     = -lm
 RUN      =
+# For what includes rl.c and does not call all of it.
+UNUSED   = -Wno-unused-function -Wno-unused-const-variable
 
 ifeq ($(DEBUG),1)
   FLAGS += -O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -109,16 +111,16 @@ rl: docs/tools.c rl.c train_gpt.c build/flags
 	$(COMPILE) -o $@ docs/tools.c $(LIBS)
 
 librl.so: rl.c train_gpt.c build/flags
-	$(COMPILE) -DRL_NO_MAIN -Wno-unused-function -shared -fPIC -o $@ rl.c $(LIBS)
+	$(COMPILE) -DRL_NO_MAIN $(UNUSED) -shared -fPIC -o $@ rl.c $(LIBS)
 
 build/generate: data/generate.c build/flags
 	$(COMPILE) -o $@ data/generate.c
 
 build/report: docs/report.c docs/report_page.h docs/tools.c rl.c train_gpt.c build/flags
-	$(COMPILE) -Wno-unused-function -o $@ docs/report.c $(LIBS)
+	$(COMPILE) $(UNUSED) -o $@ docs/report.c $(LIBS)
 
 build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
-	$(COMPILE) -Wno-unused-function -o $@ tests/bench/bench.c $(LIBS)
+	$(COMPILE) $(UNUSED) -o $@ tests/bench/bench.c $(LIBS)
 
 # Compiling rl.c at -O3 takes ten seconds; the tests need no speed.
 ifneq ($(DEBUG),1)
@@ -128,22 +130,22 @@ endif
 build/all build/gradients: $(PARTS:%=tests/%.c)
 
 build/%: tests/%.c docs/tools.c rl.c train_gpt.c data/generate.c $(wildcard tests/*.h) build/flags
-	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< $(LIBS)
+	$(COMPILE) $(QUICK) $(UNUSED) -o $@ $< $(LIBS)
 
 # The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
 EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
 
 build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
-	$(COMPILE) $(QUICK) -Wno-unused-function -c -o $@ $<
+	$(COMPILE) $(QUICK) $(UNUSED) -c -o $@ $<
 
 build/ex: tests/exercises/ex.c $(EX)
-	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS) -ldl
+	$(COMPILE) $(QUICK) $(UNUSED) -o $@ $< build/ex_rl.o $(LIBS) -ldl
 
 build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
-	$(COMPILE) -Wno-unused-function -o $@ $< $(LIBS) -ldl
+	$(COMPILE) $(UNUSED) -o $@ $< $(LIBS) -ldl
 
 build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
-	$(COMPILE) $(QUICK) -Wno-unused-function -o $@ $< build/ex_rl.o $(LIBS)
+	$(COMPILE) $(QUICK) $(UNUSED) -o $@ $< build/ex_rl.o $(LIBS)
 
 build/flags: FORCE
 	@mkdir -p build

@@ -35,6 +35,10 @@ logarithms. V alone is the vocabulary, V(s) a value; D1, D2, D3 are the document
 */
 #define TRAIN_GPT_NO_MAIN
 #include "train_gpt.c"
+#ifndef RL_NO_MAIN      // compiled alone, the book does not call what docs/tools.c runs
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-const-variable"
+#endif
 
 /* ==========================================================================================================
  * CHAPTER 1. The language of reinforcement learning                                            (D3 section 1)
