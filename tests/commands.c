@@ -121,6 +121,17 @@ static void command_train_columns(void) {
     for (int i = 0; i < TRAIN_COLUMNS; i++) CHECK(told[i]);
 }
 
+// The model answers half of the questions in --data; nobody can be right on those in --eval-data.
+static void command_train_evaluates_on_eval_data(void) {
+    put("impossible.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 777\"}\n"
+                            "{\"question\": \"3+3?\", \"answer\": \"#### 777\"}\n");
+    RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"), "--num-steps=1",
+       "--num-samples=4", "--examples-per-step=4", "--max-new-tokens=12", "--eval-every=1", "--eval-samples=8",
+       "--allow-overlap", "--threads=1");
+    CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
+    CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
+}
+
 static void command_algos_rows(void) {
     const Ran* r = RL("algos");
     ROW(r->out, "--algo advantage ratio norm clip KL minibatch");
@@ -384,6 +395,7 @@ static void test_commands(void) {
     data = copy_text(option("data", "questions.jsonl"));
     before_tag = copy_text(option("compare", "before"));
     RUN(command_train_columns);
+    RUN(command_train_evaluates_on_eval_data);
     RUN(command_algos_rows);
     RUN(command_pairs_file);
     RUN(command_reward_model_columns);

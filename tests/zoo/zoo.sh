@@ -156,8 +156,8 @@ curves() {  # curves N DIR COLUMN OPTIONS...: 20 updates by the right program an
     fi
     twenty "$dir/rl" "$dir/broken" "$@"
     mkdir -p "$dir/right"
-    cp "$right/metrics.csv" "$dir/right/"
-    if [ -s "$dir/broken/metrics.csv" ]; then
+    if [ -s "$right/metrics.csv" ] && [ -s "$dir/broken/metrics.csv" ]; then
+        cp "$right/metrics.csv" "$dir/right/"
         echo "20 updates, ./rl train $*: $column"
         ./rl plot "$dir/right" "$dir/broken" "$column" | sed 1d
     fi
@@ -167,7 +167,7 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
     program=$1 out=$2
     shift 2
     mkdir -p "$out"
-    "$program" train --model "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" > "$out/log" 2>&1 || {
+    "$program" train --model-tag "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" > "$out/log" 2>&1 || {
         echo "$program ended early:"
         tail -n 2 "$out/log" | sed 's/^/  /'
     }
