@@ -2023,6 +2023,7 @@ static pid_t in_background(const char* words, int ignored) {
     if (child < 0) abort();
     if (child > 0) return child;
     in_child = 1;
+    signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it
     if (ignored) signal(ignored, SIG_IGN);
     if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(99);
     run_training(words);
