@@ -2023,7 +2023,6 @@ static pid_t in_background(const char* words, int ignored) {
     if (child < 0) abort();
     if (child > 0) return child;
     in_child = 1;
-    signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it
     if (ignored) signal(ignored, SIG_IGN);
     if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(99);
     run_training(words);
@@ -2150,6 +2149,7 @@ static void paths_that_are_too_long(void) {
 }
 
 int main(void) {
+    signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it
     const char* tmp = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/files.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(root)) return printf("FAIL files: cannot make a directory in %s\n", root), 1;
