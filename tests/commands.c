@@ -290,7 +290,7 @@ static void command_trace_columns(void) {
 }
 
 static void command_experiments(void) {
-    double n, sum, each, product;
+    double n = 0.0, sum = 0.0, each = 0.0, product = 0.0;
     const Ran* r = RL("experiment", "1", tag, data, "--max-new-tokens=12");
     const char* row = strstr(r->out, "right: ids and mask shifted");
     CHECK(row && sscanf(row + 28, "%lf %lf %lf %lf", &n, &sum, &each, &product) == 4);
