@@ -4119,8 +4119,8 @@ static double pass_difference(double* low, double* high, const Evaluation* befor
     double r = xx * yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
     double a = y - after->low[k - 1], b = before->high[k - 1] - x;
     double c = after->high[k - 1] - y, d = x - before->low[k - 1];
-    *low = y - x - sqrt(fmax(0.0, a * a - 2.0 * r * a * b + b * b));
-    *high = y - x + sqrt(fmax(0.0, c * c - 2.0 * r * c * d + d * d));
+    *low = y - x - sqrt(fmax(0.0, (a - b) * (a - b) + 2.0 * (1.0 - r) * a * b));
+    *high = y - x + sqrt(fmax(0.0, (c - d) * (c - d) + 2.0 * (1.0 - r) * c * d));
     return y - x;
 }
 
