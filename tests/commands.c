@@ -354,7 +354,7 @@ static void command_run_story(void) {
     CHECK_NEAR(json_get(after, "pass_at_k")->number, b.pass[15], 1e-4);
     CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
     CHECK(file_exists(in_folder("story/rl/metrics.csv")));
-    text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
+    text_free(&text), json_free(result), evaluation_free(&a), evaluation_free(&b);
 }
 
 // ---- chapter 2 and the lessons
