@@ -56,14 +56,18 @@ static double cell(const char* file, const char* name, int row) {
 
 static const char *tag, *data, *before_tag;       // --model-tag=..., --data=..., --compare=...
 
-static Evaluation evaluated(const char* path, int count, int samples) {
+static Evaluation evaluated_on(const char* file, int new_tokens, const char* path, int count, int samples) {
     Model m = load_model(path);
     RlOptions o = rl_defaults();
-    o.sample.max_new_tokens = NEW_TOKENS;
-    Questions q = load_questions(data_path, m.config.context, NEW_TOKENS);
+    o.sample.max_new_tokens = new_tokens;
+    Questions q = load_questions(file, m.config.context, new_tokens);
     Evaluation e = evaluate_model(&m, &q, count, samples, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
     questions_free(&q), model_free(&m);
     return e;
+}
+
+static Evaluation evaluated(const char* path, int count, int samples) {
+    return evaluated_on(data_path, NEW_TOKENS, path, count, samples);
 }
 
 // ---- training
@@ -246,7 +250,7 @@ static void command_eval_compare_columns(void) {
     count_solved(solved, &a, &b);
     ROW(r->out, "by both %d, only after %d, only before %d, by neither %d", solved[3], solved[2], solved[1],
         solved[0]);
-    CHECK(a.pass[0] != b.pass[0]);
+    CHECK(a.pass[0] != b.pass[0] && solved[2] > 0 && solved[3] != solved[2] && solved[1] != solved[0]);
     evaluation_free(&a), evaluation_free(&b);
 }
 
@@ -329,12 +333,17 @@ static void command_compare_columns(void) {
     evaluation_free(&e);
 }
 
+// The taught model uses the calculator now and then: no number after training is that before.
 static void command_run_story(void) {
-    const Ran* r = RL("run", tag, data, option("eval-data", "questions.jsonl"), "--allow-overlap",
-                      option("out", "story"), "--num-steps=2", "--num-samples=4", "--examples-per-step=4",
-                      "--max-new-tokens=12", "--eval-every=0", "--lr=0.03", "--init-lr-frac=1", "--threads=1");
-    Evaluation a = evaluated(model_path, 10, 16), b = evaluated(in_folder("story/rl"), 10, 16);
-    SAYS(r->out, "10 held-out questions, 16 answers to each:");
+    char* file = copy_text(put("two.jsonl", TWO_QUESTIONS));
+    put_taught_model("taught");
+    const Ran* r = RL("run", option("model-tag", "taught"), option("data", "two.jsonl"),
+                      option("eval-data", "two.jsonl"), "--allow-overlap", option("out", "story"),
+                      "--num-steps=2", "--num-samples=8", "--examples-per-step=2", "--max-new-tokens=30",
+                      "--eval-every=0", "--lr=0.02", "--init-lr-frac=1", "--threads=1");
+    Evaluation a = evaluated_on(file, 30, in_folder("taught"), 2, 16);
+    Evaluation b = evaluated_on(file, 30, in_folder("story/rl"), 2, 16);
+    SAYS(r->out, "2 held-out questions, 16 answers to each:");
     ROW(r->out, "before RL after RL");
     for (int k = 1; k <= 16; k += 15) {
         ROW(r->out, "pass@%d %.3f %.3f", k, a.pass[k - 1], b.pass[k - 1]);
@@ -345,6 +354,7 @@ static void command_run_story(void) {
     ROW(r->out, "answers in the rewarded format %.3f %.3f", a.format_rate, b.format_rate);
     ROW(r->out, "mean length, tokens %.1f %.1f", a.length, b.length);
     CHECK(a.pass[0] != b.pass[0] && a.length != b.length);
+    CHECK(a.tool_rate != b.tool_rate && a.format_rate != b.format_rate);
     Text text = read_file(in_folder("story/result.json"));
     Json* result = json_parse(text.data, text.length, "result.json", 1);
     const Json *before = json_get(result, "before"), *after = json_get(result, "after");
@@ -354,7 +364,7 @@ static void command_run_story(void) {
     CHECK_NEAR(json_get(after, "pass_at_k")->number, b.pass[15], 1e-4);
     CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
     CHECK(file_exists(in_folder("story/rl/metrics.csv")));
-    text_free(&text), json_free(result), evaluation_free(&a), evaluation_free(&b);
+    text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
 }
 
 // ---- chapter 2 and the lessons
@@ -385,7 +395,7 @@ static void command_lesson_pages(void) {
 
 static void test_commands(void) {
     make_models();
-    Model m = guessing_model(6);
+    Model m = tiny_model(6);                      // solves nothing
     save_checkpoint(in_folder("before"), &m, NULL, NULL, NULL, NULL, 0);
     model_free(&m);
     put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
