@@ -40,6 +40,8 @@ function finish(    e, i, at, found, rest, where) {
         if (!bug) continue
         rest = source[file, where]
         at = index(rest, old[e])
+        match(rest, /^ */)
+        gsub("\n", "\n" substr(rest, 1, RLENGTH), new[e])         # further lines begin below the first
         source[file, where] = substr(rest, 1, at - 1) new[e] substr(rest, at + length(old[e]))
     }
 }
