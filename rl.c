@@ -4105,7 +4105,8 @@ static Evaluation evaluate_model(Model* m, const Questions* q, int count, int sa
 //     low  = difference - sqrt(a^2 - 2 r a b + b^2),    a = after - its low,  b = before's high - before
 //     high = difference + sqrt(c^2 - 2 r c d + d^2),    c = its high - after, d = before - before's low
 //
-// Not difference +- 1.96 standard errors: if both solve everything, these would be 0.
+// computed as (a - b)^2 + 2 (1 - r) a b, so that nothing cancels where the two rates are alike. Not
+// difference +- 1.96 standard errors: if both solve everything, these would be 0.
 static double pass_difference(double* low, double* high, const Evaluation* before, const Evaluation* after,
                               int k) {
     double x = before->pass[k - 1], y = after->pass[k - 1], xx = 0.0, yy = 0.0, xy = 0.0;

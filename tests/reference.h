@@ -56,39 +56,43 @@ static void five_way(double* logp, double* logp_ref, double drift) {
 
 enum { GROUP_TOKENS = 64, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
 
+// Where the ratio of a group's loss comes from.
+typedef void GroupRatio(float*, const float*, const float*, const int*, int, int);
+
+// What every loss reads beside the log-probabilities: one number for each of the K*T1 tokens.
+typedef struct { float adv[GROUP_TOKENS], weight[GROUP_TOKENS], log_ratio[GROUP_TOKENS]; } GroupInputs;
+
+static GroupInputs group_inputs(const float* logp, const float* old, const float* adv, const int* mask, int K,
+                                int T1, int norm, GroupRatio* ratio) {
+    GroupInputs in;
+    broadcast_advantages(in.adv, adv, mask, K, T1);
+    token_weights(in.weight, mask, K, T1, norm, LIMIT);
+    if (ratio) ratio(in.log_ratio, logp, old, mask, K, T1);
+    return in;
+}
+
 static double group_policy_gradient(float* d, const float* logp, const float* adv, const int* mask, int K,
                                     int T1, int norm) {
-    float a[GROUP_TOKENS], w[GROUP_TOKENS];
-    broadcast_advantages(a, adv, mask, K, T1);
-    token_weights(w, mask, K, T1, norm, LIMIT);
-    return loss_policy_gradient(d, logp, a, w, K * T1);
+    GroupInputs in = group_inputs(logp, NULL, adv, mask, K, T1, norm, NULL);
+    return loss_policy_gradient(d, logp, in.adv, in.weight, K * T1);
 }
 
 static double group_clip(float* d, const float* logp, const float* old, const float* adv, const int* mask,
                          int K, int T1, float low, float high, int norm) {
-    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
-    broadcast_advantages(a, adv, mask, K, T1);
-    token_weights(w, mask, K, T1, norm, LIMIT);
-    token_log_ratio(log_ratio, logp, old, mask, K, T1);
-    return loss_clip(d, log_ratio, a, w, K * T1, low, high);
+    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, token_log_ratio);
+    return loss_clip(d, in.log_ratio, in.adv, in.weight, K * T1, low, high);
 }
 
 static double group_gspo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
                          int K, int T1, float low, float high, int norm) {
-    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
-    broadcast_advantages(a, adv, mask, K, T1);
-    token_weights(w, mask, K, T1, norm, LIMIT);
-    sequence_log_ratio(log_ratio, logp, old, mask, K, T1);
-    return loss_clip(d, log_ratio, a, w, K * T1, low, high);
+    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, sequence_log_ratio);
+    return loss_clip(d, in.log_ratio, in.adv, in.weight, K * T1, low, high);
 }
 
 static double group_cispo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
                           int K, int T1, float low, float high, int norm) {
-    float a[GROUP_TOKENS], w[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
-    broadcast_advantages(a, adv, mask, K, T1);
-    token_weights(w, mask, K, T1, norm, LIMIT);
-    token_log_ratio(log_ratio, logp, old, mask, K, T1);
-    return loss_cispo(d, logp, log_ratio, a, w, K * T1, low, high);
+    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, token_log_ratio);
+    return loss_cispo(d, logp, in.log_ratio, in.adv, in.weight, K * T1, low, high);
 }
 
 static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
