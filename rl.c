@@ -3370,31 +3370,31 @@ static void print_methods(void) {
 
 static RlOptions rl_defaults(void) {
     RlOptions o = {
-        .model = "out/run/sft",
+        .model = "out/run/sft",              // where RL begins: the supervised model of `make run`
         .data = "data/train.jsonl",
-        .eval_data = "data/test.jsonl",
+        .eval_data = "data/test.jsonl",      // never trained on
         .reward = "gsm8k",
         .out = "out/rl",
-        .num_samples = 16,
-        .examples_per_step = 16,
-        .eval_every = 20,
-        .eval_examples = 64,
+        .num_samples = 16,                   // K, rollouts per question, as in nanochat
+        .examples_per_step = 16,             // B, questions per update, as in nanochat
+        .eval_every = 20,                    // updates
+        .eval_examples = 64,                 // held-out questions, and how often each is asked
         .eval_samples = 4,
-        .log_every = 5,
-        .num_epochs = 2,
+        .log_every = 5,                      // updates in one printed line
+        .num_epochs = 2,                     // times through the questions: 800 of them are 100 updates
         .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
-        .lr = 3e-3f,
-        .init_lr_frac = 0.13f,
-        .grad_clip = 1.0f,
-        .adam = {0.9f, 0.95f, 1e-8f, 0.0f},
+        .lr = 3e-3f,                         // supervised training's rate,
+        .init_lr_frac = 0.13f,               // and the share of it with which RL begins
+        .grad_clip = 1.0f,                   // longest gradient that is taken as it is
+        .adam = {0.9f, 0.95f, 1e-8f, 0.0f},  // beta1, beta2, eps, weight decay
         .seed = 1,
-        .kl_per = "sequence",
-        .gamma = 1.0f,
-        .lambda = 0.95f,
-        .value_lr = 1e-3f,
-        .value_clip = 0.2f,
-        .epochs_per_batch = 1,
-        .annotator = "verifier",
+        .kl_per = "sequence",                // the KL of an answer is a sum over its tokens, as in D3
+        .gamma = 1.0f,                       // GAE: no discount (chapter 4),
+        .lambda = 0.95f,                     // and how far an advantage trusts the rewards beyond the value
+        .value_lr = 1e-3f,                   // the value model's own rate
+        .value_clip = 0.2f,                  // how far a value moves on one batch
+        .epochs_per_batch = 1,               // gradient passes over the same rollouts
+        .annotator = "verifier",             // from here on: chapter 12's commands
         .keep = "prompt",
         .per_question = 4,
         .batch_size = 32,
@@ -3696,7 +3696,9 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         g->loss = g->value_loss = 0.0;
     }
 
-    // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step.
+    // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step. (A
+    //          turn takes every turns-th question and adds up gradients of its own; add_gradients() adds the
+    //          turns in their order. So threads can't change a bit: they only share out the turns.)
     for (int pass = 0; pass < steps; pass++) {
         int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
@@ -6262,22 +6264,22 @@ static int take_options(Option* t, RlOptions* o, int command) {
     return n;
 }
 
-// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to judge, or "": it is not
+// gsm8k, boxed, model:DIR, or the sum gsm8k+model:DIR. The model's directory goes to scorer, or "": it is not
 // loaded yet, so that a word that is no reward is refused before anything is read.
-static Reward read_reward(const char* text, char judge[PATH_SIZE]) {
+static Reward read_reward(const char* text, char scorer[PATH_SIZE]) {
     const char* model = strstr(text, "model:");
     char kind[PATH_SIZE];
-    snprintf(judge, PATH_SIZE, "%s", model ? model + 6 : "");
+    snprintf(scorer, PATH_SIZE, "%s", model ? model + 6 : "");
     snprintf(kind, PATH_SIZE, "%s", text);
-    if (model && !*judge) fail(2, "--reward %s names no directory behind 'model:'", text);
+    if (model && !*scorer) fail(2, "--reward %s names no directory behind 'model:'", text);
     if (model == text) return (Reward){.kind = &reward_kinds[0]};
     if (model && model[-1] == '+') kind[model - text - 1] = 0;
     return (Reward){.kind = find_reward(kind), .paid = 1};
 }
 
 static void check_sampling(const RlOptions* o) {
-    char judge[PATH_SIZE];
-    read_reward(o->reward, judge);
+    char scorer[PATH_SIZE];
+    read_reward(o->reward, scorer);
     if (!(o->sample.top_p > 0.0f)) fail(2, "--top-p must be above 0");
 }
 
@@ -6319,7 +6321,7 @@ static Model load_tagged_model(const char* tag) {
 }
 
 // A run may not be written over a model that it reads: that model would be gone, and a run that goes on after
-// a stop would read what it has trained as its reference or judge.
+// a stop would read what it has trained as its reference or reward model.
 static void refuse_overwriting(const char* out, const char* const* tags, int count) {
     char path[PATH_SIZE];
     for (int i = 0; i < count; i++)
@@ -6371,23 +6373,23 @@ static Model load_reward_model(const char* path, int context) {
 // The models that a run needs, as its options say. The learner points into this struct, which so must stay
 // where it is.
 typedef struct {
-    Model policy, value, reference, judge;
+    Model policy, value, reference, reward_model;
     Optimizer optimizer, value_optimizer;
     Learner learner;
 } Setup;
 
 static void setup_load(Setup* s, const RlOptions* o, long step) {
     const char* resume = o->resume;
-    char judge[PATH_SIZE];
-    Reward reward = read_reward(o->reward, judge);
-    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference, judge}, 3);
+    char scorer[PATH_SIZE];
+    Reward reward = read_reward(o->reward, scorer);
+    refuse_overwriting(o->out, (const char* const[]){o->model, o->reference, scorer}, 3);
     *s = (Setup){.policy = resume ? load_fitting_model(resume) : load_tagged_model(o->model)};
     const Config* c = &s->policy.config;
     s->optimizer = resume ? load_optimizer(resume, c, step) : optimizer_new(c);
-    if (*judge) {
-        s->judge = load_reward_model(judge, c->context);
-        s->judge.frozen = 1;
-        reward.model = &s->judge;
+    if (*scorer) {
+        s->reward_model = load_reward_model(scorer, c->context);
+        s->reward_model.frozen = 1;
+        reward.model = &s->reward_model;
     }
     Learner* l = &s->learner;
     *l = learner_new(&s->policy, &s->optimizer, reward, o);
@@ -6411,7 +6413,7 @@ static void setup_load(Setup* s, const RlOptions* o, long step) {
 static void setup_free(Setup* s) {
     if (s->learner.value) optimizer_free(&s->value_optimizer), model_free(&s->value);
     if (s->learner.reference) model_free(&s->reference);
-    if (s->learner.reward.model) model_free(&s->judge);
+    if (s->learner.reward.model) model_free(&s->reward_model);
     optimizer_free(&s->optimizer), model_free(&s->policy);
 }
 
@@ -6555,9 +6557,12 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
     int K = o->num_samples, n = q.count * K, questions = 0;
     double mean = 0.0, kept_mean = 0.0;
     char path[PATH_SIZE];
-    Model judge;
+    Model reward_model;
     Reward reward = read_reward(o->reward, path);
-    if (*path) judge = load_reward_model(path, m->config.context), reward.model = &judge;
+    if (*path) {
+        reward_model = load_reward_model(path, m->config.context);
+        reward.model = &reward_model;
+    }
     check_folder_name(o->out);
     printf("%s: %d answers to each of %d questions\n", o->data, K, q.count);
     fflush(stdout);
@@ -6581,7 +6586,7 @@ static void write_kept(Model* m, const RlOptions* o, int rule) {
         rollouts_free(rollouts);
     }
     float above = reward.paid ? 0.0f : -INFINITY;    // a score of 0 means wrong only to a verifier
-    if (reward.model) model_free(&judge);
+    if (reward.model) model_free(&reward_model);
     int M = keep_answers(kept, score, q.count, K, rule, above, o->seed + 5);
     if (!M && reward.paid)
         fail(2, "no answer to a question of %s has a reward above 0; try more --num-samples", o->data);
