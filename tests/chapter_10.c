@@ -99,7 +99,7 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
     char reward[PATH_SIZE + 32];
     snprintf(reward, sizeof reward, "--reward=model:%s", reward_model_path);
     START(&w, "--algo=nanochat", reward);
-    Model* m = &w.setup.judge;
+    Model* m = &w.setup.reward_model;
     CHECK(w.setup.learner.reward.model == m && !w.setup.learner.reward.paid);
     look(&w, 0);
     double spread = 0.0, scores[QUESTIONS * SAMPLES];
