@@ -54,6 +54,9 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef __GNUC__
+#define __attribute__(what)   // of gcc and clang
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #else   // one thread
@@ -69,12 +72,7 @@ static void omp_set_num_threads(int threads) { (void)threads; }
 
 // An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
 // option, a broken file); status 1 is everything else (no memory, a full disk).
-#ifdef __GNUC__
-#define LIKE_PRINTF __attribute__((format(printf, 2, 3)))
-#else
-#define LIKE_PRINTF
-#endif
-LIKE_PRINTF _Noreturn static void fail(int status, const char* format, ...) {
+__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int status, const char* format, ...) {
     char line[10000];   // room for two paths; one line, whatever bytes a name or a file contributes to it
     va_list args;
     va_start(args, format);
@@ -198,7 +196,7 @@ static void text_append(Text* text, const void* bytes, size_t count) {
     text->data[text->length] = 0;
 }
 
-LIKE_PRINTF static void text_printf(Text* text, const char* format, ...) {
+__attribute__((format(printf, 2, 3))) static void text_printf(Text* text, const char* format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
@@ -367,23 +365,14 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 // vec is the compiler's portable vector type (gcc and clang): element-wise + and *, no intrinsics.
 
 #if defined(__AVX512F__)
-enum { LANES = 64 / sizeof(float), TILE_M = 12, TILE_V = 2 };
-#define VECTOR_BYTES 64
+enum { VECTOR_BYTES = 64, TILE_M = 12 };
 #elif defined(__AVX__)
-enum { LANES = 32 / sizeof(float), TILE_M = 6, TILE_V = 2 };
-#define VECTOR_BYTES 32
+enum { VECTOR_BYTES = 32, TILE_M = 6 };
 #else
-enum { LANES = 16 / sizeof(float), TILE_M = 6, TILE_V = 2 };
-#define VECTOR_BYTES 16
+enum { VECTOR_BYTES = 16, TILE_M = 6 };
 #endif
-enum { TILE_N = TILE_V * LANES, PANEL_K = 256 };
-
-#ifdef __GNUC__
+enum { LANES = VECTOR_BYTES / sizeof(float), TILE_V = 2, TILE_N = TILE_V * LANES, PANEL_K = 256 };
 typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(float)), may_alias));
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE
-#endif
 
 // A matrix seen through strides: element (i,j) is data[i*row + j*col]. Exchanging row and col transposes.
 typedef struct { const float* data; size_t row, col; } View;
@@ -391,8 +380,8 @@ static View view(const float* data, size_t row) { return (View){data, row, 1}; }
 static View transposed(const float* data, size_t row) { return (View){data, 1, row}; }
 
 // c (TILE_M,TILE_N) = a (TILE_M,K) panel (K,TILE_N), or += with `add`; element (m,k) of a at a[m*row + k*col]
-static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col,
-                                      const float* panel, int K) {
+static inline __attribute__((always_inline))
+void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col, const float* panel, int K) {
 #ifdef __GNUC__
     vec sum[TILE_M][TILE_V];
     for (int m = 0; m < TILE_M; m++)
@@ -416,23 +405,12 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 #endif
 }
 
-// The same tile compiled twice, so that the compiler knows which of the two strides is 1.
-static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
-    tile(c, ldc, add, a, row, 1, b, K);
-}
-static void tile_of_cols(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
-    tile(c, ldc, add, a, 1, col, b, K);
-}
-
 // panel (K,TILE_N) <- b (K,n), the missing columns 0
 static void pack_panel(float* panel, View b, int K, int n) {
     if (n < TILE_N) memset(panel, 0, (size_t)K * TILE_N * sizeof(float));
     if (b.col == 1 && n == TILE_N) {
         for (int k = 0; k < K; k++)
             memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
-    } else if (b.col == 1) {
-        for (int k = 0; k < K; k++)
-            for (int j = 0; j < n; j++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + j];
     } else {
         for (int j = 0; j < n; j++)
             for (int k = 0; k < K; k++)
@@ -458,8 +436,9 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
         for (int m = 0; m < m1 && add; m++)
             for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
     }
-    if (a.col == 1) tile_of_rows(target, stride, add, a.data, a.row, panel, K);
-    else tile_of_cols(target, stride, add, a.data, a.col, panel, K);
+    // compiled twice, so that the compiler knows which of the two strides is 1
+    if (a.col == 1) tile(target, stride, add, a.data, a.row, 1, panel, K);
+    else tile(target, stride, add, a.data, 1, a.col, panel, K);
     if (target == block)
         for (int m = 0; m < m1; m++)
             for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
@@ -526,7 +505,6 @@ typedef struct {
     int N, S, M;
     int *ids, *targets, *position, *scored;   // (N), (N), (N), (M)
     int *start, *prefix;                      // (S+1), (S)
-    int token_capacity, segment_capacity;
 } Batch;
 
 static void batch_clear(Batch* b) { b->N = b->S = b->M = 0; }
@@ -540,19 +518,13 @@ static int segment_length(const Batch* b, int s) { return b->start[s + 1] - b->s
 
 // Appends a segment and returns its index. targets may be NULL: nothing is scored then.
 static int batch_add(Batch* b, const int* ids, const int* targets, int n, int prefix) {
-    if (b->N + n > b->token_capacity) {
-        b->token_capacity = 2 * (b->N + n);
-        size_t size = (size_t)b->token_capacity;
-        b->ids = enlarge(b->ids, size, sizeof(int));
-        b->targets = enlarge(b->targets, size, sizeof(int));
-        b->position = enlarge(b->position, size, sizeof(int));
-        b->scored = enlarge(b->scored, size, sizeof(int));
-    }
-    if (b->S + 1 > b->segment_capacity) {
-        b->segment_capacity = 2 * (b->S + 1);
-        b->start = enlarge(b->start, (size_t)b->segment_capacity + 1, sizeof(int));
-        b->prefix = enlarge(b->prefix, (size_t)b->segment_capacity, sizeof(int));
-    }
+    size_t tokens = (size_t)(b->N + n) + 1, segments = (size_t)b->S + 1;
+    b->ids = enlarge(b->ids, tokens, sizeof(int));
+    b->targets = enlarge(b->targets, tokens, sizeof(int));
+    b->position = enlarge(b->position, tokens, sizeof(int));
+    b->scored = enlarge(b->scored, tokens, sizeof(int));
+    b->start = enlarge(b->start, segments + 1, sizeof(int));
+    b->prefix = enlarge(b->prefix, segments, sizeof(int));
     int first = prefix < 0 ? 0 : segment_length(b, prefix);
     b->start[b->S] = b->N;
     b->prefix[b->S] = prefix;
@@ -676,17 +648,9 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 
 enum { QUERY_BLOCK = 48 };
 
-// Working space: keys, values and their gradients for one head, scores and their gradients for one block.
+// Working space: keys and values of one head (context, D), scores of one block (context x QUERY_BLOCK), and
+// the gradients of these.
 typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
-
-static size_t attention_scratch_size(const Config* c) {
-    return (size_t)c->context * (4 * (size_t)c->head_dim + 2 * QUERY_BLOCK);
-}
-
-static AttentionScratch attention_scratch(float* m, const Config* c) {
-    size_t keys = (size_t)c->context * c->head_dim, scores = (size_t)c->context * QUERY_BLOCK;
-    return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
-}
 
 static void copy_rows(float* to, int to_row, const float* from, int from_row, int rows, int cols) {
     for (int i = 0; i < rows; i++)
@@ -712,10 +676,9 @@ static inline float softmax_row(float* p, float scale, int seen, int width) {
 static inline float attention_scale(const Config* c) { return (float)(1.0 / sqrt((double)c->head_dim)); }
 
 static void attention_forward(float* out, float* lse, const float* qkv, const Batch* b, const Config* c,
-                              float* memory) {
+                              AttentionScratch a) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
     float scale = attention_scale(c);
-    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int s = task / G, g = task % G, before = b->prefix[s], P = before < 0 ? 0 : segment_length(b, before);
         int first = b->start[s], length = segment_length(b, s);
@@ -777,9 +740,8 @@ static void store_key_gradients(float* dqkv, const float* dk, const float* dv, i
 // dqkv (N,Q) is stored. A segment is taken together with all its continuations, because the keys of a shared
 // prefix collect gradients from each of them.
 static void attention_backward(float* dqkv, const float* dout, const float* out, const float* lse,
-                               const float* qkv, const Batch* b, const Config* c, float* memory) {
+                               const float* qkv, const Batch* b, const Config* c, AttentionScratch a) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
-    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int root = task / G, g = task % G, end = root + 1;
         if (b->prefix[root] >= 0) continue;
@@ -993,7 +955,7 @@ typedef struct {
     // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has no logits and probs
     float *last, *hidden, *logits, *probs, *logp, *scalar;
     float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
-    float* scratch;                                                 // for attention
+    AttentionScratch scratch;
     float* memory;
 } Activations;
 
@@ -1088,7 +1050,9 @@ static size_t lay_out(const Place* plan, size_t count, float* memory) {
 // The arrays of Activations for n tokens and L layers that are kept.
 static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
     size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
+    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, D = (size_t)c->head_dim, HD = H * D;
+    size_t T = (size_t)c->context;
+    AttentionScratch* s = &a->scratch;
     const Place plan[] = {
         {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},  {&a->qkv, L * n * Q},    {&a->rot, L * n * Q},
         {&a->att, L * n * HD},    {&a->lse, L * n * H}, {&a->mid, L * n * C},    {&a->h2, L * n * C},
@@ -1096,7 +1060,8 @@ static size_t activations_layout(Activations* a, const Config* c, size_t L, size
         {&a->logits, n * V},      {&a->probs, n * V},   {&a->logp, n},           {&a->scalar, n},
         {&a->dx, n * C},          {&a->dh, n * C},      {&a->dqkv, n * Q},       {&a->datt, n * HD},
         {&a->dgu, n * 2 * F},     {&a->dact, n * F},    {&a->dlast, n * C},
-        {&a->scratch, attention_scratch_size(c)},
+        {&s->k, T * D},           {&s->v, T * D},       {&s->dk, T * D},         {&s->dv, T * D},
+        {&s->p, T * QUERY_BLOCK}, {&s->dp, T * QUERY_BLOCK},
     };
     return lay_out(plan, sizeof plan / sizeof *plan, memory);
 }
@@ -1598,35 +1563,19 @@ static void rollouts_free(Rollout* r) {
     free(r);
 }
 
-// the k-th largest of x (n), k >= 1 (Hoare's selection); x is reordered
-static float kth_largest(float* x, int n, int k) {
-    int low = 0, high = n - 1, want = k - 1;
-    while (low < high) {
-        float pivot = x[low + (high - low) / 2];
-        int i = low, j = high;
-        while (i <= j) {
-            while (x[i] > pivot) i++;
-            while (x[j] < pivot) j--;
-            if (i <= j) {
-                float t = x[i];
-                x[i++] = x[j];
-                x[j--] = t;
-            }
-        }
-        if (want <= j) high = j;
-        else if (want >= i) low = i;
-        else break;
+// Sets all but the `keep` largest of p (V), numbers from 0 to 1, to 0; among equals the first ones stay. An
+// interval around the border is halved until exactly `keep` lie above it, or no float is left inside.
+static void keep_largest(float* p, int V, int keep) {
+    float low = 0.0f, high = 2.0f, border = 1.0f;     // at least `keep` are >= low, and fewer are >= high
+    for (int above = V; above != keep && low < border && border < high; border = 0.5f * (low + high)) {
+        above = 0;
+        for (int i = 0; i < V; i++) above += p[i] >= border;
+        if (above >= keep) low = border;
+        else high = border;
     }
-    return x[want];
-}
-
-// Sets all but the `keep` largest of p (V) to 0; among equals at the border the first ones stay. work (V).
-static void keep_largest(float* p, int V, int keep, float* work) {
-    memcpy(work, p, (size_t)V * sizeof(float));
-    float border = kth_largest(work, V, keep);
-    for (int i = 0; i < V; i++) keep -= p[i] > border;
+    for (int i = 0; i < V; i++) keep -= p[i] >= high;
     for (int i = 0; i < V; i++)
-        if (p[i] < border || (p[i] == border && keep-- <= 0)) p[i] = 0.0f;
+        if (p[i] < low || (p[i] < high && keep-- <= 0)) p[i] = 0.0f;
 }
 
 static float sum_of(const float* p, int V) {
@@ -1661,8 +1610,8 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     *logp = (float)(logits[choice] - lse);
     if (o.temperature <= 0.0f) return choice;
     for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
-    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V);
-    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V), work + V);
+    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k);
+    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V));
     float u = random_uniform(rng) * sum_of(p, V);
     for (int i = 0; i < V && below <= u; i++) {
         if (p[i] == 0.0f) continue;
@@ -1921,7 +1870,8 @@ typedef struct Json {
 
 enum { JSON_DEPTH = 64, JSON_FIELDS = 10000 };
 
-typedef struct { const char *at, *end, *line_start, *path; int depth, line; } JsonReader;
+// Behind the text stands a 0, and nothing below reads beyond one.
+typedef struct { const char *at, *line_start, *path; int depth, line; } JsonReader;
 
 static void json_free(Json* j) {
     while (j) {
@@ -1938,18 +1888,18 @@ _Noreturn static void json_fail(const JsonReader* r, const char* problem) {
 
 static int json_skip(JsonReader* r, const char* word) {   // 1 = the word stood here
     size_t n = strlen(word);
-    if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n)) return 0;
+    if (strncmp(r->at, word, n)) return 0;
     r->at += n;
     return 1;
 }
 
 static int json_space(JsonReader* r) {   // 1 = something stands behind the space
-    for (; r->at < r->end && *r->at && strchr(" \t\n\r", *r->at); r->at++) {
+    for (; *r->at && strchr(" \t\n\r", *r->at); r->at++) {
         if (*r->at != '\n') continue;
         r->line++;
         r->line_start = r->at + 1;
     }
-    return r->at < r->end;
+    return *r->at != 0;
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -1963,7 +1913,7 @@ static void utf8_append(Text* text, unsigned code) {
 
 static unsigned json_hex(JsonReader* r) {
     char digits[5] = "";
-    memcpy(digits, r->at, (size_t)min_int(4, (int)(r->end - r->at)));
+    strncpy(digits, r->at, 4);
     if (strspn(digits, "0123456789abcdefABCDEF") != 4) json_fail(r, "\\u needs four hexadecimal digits");
     r->at += 4;
     return (unsigned)strtoul(digits, NULL, 16);
@@ -1973,7 +1923,7 @@ static unsigned json_hex(JsonReader* r) {
 // 0xD800 and up, then 0xDC00 and up.
 static void json_escape(JsonReader* r, Text* text) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char* known = r->at < r->end && *r->at ? strchr(from, *r->at) : NULL;
+    const char* known = *r->at ? strchr(from, *r->at) : NULL;
     if (!known && !json_skip(r, "u")) json_fail(r, "unknown escape in a string");
     unsigned code = known ? (unsigned char)to[known - from] : json_hex(r);
     r->at += known != NULL;
@@ -1988,8 +1938,8 @@ static char* json_string(JsonReader* r) {
     Text text = {0};
     text_append(&text, "", 0);
     for (r->at++; !json_skip(r, "\"");) {
-        if (r->at >= r->end) json_fail(r, "the text ends inside a string");
-        int n = utf8_length(r->at, r->end);
+        if (!*r->at) json_fail(r, "the text ends inside a string");
+        int n = utf8_length(r->at, r->at + 4);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
         if ((unsigned char)*r->at < 0x20)
             json_fail(r, "a control character or the end of the line inside a string");
@@ -2005,17 +1955,14 @@ static char* json_string(JsonReader* r) {
 
 // strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
 static double json_number(JsonReader* r) {
-    char copy[400] = "", *stop = copy;
-    size_t n = 0;
-    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++) {
-        if (n + 2 == sizeof copy) json_fail(r, "a number of more than 398 characters");
-        copy[n] = r->at[n];
-    }
-    const char *whole = copy + (*copy == '-'), *dot = strchr(copy, '.');
-    double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
-    int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
-    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1]))) json_fail(r, "a value was expected");
-    r->at += n;
+    const char *whole = r->at + (*r->at == '-'), *end = r->at + strspn(r->at, "+-.0123456789eE");
+    const char* dot = memchr(r->at, '.', (size_t)(end - r->at));
+    char* stop;
+    double number = strtod(r->at, &stop);
+    int zero = whole[0] == '0' && isdigit((unsigned char)whole[1]);
+    if (!isdigit((unsigned char)*whole) || zero || stop != end || (dot && !isdigit((unsigned char)dot[1])))
+        json_fail(r, "a value was expected");
+    r->at = stop;
     return number;
 }
 
@@ -2034,11 +1981,11 @@ static void json_members(JsonReader* r, Json* parent) {
     r->at++;
     for (json_space(r); !json_skip(r, named ? "}" : "]"); json_space(r), last = &(*last)->next) {
         char* key = NULL;
-        if (r->at == r->end) json_fail(r, "the text ends too early");
+        if (!*r->at) json_fail(r, "the text ends too early");
         if (count++ && !json_skip(r, ",")) json_fail(r, "a comma or a closing bracket was expected");
         json_space(r);
         if (named) {
-            if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
+            if (*r->at != '"') json_fail(r, "the name of a field was expected");
             if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
             key = json_string(r);
             if (json_get(parent, key)) json_fail(r, "this field is there twice");
@@ -2069,17 +2016,17 @@ static Json* json_value(JsonReader* r) {
     return j;
 }
 
-// The one value that fills the text. `path` and `line`, where the text begins, are for what an error says.
-static Json* json_parse(const char* text, size_t length, const char* path, int line) {
-    JsonReader r = {text, text + length, text, path, 0, line};
+// The one value that fills the text. `path` is for what an error says.
+static Json* json_parse(const char* text, size_t length, const char* path) {
+    JsonReader r = {text, text, path, 0, 1};
     Json* j = json_value(&r);
-    if (json_space(&r)) json_fail(&r, "there is something behind the value");
+    if (json_space(&r) || r.at != text + length) json_fail(&r, "there is something behind the value");
     return j;
 }
 
 static Json* json_read_stream(FILE* file, const char* path) {
     Text text = read_stream(file, path);
-    Json* j = json_parse(text.data, text.length, path, 1);
+    Json* j = json_parse(text.data, text.length, path);
     text_free(&text);
     return j;
 }
@@ -2102,7 +2049,7 @@ static void json_append_string(Text* out, const char* s) {
 // the two kinds of file apart: an array begins with '['. json_free() frees them.
 static Json* load_records(const char* path) {
     Text text = read_file(path);
-    JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
+    JsonReader r = {text.data, text.data, path, 0, 1};
     json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
     int whole = json_space(&r) && *r.at == '[', line = 0;
     Json *records = whole ? json_value(&r) : allocate(1, sizeof(Json)), **last = &records->child;
@@ -2112,6 +2059,7 @@ static Json* load_records(const char* path) {
         *last = json_value(&r);
         line = r.line;
     }
+    if (r.at != text.data + text.length) json_fail(&r, "a zero byte");
     for (const Json* j = records->child; j; j = j->next)
         if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {...} was expected", path, j->line);
     text_free(&text);
@@ -2149,17 +2097,15 @@ static const char* question_field(const Json* record) {
 static Problems load_problems(const char* path) {
     Json* records = load_records(path);
     Problems p = {0};
-    for (const Json* j = records->child; j; j = j->next) p.count++;
-    if (!p.count)
-        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
-    p.list = allocate((size_t)p.count, sizeof(Problem));
-    p.count = 0;
     for (const Json* j = records->child; j; j = j->next) {
-        Problem* next = &p.list[p.count++];
-        next->question = copy_text(record_text(j, question_field(j), path));
-        next->answer = copy_text(record_text(j, "answer", path));
+        const char* question = record_text(j, question_field(j), path);
+        const char* answer = record_text(j, "answer", path);
+        p.list = enlarge(p.list, (size_t)p.count + 1, sizeof(Problem));
+        p.list[p.count++] = (Problem){copy_text(question), copy_text(answer)};
     }
     json_free(records);
+    if (!p.count)
+        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
     return p;
 }
 
@@ -2169,20 +2115,19 @@ static Problems load_problems(const char* path) {
 // A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
 // the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
 // moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
-enum { ALWAYS, WITH_OPTIMIZER, WITH_VALUE };
-static const struct { const char* name; int when; } run_files[] = {
-    {"config.json", ALWAYS},                     // the architecture: Qwen3ForCausalLM, or for a scalar model
-    {"generation_config.json", ALWAYS},          // Qwen3ForSequenceClassification with one label
-    {"tokenizer.json", ALWAYS},                  // bytes and special tokens
-    {"tokenizer_config.json", ALWAYS},
-    {"model.safetensors", ALWAYS},               // the weights
-    {"optimizer.safetensors", WITH_OPTIMIZER},   // both moments of AdamW
-    {"value.safetensors", WITH_VALUE},           // PPO's value model: the body that config.json describes,
-    {"value_optimizer.safetensors", WITH_VALUE}, // with a score as its head; and its moments
-    {"trainer_state.json", WITH_OPTIMIZER},      // updates done, and every option of the run
-    {"metrics.csv", ALWAYS},                     // one row for each update
+static const char* const run_files[] = {
+    "config.json",                   // the architecture: Qwen3ForCausalLM, or for a scalar model
+    "generation_config.json",        // Qwen3ForSequenceClassification with one label
+    "tokenizer.json",                // bytes and special tokens
+    "tokenizer_config.json",
+    "model.safetensors",             // the weights
+    "optimizer.safetensors",         // both moments of AdamW
+    "trainer_state.json",            // updates done, and every option of the run
+    "metrics.csv",                   // one row for each update
+    "value.safetensors",             // PPO's value model: the body that config.json describes, with a score
+    "value_optimizer.safetensors",   // as its head; and its moments. Other runs have none.
 };
-enum { RUN_FILES = sizeof run_files / sizeof *run_files };
+enum { RUN_FILES = sizeof run_files / sizeof *run_files, VALUE_FILES = 2 };
 
 // ---- a set of files that appears whole or not at all
 //
@@ -2215,8 +2160,8 @@ static void empty_folder(const char* folder, const char* from, int keep) {
     join_path(inner, folder, from);
     flush_folder(folder);
     for (int i = 0; i < RUN_FILES; i++) {
-        join_path(old, inner, run_files[i].name);
-        join_path(new, folder, run_files[i].name);
+        join_path(old, inner, run_files[i]);
+        join_path(new, folder, run_files[i]);
         if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
             fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
     }
@@ -2305,7 +2250,7 @@ static int json_same(const Json* a, const Json* b) {
 }
 
 static int json_same_text(const Json* j, const char* text) {
-    Json* expected = json_parse(text, strlen(text), "", 1);
+    Json* expected = json_parse(text, strlen(text), "");
     int same = json_same(j, expected);
     json_free(expected);
     return same;
@@ -2402,7 +2347,7 @@ static void check_tokenizer(const char* folder) {
     FILE* file = open_saved(path, folder, "tokenizer.json");
     if (!file) return;
     tokenizer_to_json(&text);
-    Json *ours = json_parse(text.data, text.length, "", 1), *theirs = json_read_stream(file, path);
+    Json *ours = json_parse(text.data, text.length, ""), *theirs = json_read_stream(file, path);
     for (int i = 0; i < 3; i++) {
         const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
         if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
@@ -2492,7 +2437,7 @@ static Json* read_header(double* size, FILE* file, const char* path) {
     char* text = allocate((size_t)length + 1, 1);
     if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
     *size = (double)info.st_size - 8.0 - (double)length;
-    Json* header = json_parse(text, (size_t)length, path, 1);
+    Json* header = json_parse(text, (size_t)length, path);
     free(text);
     return header;
 }
@@ -2553,28 +2498,32 @@ static long metadata_count(const Json* header, const char* name, long fallback, 
     return strtol(text, NULL, 10);
 }
 
-// Reads weights, or both moments, from a file of a checkpoint; with neither only its number of updates. That
-// must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
-// Returns the number of the optimizer's steps; files that do not tell it took one per update.
-static long read_weights(const Weights* w, const Optimizer* o, const Config* c, const char* folder,
-                         const char* name, long step) {
+// Reads a model, or an optimizer, of the sizes c from a file of a checkpoint; with neither (NULL) only its
+// number of updates. That must be `step` (if it is not -1), or the weights of one update would go on with the
+// moments of another. The file's size is looked at before memory for its numbers is asked for.
+static void read_weights(Model* m, Optimizer* o, const Config* c, const char* folder, const char* name,
+                         long step) {
     char path[PATH_SIZE];
     double size;
+    size_t undecayed;
     int count;
     FILE* file = open_saved(path, folder, name);
     Json* header = read_header(&size, file, path);
-    if (w || o) {
-        Tensor* list = list_tensors(&count, c, w, o);
+    long found = metadata_count(header, "step", -1, path);
+    if (step >= 0 && found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
+    if (size < 2.0 * (double)weight_count(c, &undecayed))
+        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
+    if (m) *m = model_new(*c);
+    if (o) *o = optimizer_new(c);
+    if (o) o->step = metadata_count(header, "optimizer_steps", found, path);   // else one for each update
+    if (m || o) {
+        Tensor* list = list_tensors(&count, c, m ? &m->weights : NULL, o);
         read_tensors(list, count, header, size, file, path);
         free(list);
     }
-    long found = metadata_count(header, "step", -1, path);
-    long taken = metadata_count(header, "optimizer_steps", found, path);
-    if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
     json_free(header);
     fclose(file);
-    return taken;
 }
 
 // ---- a whole checkpoint
@@ -2593,9 +2542,8 @@ static void save_weights(const char* folder, const char* name, const Model* m, c
 }
 
 // Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json and
-// is used up. Without an optimizer (NULL) neither it nor the state is written, without a value model neither
-// that nor its optimizer; what an earlier run has left of them is removed. (Whoever is killed before that
-// leaves a file of another update, which is refused.)
+// is used up. Without a value model (NULL) what an earlier run has left of one is removed. (Whoever is killed
+// before that leaves a file of another update, which is refused.)
 static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
                             const Optimizer* value_o, Text* state, long step) {
     Text text = {0};
@@ -2615,41 +2563,27 @@ static void save_checkpoint(const char* folder, const Model* m, const Optimizer*
     text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
     save_text(folder, "tokenizer_config.json", &text);
     save_weights(folder, "model.safetensors", m, NULL, step);
-    if (o) save_weights(folder, "optimizer.safetensors", m, o, step);
+    save_weights(folder, "optimizer.safetensors", m, o, step);
     if (value) save_weights(folder, "value.safetensors", value, NULL, step);
     if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
-    if (o) save_text(folder, "trainer_state.json", state);
+    save_text(folder, "trainer_state.json", state);
     join_path(saving, folder, ".saving");
     join_path(saved, folder, ".saved");
     flush_folder(saving);
     if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
     empty_folder(folder, ".saved", 1);
-    for (int i = 0; i < RUN_FILES; i++) {
-        join_path(path, folder, run_files[i].name);
-        int when = run_files[i].when;
-        if ((when == WITH_OPTIMIZER && !o) || (when == WITH_VALUE && !value)) remove(path);
+    for (int i = RUN_FILES - VALUE_FILES; i < RUN_FILES && !value; i++) {
+        join_path(path, folder, run_files[i]);
+        remove(path);
     }
-}
-
-// A model from one file of weights. The file's size is looked at before memory for the numbers is asked for.
-static Model read_model(Config c, const char* folder, const char* name, long step) {
-    char path[PATH_SIZE];
-    struct stat info;
-    size_t undecayed;
-    FILE* file = open_saved(path, folder, name);
-    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
-    fclose(file);
-    if ((double)info.st_size < 2.0 * (double)weight_count(&c, &undecayed))
-        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
-    Model m = model_new(c);
-    read_weights(&m.weights, NULL, &c, folder, name, step);
-    return m;
 }
 
 static Model load_model(const char* folder) {
     if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    Model m = read_model(config_from_json(folder), folder, "model.safetensors", -1);
-    if (m.config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
+    Config c = config_from_json(folder);
+    Model m;
+    read_weights(&m, NULL, &c, folder, "model.safetensors", -1);
+    if (c.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
     return m;
 }
 
@@ -2664,27 +2598,22 @@ static Model load_fitting_model(const char* folder) {
     return m;
 }
 
-static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
-    Optimizer o = optimizer_new(c);
-    o.step = read_weights(NULL, &o, c, folder, name, step);
-    return o;
-}
-
 // The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
 static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+    Optimizer o;
     read_weights(NULL, NULL, c, folder, "model.safetensors", step);
-    return read_optimizer(c, folder, "optimizer.safetensors", step);
+    read_weights(NULL, &o, c, folder, "optimizer.safetensors", step);
+    return o;
 }
 
 #ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
 // The value model of a checkpoint and its optimizer; c is the policy's configuration.
 static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
-    if (!has_saved(folder, "value.safetensors"))
-        fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
     Config config = *c;
+    Model m;
     config.scalar = 1;
-    Model m = read_model(config, folder, "value.safetensors", step);
-    *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
+    read_weights(&m, NULL, &config, folder, "value.safetensors", step);
+    read_weights(NULL, o, &config, folder, "value_optimizer.safetensors", step);
     return m;
 }
 #endif
@@ -3126,24 +3055,20 @@ static void train_options(Option* t, TrainOptions* o) {
     memcpy(t, table, sizeof table);
 }
 
-// Examples in a random order that is new in every epoch. Which ones update `step` gets is a function of
-// (seed, step) alone, so a resumed run goes on with the same ones.
-typedef struct { int *order, count; long epoch; uint64_t seed; } Deck;
-
-static Deck deck_new(int count, uint64_t seed) {
-    return (Deck){allocate((size_t)count, sizeof(int)), count, -1, seed};
-}
-
-static void deck_deal(int* chosen, Deck* d, long step, int per_step) {
-    for (int i = 0; i < per_step; i++) {
-        long index = step * per_step + i, epoch = index / d->count;
-        if (epoch != d->epoch) {
-            Rng rng = random_stream(d->seed, 1, (uint64_t)epoch);
-            shuffle(d->order, d->count, &rng);
-            d->epoch = epoch;
+// The `per_step` examples of update `step`, of `count` in a random order that is new in every epoch. They are
+// a function of (seed, step) alone, so that a resumed run goes on with the same ones.
+static void deal_examples(int* chosen, int per_step, long step, int count, uint64_t seed) {
+    int* order = allocate((size_t)count, sizeof(int));
+    for (long i = 0, dealt = -1; i < per_step; i++) {
+        long index = step * per_step + i, epoch = index / count;
+        if (epoch != dealt) {
+            Rng rng = random_stream(seed, 1, (uint64_t)epoch);
+            shuffle(order, count, &rng);
+            dealt = epoch;
         }
-        chosen[i] = d->order[index % d->count];
+        chosen[i] = order[index % count];
     }
+    free(order);
 }
 
 // Conversations that fit the context; the others are counted and left out.
@@ -3342,7 +3267,6 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     Tokens* held = allocate((size_t)eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data);
     int held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
-    Deck deck = deck_new(count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     const Tokens** batch = allocate((size_t)o->batch_size, sizeof(Tokens*));
     const Tokens** all = allocate((size_t)held_count, sizeof(Tokens*));
@@ -3352,7 +3276,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
            thread_count());
     while (run_goes_on(&run)) {
         SftMetrics s = {.held_out = NAN, .seconds = -seconds_now()};
-        deck_deal(chosen, &deck, run.step, o->batch_size);
+        deal_examples(chosen, o->batch_size, run.step, count, o->seed);
         for (int i = 0; i < o->batch_size; i++) {
             batch[i] = &examples[chosen[i]];
             s.tokens_per_second += batch[i]->length;
@@ -3374,7 +3298,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     }
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
-    free(examples), free(held), free(deck.order), free(chosen), free(batch), free(all);
+    free(examples), free(held), free(chosen), free(batch), free(all);
     problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
     if (result) *result = m;
     else model_free(&m);

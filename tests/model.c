@@ -1306,21 +1306,21 @@ static void model_top_p(void) {
     check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
 }
 
-static void model_kth_largest(void) {
-    // against sorting, with many ties: 60 lists, every k
+static void model_keep_largest(void) {
+    // Against the definition, with many ties: a number stays when fewer than k others come before it, which
+    // are larger, or equal and further ahead. 60 lists, every k; numbers from 0 to 1, and tiny ones.
     Rng rng = {3};
     int wrong = 0;
     for (int n = 1; n <= 60; n++)
         for (int k = 1; k <= n; k++) {
-            float x[60], sorted[60];
-            for (int i = 0; i < n; i++) sorted[i] = x[i] = (float)random_int(&rng, 1 + n / 2);
-            for (int i = 1; i < n; i++)
-                for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
-                    float t = sorted[j];
-                    sorted[j] = sorted[j - 1];
-                    sorted[j - 1] = t;
-                }
-            wrong += kth_largest(x, n, k) != sorted[k - 1];
+            float x[60], kept[60], unit = k % 3 ? 1.0f / (float)n : 1e-37f;
+            for (int i = 0; i < n; i++) kept[i] = x[i] = unit * (float)random_int(&rng, 1 + n / 2);
+            keep_largest(kept, n, k);
+            for (int i = 0; i < n; i++) {
+                int before = 0;
+                for (int j = 0; j < n; j++) before += x[j] > x[i] || (x[j] == x[i] && j < i);
+                wrong += kept[i] != (before < k ? x[i] : 0.0f);
+            }
         }
     CHECK(wrong == 0);
 }
@@ -1552,7 +1552,7 @@ static void test_model(void) {
     RUN(model_sampler);
     RUN(model_top_k);
     RUN(model_top_p);
-    RUN(model_kth_largest);
+    RUN(model_keep_largest);
     RUN(model_training_learns);
     RUN(model_training_does_not_depend_on_threads);
     RUN(model_loss_of_conversations);
