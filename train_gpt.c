@@ -13,8 +13,8 @@ its size. The file reads top to bottom, and nothing is used long before it is ex
     7  text and tokens       bytes, nine special tokens, conversations and their mask
     8  decoding              many rollouts at once with a key/value cache
     9  JSON                  reading and writing the little that is needed
-   10  checkpoints           a Hugging Face model directory, and what a resumed run needs
-   11  options               the command line, the log, the signal that says stop
+   10  options               one table: the command line, --help, what a resumed run remembers
+   11  checkpoints and runs  a Hugging Face model directory, the folder of a run, its table and its end
    12  supervised training   the loop
 
 Letters for sizes, everywhere:
@@ -66,9 +66,7 @@ static int omp_in_parallel(void) { return 0; }
 static void omp_set_num_threads(int threads) { (void)threads; }
 #endif
 
-// =============================================================================================
-// 1  Small things
-// =============================================================================================
+// ==== 1  Small things ========================================================================
 
 // An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
 // option, a broken file); status 1 is everything else (no memory, a full disk).
@@ -84,9 +82,31 @@ __attribute__((format(printf, 2, 3))) _Noreturn static void fail(int status, con
     exit(status);
 }
 
+// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
+// and so does one while no loop is looking (-1).
+static volatile sig_atomic_t stop_asked = -1;
+static void on_stop(int sig) {
+    static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
+    if (stop_asked == 0) stop_asked = 1;
+    else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
+}
+
+// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
+// full disk: a file beyond the user's limit, a pipe that nobody reads.
+static void watch_signals(void) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    for (int i = 0; i < 3; i++) {
+        struct sigaction before;
+        sigaction(stops[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 // A program that is started with a closed stdin, stdout or stderr would open its files in that place, and
-// what it prints would end up in them. And no signal is to end it without a word (section 11).
-static void watch_signals(void);
+// what it prints would end up in them.
 static void open_standard_streams(void) {
     int file;
     while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= 2) {}
@@ -186,26 +206,25 @@ static void shuffle(int* order, int n, Rng* rng) {
 // A growing piece of text or bytes; data[length] is always 0.
 typedef struct { char* data; size_t length, capacity; } Text;
 
+// Without bytes (NULL) there is only room for them.
 static void text_append(Text* text, const void* bytes, size_t count) {
     if (text->length + count + 1 > text->capacity) {
         text->capacity = 2 * (text->length + count + 1);
         text->data = enlarge(text->data, text->capacity, 1);
     }
-    if (count) memcpy(text->data + text->length, bytes, count);
+    if (bytes) memcpy(text->data + text->length, bytes, count);
     text->length += count;
     text->data[text->length] = 0;
 }
 
 __attribute__((format(printf, 2, 3))) static void text_printf(Text* text, const char* format, ...) {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
     size_t count = (size_t)max_int(vsnprintf(NULL, 0, format, args), 0);
-    char* line = allocate(count + 1, 1);
-    vsnprintf(line, count + 1, format, again);
-    text_append(text, line, count);
-    free(line);
-    va_end(again);
+    va_end(args);
+    text_append(text, NULL, count);
+    va_start(args, format);
+    vsnprintf(text->data + text->length - count, count + 1, format, args);
     va_end(args);
 }
 
@@ -278,9 +297,7 @@ static int close_written(FILE* file) {
     return reason;
 }
 
-// =============================================================================================
-// 2  Arithmetic
-// =============================================================================================
+// ==== 2  Arithmetic ==========================================================================
 
 // The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized. Eight
 // partial sums are eight chains: they fit a vector register, and their order is fixed by the code, not by a
@@ -346,9 +363,7 @@ static inline float exp_and_sum(float* x, float shift, int n) {
     return add_up(s);
 }
 
-// =============================================================================================
-// 3  Matrix multiplication
-// =============================================================================================
+// ==== 3  Matrix multiplication ===============================================================
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
 // A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
@@ -471,9 +486,7 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
     }
 }
 
-// =============================================================================================
-// 4  Layers: forward and backward side by side
-// =============================================================================================
+// ==== 4  Layers: forward and backward side by side ===========================================
 // A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
 // dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
 // step may consist of several batches. What it does to dx (store or add) is said at each one.
@@ -831,9 +844,7 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
     }
 }
 
-// =============================================================================================
-// 5  The model
-// =============================================================================================
+// ==== 5  The model ===========================================================================
 // Each token becomes a vector x of C numbers, a row of the table `embedding`. Each layer corrects x twice:
 // attention brings in what earlier tokens have to say, the MLP (SwiGLU between two matrices) works on each
 // token alone. What is passed on from layer to layer in this way is the residual stream. In the end x is
@@ -972,26 +983,39 @@ typedef struct Model {
     Weights turn_grads[MAX_TURNS];     // see learning_worker()
 } Model;
 
-// Says why a configuration cannot be, or NULL when it can.
-static const char* config_problem(const Config* c) {
-    if (c->vocab_size < 1 || c->vocab_size > 1 << 20) return "the vocabulary must have 1 to 1048576 tokens";
-    if (c->context < 2 || c->context > 1 << 16) return "the context must be 2 to 65536 tokens";
-    if (c->layers < 1 || c->layers > 256) return "there must be 1 to 256 layers";
-    if (c->width < 1 || c->width > 1 << 14) return "the width must be 1 to 16384";
-    if (c->heads < 1 || c->heads > 256) return "there must be 1 to 256 heads";
-    if (c->kv_heads < 1 || c->kv_heads > c->heads || c->heads % c->kv_heads)
-        return "the number of heads must be a multiple of the number of key/value heads";
-    if (c->head_dim < 2 || c->head_dim > 1024 || c->head_dim % 2)
-        return "the head dimension must be even, 2 to 1024";
-    if (c->mlp_width < 1 || c->mlp_width > 1 << 16) return "the MLP width must be 1 to 65536";
-    if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f)) return "rope_theta must be above 1 and below 1e9";
-    if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f)) return "the norm epsilon must be above 0 and below 1";
-    return NULL;
+// The sizes of a model, by their names in Hugging Face's config.json, and how large they may be.
+static const struct { const char* name; size_t at; int most; } config_sizes[] = {
+    {"vocab_size", offsetof(Config, vocab_size), 1 << 20},
+    {"max_position_embeddings", offsetof(Config, context), 1 << 16},
+    {"num_hidden_layers", offsetof(Config, layers), 256},
+    {"hidden_size", offsetof(Config, width), 1 << 14},
+    {"intermediate_size", offsetof(Config, mlp_width), 1 << 16},
+    {"num_attention_heads", offsetof(Config, heads), 256},
+    {"num_key_value_heads", offsetof(Config, kv_heads), 256},   // the last two may be missing
+    {"head_dim", offsetof(Config, head_dim), 1024},
+};
+enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
+
+static int* config_size(const Config* c, int i) { return (int*)((char*)c + config_sizes[i].at); }
+
+// Refuses what cannot be computed; `from` says where the configuration stands.
+static void check_config(const Config* c, const char* from) {
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        int size = *config_size(c, i), most = config_sizes[i].most;
+        if (size < 1 || size > most)
+            fail(2, "%s: %s must be from 1 to %d, not %d", from, config_sizes[i].name, most, size);
+    }
+    if (c->heads % c->kv_heads)
+        fail(2, "%s: the number of heads must be a multiple of the number of key/value heads", from);
+    if (c->head_dim % 2) fail(2, "%s: head_dim must be even", from);
+    if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f))
+        fail(2, "%s: rope_theta must be above 1 and below 1e9", from);
+    if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f))
+        fail(2, "%s: rms_norm_eps must be above 0 and below 1", from);
 }
 
 static Model model_new(Config config) {
-    const char* problem = config_problem(&config);
-    if (problem) fail(2, "this model cannot be built: %s", problem);
+    check_config(&config, "this model cannot be built");
     Model m = {.config = config};
     m.weights = weights_new(&config);
     size_t angles = (size_t)config.context * config.head_dim / 2;
@@ -1335,9 +1359,7 @@ static void add_gradients(Model* m, int turns) {
                 m->grads.memory[i] += m->turn_grads[turn].memory[i];
 }
 
-// =============================================================================================
-// 6  The optimizer
-// =============================================================================================
+// ==== 6  The optimizer =======================================================================
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
@@ -1403,9 +1425,7 @@ static double lr_schedule(long step, long steps, long warmup, double final) {
     return 1.0 - (1.0 - final) * (double)(step - warmup) / (double)(steps - warmup);
 }
 
-// =============================================================================================
-// 7  Text and tokens
-// =============================================================================================
+// ==== 7  Text and tokens =====================================================================
 // A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and
 // text from a user can never become a special token: the ids 256 to 264 come from no byte.
 
@@ -1511,9 +1531,7 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
     tokens_add(t, ASSISTANT_END, 1);
 }
 
-// =============================================================================================
-// 8  Decoding
-// =============================================================================================
+// ==== 8  Decoding ============================================================================
 // K answers to each of B questions are sampled together. The prompt but for its last token is computed once
 // per question, by model_hidden_forward; its keys and values are shared by the K rows. The keys and values of
 // a token do not change when others follow, so they are kept (the cache), and from then on each step feeds
@@ -1628,7 +1646,6 @@ typedef struct {
     int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
     float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
     float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
-    float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
     float *work, *memory;               // for queries, outputs, scores, and sampling; the block of all
     int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
     int* from;                          // (B+1) active rows of prompt q: from[q] .. from[q+1]-1
@@ -1636,9 +1653,9 @@ typedef struct {
 
 static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
     Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, C = (size_t)c->width, V = (size_t)c->vocab_size, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), D = (size_t)c->head_dim, H = (size_t)c->heads, shared = 0;
-    size_t each = (size_t)c->layers * c->kv_heads * D, work = K * (H / c->kv_heads) * (2 * D + c->context);
+    size_t n = (size_t)B * K, V = (size_t)c->vocab_size, D = (size_t)c->head_dim, shared = 0;
+    size_t each = (size_t)c->layers * c->kv_heads * D, heads = (size_t)c->heads / c->kv_heads;
+    size_t work = K * heads * (2 * D + c->context);
     d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
     d.first = d.P + B;
     d.from = d.first + B;
@@ -1652,10 +1669,7 @@ static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K,
     }
     const Place plan[] = {
         {&d.prompt_k, shared * each}, {&d.prompt_v, shared * each}, {&d.own_k, n * each * R},
-        {&d.own_v, n * each * R},     {&d.x, n * C},                {&d.h, n * C},
-        {&d.qkv, n * Q},              {&d.rot, n * Q},              {&d.att, n * H * D},
-        {&d.gu, n * 2 * F},           {&d.act, n * F},              {&d.logits, n * V},
-        {&d.work, work > 2 * V ? work : 2 * V},
+        {&d.own_v, n * each * R},     {&d.work, work > 2 * V ? work : 2 * V},
     };
     size_t arrays = sizeof plan / sizeof *plan;
     d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
@@ -1704,13 +1718,14 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
 
 // Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
 // own tokens came before the present one. The sums run over the prompt, then over them, as in training.
-static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t) {
+static void decoder_attention(Decoder* d, Model* m, int l, int q, int g, int from, int to, int t) {
+    const Config* c = &m->config;
     int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
     int M = (to - from) * each, width = P + t + 1;
     float *query = d->work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
     size_t at = prompt_place(d, c, q, l, g);
     for (int i = from; i < to; i++)
-        memcpy(query + (size_t)(i - from) * each * D, d->rot + (size_t)i * Q + g * each * D,
+        memcpy(query + (size_t)(i - from) * each * D, m->acts.rot + (size_t)i * Q + g * each * D,
                (size_t)(each * D) * sizeof(float));
     matmul(score, (size_t)width, view(query, D), view(d->prompt_k + at, P), M, P, D, 0);
     for (int i = 0; i < M; i++) {
@@ -1731,40 +1746,43 @@ static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, 
             for (int k = 0; k < D; k++) o[k] += s[j] * value[(size_t)j * D + k];
     }
     for (int i = from; i < to; i++)
-        memcpy(d->att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
+        memcpy(m->acts.att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
                (size_t)(each * D) * sizeof(float));
 }
 
-// One step: feeds next[] to the n active rows, leaves logits (n,V).
+// One step: feeds next[] to the n active rows, leaves acts.logits (n,V). Of the activations only one layer's
+// are needed, and what the prefill has left in them is in the cache.
 static void decoder_step(Decoder* d, Model* m, int n, int t) {
     const Config* c = &m->config;
+    Activations* a = &m->acts;
+    model_reserve(m, n);
     int C = c->width, Q = qkv_width(c), F = c->mlp_width, G = c->kv_heads, HD = c->heads * c->head_dim;
     int V = c->vocab_size, *from = d->from;
     memset(from, 0, ((size_t)d->B + 1) * sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
-    embedding_forward(d->x, d->next, m->weights.embedding, n, C);
+    embedding_forward(a->x, d->next, m->weights.embedding, n, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
-        matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
-        qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
+        rmsnorm_forward(a->h1, a->x, w->norm1, c->norm_eps, n, C);
+        matmul(a->qkv, (size_t)Q, view(a->h1, C), view(w->qkv, Q), n, Q, C, 0);
+        qk_forward(a->rot, a->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
         for (int i = 0; i < n * G; i++) {
             size_t at = own_place(d, c, d->active[i / G], l, i % G);
-            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, d->rot + (size_t)(i / G) * Q, 1, i % G, c);
+            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, a->rot + (size_t)(i / G) * Q, 1, i % G, c);
         }
         for (int q = 0; q < d->B; q++)
             for (int g = 0; g < G && from[q] < from[q + 1]; g++)
-                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t);
-        matmul(d->x, (size_t)C, view(d->att, HD), view(w->out, C), n, C, HD, 1);
-        rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
-        matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
-        swiglu_forward(d->act, d->gu, n, F);
-        matmul(d->x, (size_t)C, view(d->act, F), view(w->down, C), n, C, F, 1);
+                decoder_attention(d, m, l, q, g, from[q], from[q + 1], t);
+        matmul(a->x, (size_t)C, view(a->att, HD), view(w->out, C), n, C, HD, 1);
+        rmsnorm_forward(a->h1, a->x, w->norm2, c->norm_eps, n, C);
+        matmul(a->gu, 2 * (size_t)F, view(a->h1, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
+        swiglu_forward(a->act, a->gu, n, F);
+        matmul(a->x, (size_t)C, view(a->act, F), view(w->down, C), n, C, F, 1);
     }
-    rmsnorm_forward(d->h, d->x, m->weights.norm, c->norm_eps, n, C);
-    matmul(d->logits, (size_t)V, view(d->h, C), transposed(m->weights.unembedding, C), n, V, C, 0);
+    rmsnorm_forward(a->h1, a->x, m->weights.norm, c->norm_eps, n, C);
+    matmul(a->logits, (size_t)V, view(a->h1, C), transposed(m->weights.unembedding, C), n, V, C, 0);
 }
 
 // The row of a prompt, before the first token of the answer.
@@ -1813,7 +1831,7 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
                 answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
-                const float* logits = d.logits + (size_t)i * V;
+                const float* logits = m->acts.logits + (size_t)i * V;
                 float *logp = &r->logp[at - 1], *entropy = &r->entropy[at - 1];
                 answer[t] = sample_token(logp, entropy, logits, V, o, &rng[row], d.work);
                 r->mask[at] = 1;
@@ -1851,9 +1869,7 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     return rollouts;
 }
 
-// =============================================================================================
-// 9  JSON
-// =============================================================================================
+// ==== 9  JSON ================================================================================
 // A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
 // members of an object and the items of an array are a linked list. What is no JSON ends the program.
 
@@ -2109,518 +2125,7 @@ static Problems load_problems(const char* path) {
     return p;
 }
 
-// =============================================================================================
-// 10  Checkpoints
-// =============================================================================================
-// A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
-// the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
-// moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
-static const char* const run_files[] = {
-    "config.json",                   // the architecture: Qwen3ForCausalLM, or for a scalar model
-    "generation_config.json",        // Qwen3ForSequenceClassification with one label
-    "tokenizer.json",                // bytes and special tokens
-    "tokenizer_config.json",
-    "model.safetensors",             // the weights
-    "optimizer.safetensors",         // both moments of AdamW
-    "trainer_state.json",            // updates done, and every option of the run
-    "metrics.csv",                   // one row for each update
-    "value.safetensors",             // PPO's value model: the body that config.json describes, with a score
-    "value_optimizer.safetensors",   // as its head; and its moments. Other runs have none.
-};
-enum { RUN_FILES = sizeof run_files / sizeof *run_files, VALUE_FILES = 2 };
-
-// ---- a set of files that appears whole or not at all
-//
-// A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
-// renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
-// killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
-// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
-
-// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
-static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
-    char saved[PATH_SIZE];
-    join_path(saved, folder, ".saved");
-    join_path(path, saved, name);
-    FILE* file = fopen(path, "rb");
-    if (file) return file;
-    join_path(path, folder, name);
-    return fopen(path, "rb");
-}
-
-static int has_saved(const char* folder, const char* name) {
-    char path[PATH_SIZE];
-    FILE* file = open_saved(path, folder, name);
-    if (file) fclose(file);
-    return file != NULL;
-}
-
-// Moves all files of folder/from into the folder, or removes them; then folder/from is gone.
-static void empty_folder(const char* folder, const char* from, int keep) {
-    char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
-    join_path(inner, folder, from);
-    flush_folder(folder);
-    for (int i = 0; i < RUN_FILES; i++) {
-        join_path(old, inner, run_files[i]);
-        join_path(new, folder, run_files[i]);
-        if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
-            fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
-    }
-    flush_folder(folder);
-    rmdir(inner);
-}
-
-static FILE* begin_save(char path[PATH_SIZE], const char* folder, const char* name) {
-    char inner[PATH_SIZE];
-    join_path(inner, folder, ".saving");
-    mkdir(inner, 0777);
-    join_path(path, inner, name);
-    return fopen(path, "wb");
-}
-
-static void end_save(FILE* file, const char* folder, const char* path) {
-    int reason = close_written(file);
-    if (!reason) return;
-    empty_folder(folder, ".saving", 0);
-    fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
-}
-
-static void save_text(const char* folder, const char* name, Text* text) {
-    char path[PATH_SIZE];
-    FILE* file = begin_save(path, folder, name);
-    if (file) fwrite(text->data, 1, text->length, file);
-    end_save(file, folder, path);
-    text_free(text);
-}
-
-// ---- config.json
-
-// The architectures by their Hugging Face names, [scalar].
-static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
-
-static const struct { const char* name; size_t at; } config_sizes[] = {
-    {"vocab_size", offsetof(Config, vocab_size)},
-    {"max_position_embeddings", offsetof(Config, context)},
-    {"num_hidden_layers", offsetof(Config, layers)},
-    {"hidden_size", offsetof(Config, width)},
-    {"intermediate_size", offsetof(Config, mlp_width)},
-    {"num_attention_heads", offsetof(Config, heads)},
-    {"num_key_value_heads", offsetof(Config, kv_heads)},   // the last two may be missing
-    {"head_dim", offsetof(Config, head_dim)},
-};
-enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
-
-// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
-static const char* const config_plain[][2] = {
-    {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
-    {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
-    {"partial_rotary_factor", "1.0"},
-};
-enum { CONFIG_PLAIN = sizeof config_plain / sizeof *config_plain, CONFIG_WRITTEN = 5 };
-
-static void config_to_json(Text* out, const Config* c) {
-    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n", architectures[c->scalar]);
-    // transformers takes the score of the last token that is not padding, and refuses two texts at once when
-    // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
-    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
-    for (int i = 0; i < CONFIG_SIZES; i++) {
-        const int* size = (const int*)((const char*)c + config_sizes[i].at);
-        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *size);
-    }
-    for (int i = 0; i < CONFIG_WRITTEN; i++)
-        text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
-    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
-                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false");
-    text_printf(out, "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
-                BOS, ASSISTANT_END);
-}
-
-static int json_is_size(const Json* j, double limit) {
-    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
-    return x >= 0.0 && x <= limit && x == floor(x);
-}
-
-// Whether two values are the same, whatever the order of their fields.
-static int json_same(const Json* a, const Json* b) {
-    if (!a || !b || a->type != b->type || a->number != b->number) return a == b;
-    if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
-    const Json *x = a->child, *y = b->child;
-    for (; x && y; x = x->next, y = y->next)
-        if (!json_same(x, a->type == JSON_OBJECT ? json_get(b, x->key) : y)) return 0;
-    return !x && !y;
-}
-
-static int json_same_text(const Json* j, const char* text) {
-    Json* expected = json_parse(text, strlen(text), "");
-    int same = json_same(j, expected);
-    json_free(expected);
-    return same;
-}
-
-static void check_plain(const Json* j, const char* path) {
-    for (int i = 0; i < CONFIG_PLAIN; i++) {
-        const char *name = config_plain[i][0], *value = config_plain[i][1];
-        const Json* field = json_get(j, name);
-        if (!field || field->type == JSON_NULL || json_same_text(field, value)) continue;
-        if (field->type == JSON_OBJECT && json_get(field, "rope_type")) continue;   // check_plain() sees it
-        fail(2, "%s: \"%s\" is %s; only %s can be computed", path, name,
-             field->type == JSON_STRING ? field->string : "another one", value);
-    }
-}
-
-static float config_float(const Json* j, const char* name, double fallback, const char* path) {
-    const Json* field = json_get(j, name);
-    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
-    return (float)(field ? field->number : fallback);
-}
-
-static Config config_from_json(const char* folder) {
-    char path[PATH_SIZE];
-    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
-    const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
-    const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
-    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
-    const char* name = built && built->child ? built->child->string : NULL;
-    int scalar = name && !strcmp(name, architectures[1]);
-    if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
-    if (name && !scalar && strcmp(name, architectures[0]))
-        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
-             architectures[1]);
-    check_plain(j, path);
-    check_plain(rope, path);
-    check_plain(json_get(j, "rope_scaling"), path);
-    for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
-        if (!json_same_text(layer, "\"full_attention\""))
-            fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
-    // one number per token; transformers may name it instead of counting
-    int named = names && names->type == JSON_OBJECT;
-    int one = named ? names->child && !names->child->next : json_same_text(labels, "1");
-    if (scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
-    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
-    for (int i = 0; i < CONFIG_SIZES; i++) {
-        const Json* field = json_get(j, config_sizes[i].name);
-        int* value = (int*)((char*)&c + config_sizes[i].at);
-        const char* problem = !field && i < CONFIG_SIZES - 2 ? "missing"
-                            : field && !json_is_size(field, 1e9) ? "not a whole number" : NULL;
-        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
-        int usual = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
-        *value = field ? (int)field->number : usual;
-    }
-    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
-    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
-    const char* problem = config_problem(&c);
-    if (problem) fail(2, "%s: %s", path, problem);
-    json_free(j);
-    return c;
-}
-
-// ---- tokenizer.json
-
-static void tokenizer_to_json(Text* out) {
-    static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-                                "\"trim_offsets\": true, \"use_regex\": false}";
-    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  "
-                     "\"added_tokens\": [\n");
-    for (int i = 256; i < VOCAB_SIZE; i++)
-        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
-                         "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
-                    i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
-    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
-                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
-                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
-                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
-    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
-    // bytes are U+0100 and up in order
-    for (int b = 0, next = 256; b < 256; b++) {
-        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
-        utf8_append(out, (unsigned)(visible ? b : next++));
-        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
-    }
-    text_printf(out, "    }, \"merges\": []}\n}\n");
-}
-
-// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
-static void check_tokenizer(const char* folder) {
-    static const char* const parts[] = {"added_tokens", "vocab", "merges"};
-    char path[PATH_SIZE];
-    Text text = {0};
-    FILE* file = open_saved(path, folder, "tokenizer.json");
-    if (!file) return;
-    tokenizer_to_json(&text);
-    Json *ours = json_parse(text.data, text.length, ""), *theirs = json_read_stream(file, path);
-    for (int i = 0; i < 3; i++) {
-        const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
-        if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
-            fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
-    }
-    json_free(ours), json_free(theirs);
-    text_free(&text);
-}
-
-// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
-
-// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
-// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
-static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
-    int finite = 1;
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < max_int(t->cols, 1); j++) {
-            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
-            union { float f; uint32_t u; } number = {.u = 0};
-            if (!reads) number.f = *place;
-            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
-                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
-                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
-            finite &= isfinite(number.f) != 0;
-            if (reads) *place = number.f;
-        }
-    return finite;
-}
-
-// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
-static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
-    int each = tensor_count(c);
-    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
-    tensor_list(list, o ? &o->first : w, c);
-    if (o) tensor_list(list + each, &o->second, c);
-    *count = o ? 2 * each : each;
-    for (int k = 0; k < *count && o; k++) {
-        Tensor t = list[k];
-        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
-    }
-    return list;
-}
-
-// step counts updates, taken the optimizer's own steps: AdamW counts each minibatch of an update.
-static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
-    Text header = {0};
-    size_t offset = 0;
-    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
-                step, taken);
-    for (int k = 0; k < count; k++) {
-        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
-        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
-        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
-        offset += bytes;
-    }
-    text_append(&header, "}", 1);
-    while (header.length % 8) text_append(&header, " ", 1);
-    for (int i = 0; i < 8; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
-    fwrite(header.data, 1, header.length, file);
-    for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
-    text_free(&header);
-}
-
-// What is not finite is neither trained on nor saved: the checkpoint before it stays.
-static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
-                         const char* folder, long step) {
-    int count;
-    Tensor* list = list_tensors(&count, c, w, o);
-    for (int k = 0; k < count; k++) {
-        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
-        empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
-             step, whose, list[k].name, folder);
-    }
-    free(list);
-}
-
-// The header of an open file, as JSON. *size becomes the number of bytes behind it.
-static Json* read_header(double* size, FILE* file, const char* path) {
-    struct stat info;
-    uint64_t length = 0;
-    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
-    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
-    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
-        fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
-    char* text = allocate((size_t)length + 1, 1);
-    if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
-    *size = (double)info.st_size - 8.0 - (double)length;
-    Json* header = json_parse(text, (size_t)length, path);
-    free(text);
-    return header;
-}
-
-// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
-static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
-    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
-    const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
-    int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
-    char shape[32];
-    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
-    if (!bytes)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
-    if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
-    if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
-        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
-    return bytes;
-}
-
-// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
-// that there is no gap, no overlap, and no other end than the file's.
-static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
-                         const char* path) {
-    int found = 0, entries = 0;
-    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
-    for (int k = 0; k < count; k++)
-        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
-    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
-        const Json *entry = header->child, *from = NULL;
-        for (; entry; entry = entry->next) {
-            from = json_get(entry, "data_offsets");
-            from = from ? from->child : NULL;
-            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
-        }
-        if (!entry || from->next->number <= at)
-            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
-        end = from->next->number;
-        int k = 0;
-        while (k < count && strcmp(list[k].name, entry->key)) k++;
-        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
-            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
-        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
-            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
-        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
-    }
-    if (found != entries || ferror(file) || feof(file))
-        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
-}
-
-// A count from the metadata, all of it digits; without it: the fallback.
-static long metadata_count(const Json* header, const char* name, long fallback, const char* path) {
-    const Json* count = json_get(json_get(header, "__metadata__"), name);
-    if (!count) return fallback;
-    const char* text = count->type == JSON_STRING ? count->string : "";
-    if (!*text || strlen(text) > 15 || text[strspn(text, "0123456789")])
-        fail(2, "%s: \"%s\" in its header is '%s', not a number of up to 15 digits", path, name, text);
-    return strtol(text, NULL, 10);
-}
-
-// Reads a model, or an optimizer, of the sizes c from a file of a checkpoint; with neither (NULL) only its
-// number of updates. That must be `step` (if it is not -1), or the weights of one update would go on with the
-// moments of another. The file's size is looked at before memory for its numbers is asked for.
-static void read_weights(Model* m, Optimizer* o, const Config* c, const char* folder, const char* name,
-                         long step) {
-    char path[PATH_SIZE];
-    double size;
-    size_t undecayed;
-    int count;
-    FILE* file = open_saved(path, folder, name);
-    Json* header = read_header(&size, file, path);
-    long found = metadata_count(header, "step", -1, path);
-    if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
-    if (size < 2.0 * (double)weight_count(c, &undecayed))
-        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
-    if (m) *m = model_new(*c);
-    if (o) *o = optimizer_new(c);
-    if (o) o->step = metadata_count(header, "optimizer_steps", found, path);   // else one for each update
-    if (m || o) {
-        Tensor* list = list_tensors(&count, c, m ? &m->weights : NULL, o);
-        read_tensors(list, count, header, size, file, path);
-        free(list);
-    }
-    json_free(header);
-    fclose(file);
-}
-
-// ---- a whole checkpoint
-
-// Saves the weights of m, or with an optimizer both of its moments.
-static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
-                         long step) {
-    char path[PATH_SIZE];
-    int count;
-    check_finite(&m->config, &m->weights, o, "", folder, step);
-    FILE* file = begin_save(path, folder, name);
-    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
-    if (file) write_safetensors(file, list, count, step, o ? o->step : step);
-    free(list);
-    end_save(file, folder, path);
-}
-
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json and
-// is used up. Without a value model (NULL) what an earlier run has left of one is removed. (Whoever is killed
-// before that leaves a file of another update, which is refused.)
-static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
-                            const Optimizer* value_o, Text* state, long step) {
-    Text text = {0};
-    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE];
-    make_folder(folder);
-    config_to_json(&text, &m->config);
-    save_text(folder, "config.json", &text);
-    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
-                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
-    save_text(folder, "generation_config.json", &text);
-    tokenizer_to_json(&text);
-    save_text(folder, "tokenizer.json", &text);
-    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
-                special_names[0], special_names[ASSISTANT_END - 256]);
-    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
-    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
-    save_text(folder, "tokenizer_config.json", &text);
-    save_weights(folder, "model.safetensors", m, NULL, step);
-    save_weights(folder, "optimizer.safetensors", m, o, step);
-    if (value) save_weights(folder, "value.safetensors", value, NULL, step);
-    if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
-    save_text(folder, "trainer_state.json", state);
-    join_path(saving, folder, ".saving");
-    join_path(saved, folder, ".saved");
-    flush_folder(saving);
-    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
-    empty_folder(folder, ".saved", 1);
-    for (int i = RUN_FILES - VALUE_FILES; i < RUN_FILES && !value; i++) {
-        join_path(path, folder, run_files[i]);
-        remove(path);
-    }
-}
-
-static Model load_model(const char* folder) {
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    Config c = config_from_json(folder);
-    Model m;
-    read_weights(&m, NULL, &c, folder, "model.safetensors", -1);
-    if (c.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
-    return m;
-}
-
-// A model that can write, in the tokens of this tokenizer.
-static Model load_fitting_model(const char* folder) {
-    Model m = load_model(folder);
-    int V = m.config.vocab_size;
-    if (m.config.scalar)
-        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
-    if (V != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
-    return m;
-}
-
-// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
-static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
-    Optimizer o;
-    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
-    read_weights(NULL, &o, c, folder, "optimizer.safetensors", step);
-    return o;
-}
-
-#ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
-// The value model of a checkpoint and its optimizer; c is the policy's configuration.
-static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
-    Config config = *c;
-    Model m;
-    config.scalar = 1;
-    read_weights(&m, NULL, &config, folder, "value.safetensors", step);
-    read_weights(NULL, o, &config, folder, "value_optimizer.safetensors", step);
-    return m;
-}
-#endif
-
-// =============================================================================================
-// 11  Options, the log, and the signal that says stop
-// =============================================================================================
+// ==== 10  Options ============================================================================
 // Every program of this project has one table of options. The table parses the command line, prints --help,
 // is written into trainer_state.json, and is read back from there when a run is resumed.
 
@@ -2714,39 +2219,507 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     return asked;
 }
 
-// A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
-// trainer_state.json says which program it was, how many updates are done, and every option of the run.
-// Random numbers need no entry: they are functions of seed and update (see random_stream).
-static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
-                     const Optimizer* o, const Model* value, const Optimizer* value_o) {
-    Text state = {0};
-    const char* comma = "";
-    text_printf(&state, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
-    for (const Option* t = options; t->name; t++) {
-        char text[PATH_SIZE];
-        if (!t->saved) continue;
-        option_text(t, text, sizeof text);
-        text_printf(&state, "%s\n    \"%s\": ", comma, t->name);
-        json_append_string(&state, text);
-        comma = ",";
-    }
-    text_printf(&state, "\n  }\n}\n");
-    save_checkpoint(folder, m, o, value, value_o, &state, step);
+// ==== 11  Checkpoints and runs ===============================================================
+// A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
+// the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
+// moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
+static const char* const run_files[] = {
+    "config.json",                   // the architecture: Qwen3ForCausalLM, or for a scalar model
+    "generation_config.json",        // Qwen3ForSequenceClassification with one label
+    "tokenizer.json",                // bytes and special tokens
+    "tokenizer_config.json",
+    "model.safetensors",             // the weights
+    "optimizer.safetensors",         // both moments of AdamW
+    "trainer_state.json",            // updates done, and every option of the run
+    "metrics.csv",                   // one row for each update
+    "value.safetensors",             // PPO's value model: the body that config.json describes, with a score
+    "value_optimizer.safetensors",   // as its head; and its moments. Other runs have none.
+};
+enum { RUN_FILES = sizeof run_files / sizeof *run_files, VALUE_FILES = 2 };
+
+// ---- a set of files that appears whole or not at all
+//
+// A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
+// renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
+// killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
+// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
+
+// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
+static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
+    char saved[PATH_SIZE];
+    join_path(saved, folder, ".saved");
+    join_path(path, saved, name);
+    FILE* file = fopen(path, "rb");
+    if (file) return file;
+    join_path(path, folder, name);
+    return fopen(path, "rb");
 }
 
-// Takes the folder for this process, until it ends or closes the file that is returned: a second one that
-// wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
-// killed save has left is moved.
-static int lock_folder(const char* folder) {
+static int has_saved(const char* folder, const char* name) {
+    char path[PATH_SIZE];
+    FILE* file = open_saved(path, folder, name);
+    if (file) fclose(file);
+    return file != NULL;
+}
+
+// Moves all files of folder/from into the folder, or removes them; then folder/from is gone.
+static void empty_folder(const char* folder, const char* from, int keep) {
+    char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
+    join_path(inner, folder, from);
+    flush_folder(folder);
+    for (int i = 0; i < RUN_FILES; i++) {
+        join_path(old, inner, run_files[i]);
+        join_path(new, folder, run_files[i]);
+        if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
+            fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
+    }
+    flush_folder(folder);
+    rmdir(inner);
+}
+
+static FILE* begin_save(char path[PATH_SIZE], const char* folder, const char* name) {
+    char inner[PATH_SIZE];
+    join_path(inner, folder, ".saving");
+    mkdir(inner, 0777);
+    join_path(path, inner, name);
+    return fopen(path, "wb");
+}
+
+static void end_save(FILE* file, const char* folder, const char* path) {
+    int reason = close_written(file);
+    if (!reason) return;
+    empty_folder(folder, ".saving", 0);
+    fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+}
+
+static void save_text(const char* folder, const char* name, Text* text) {
+    char path[PATH_SIZE];
+    FILE* file = begin_save(path, folder, name);
+    if (file) fwrite(text->data, 1, text->length, file);
+    end_save(file, folder, path);
+    text_free(text);
+}
+
+// ---- config.json
+
+// The architectures by their Hugging Face names, [scalar].
+static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
+
+// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
+static const char* const config_plain[][2] = {
+    {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
+    {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
+    {"partial_rotary_factor", "1.0"},
+};
+enum { CONFIG_PLAIN = sizeof config_plain / sizeof *config_plain, CONFIG_WRITTEN = 5 };
+
+static void config_to_json(Text* out, const Config* c) {
+    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n", architectures[c->scalar]);
+    // transformers takes the score of the last token that is not padding, and refuses two texts at once when
+    // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
+    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
+    for (int i = 0; i < CONFIG_SIZES; i++)
+        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *config_size(c, i));
+    for (int i = 0; i < CONFIG_WRITTEN; i++)
+        text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
+    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
+                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false");
+    text_printf(out, "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
+                BOS, ASSISTANT_END);
+}
+
+static int json_is_size(const Json* j, double limit) {
+    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
+    return x >= 0.0 && x <= limit && x == floor(x);
+}
+
+// Whether two values are the same, whatever the order of their fields.
+static int json_same(const Json* a, const Json* b) {
+    if (!a || !b || a->type != b->type || a->number != b->number) return a == b;
+    if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
+    const Json *x = a->child, *y = b->child;
+    for (; x && y; x = x->next, y = y->next)
+        if (!json_same(x, a->type == JSON_OBJECT ? json_get(b, x->key) : y)) return 0;
+    return !x && !y;
+}
+
+static int json_same_text(const Json* j, const char* text) {
+    Json* expected = json_parse(text, strlen(text), "");
+    int same = json_same(j, expected);
+    json_free(expected);
+    return same;
+}
+
+static void check_plain(const Json* j, const char* path) {
+    for (int i = 0; i < CONFIG_PLAIN; i++) {
+        const char *name = config_plain[i][0], *value = config_plain[i][1];
+        const Json* field = json_get(j, name);
+        if (!field || field->type == JSON_NULL || json_same_text(field, value)) continue;
+        if (field->type == JSON_OBJECT && json_get(field, "rope_type")) continue;   // check_plain() sees it
+        fail(2, "%s: \"%s\" is %s; only %s can be computed", path, name,
+             field->type == JSON_STRING ? field->string : "another one", value);
+    }
+}
+
+static float config_float(const Json* j, const char* name, double fallback, const char* path) {
+    const Json* field = json_get(j, name);
+    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
+    return (float)(field ? field->number : fallback);
+}
+
+static Config config_from_json(const char* folder) {
+    char path[PATH_SIZE];
+    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
+    const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
+    const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
+    const char* name = built && built->child ? built->child->string : NULL;
+    int scalar = name && !strcmp(name, architectures[1]);
+    if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
+    if (name && !scalar && strcmp(name, architectures[0]))
+        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
+             architectures[1]);
+    check_plain(j, path);
+    check_plain(rope, path);
+    check_plain(json_get(j, "rope_scaling"), path);
+    for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
+        if (!json_same_text(layer, "\"full_attention\""))
+            fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
+    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        const Json* field = json_get(j, config_sizes[i].name);
+        int *size = config_size(&c, i), usual = size == &c.kv_heads ? c.heads : c.width / max_int(c.heads, 1);
+        if (field ? !json_is_size(field, 1e9) : i < CONFIG_SIZES - 2)
+            fail(2, "%s: the field \"%s\" is not there, or no whole number", path, config_sizes[i].name);
+        *size = field ? (int)field->number : usual;
+    }
+    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
+    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
+    check_config(&c, path);
+    json_free(j);
+    return c;
+}
+
+// ---- tokenizer.json
+
+static void tokenizer_to_json(Text* out) {
+    static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
+                                "\"trim_offsets\": true, \"use_regex\": false}";
+    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  "
+                     "\"added_tokens\": [\n");
+    for (int i = 256; i < VOCAB_SIZE; i++)
+        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                         "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
+                    i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
+    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
+                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
+                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
+    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
+    // bytes are U+0100 and up in order
+    for (int b = 0, next = 256; b < 256; b++) {
+        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
+        utf8_append(out, (unsigned)(visible ? b : next++));
+        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
+    }
+    text_printf(out, "    }, \"merges\": []}\n}\n");
+}
+
+// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
+static void check_tokenizer(const char* folder) {
+    char path[PATH_SIZE];
+    Text text = {0};
+    FILE* file = open_saved(path, folder, "tokenizer.json");
+    if (!file) return;
+    tokenizer_to_json(&text);
+    Json *ours = json_parse(text.data, text.length, ""), *theirs = json_read_stream(file, path);
+    const Json *a = json_get(ours, "model"), *b = json_get(theirs, "model");
+    if (!json_same(json_get(ours, "added_tokens"), json_get(theirs, "added_tokens")) ||
+        !json_same(json_get(a, "vocab"), json_get(b, "vocab")) ||
+        !json_same(json_get(a, "merges"), json_get(b, "merges")))
+        fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
+    json_free(ours), json_free(theirs);
+    text_free(&text);
+}
+
+// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
+
+// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
+// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
+static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
+    int finite = 1;
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < max_int(t->cols, 1); j++) {
+            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
+            union { float f; uint32_t u; } number = {.u = 0};
+            if (!reads) number.f = *place;
+            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
+                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
+                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
+            finite &= isfinite(number.f) != 0;
+            if (reads) *place = number.f;
+        }
+    return finite;
+}
+
+// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
+static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
+    int each = tensor_count(c);
+    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
+    tensor_list(list, o ? &o->first : w, c);
+    if (o) tensor_list(list + each, &o->second, c);
+    *count = o ? 2 * each : each;
+    for (int k = 0; k < *count && o; k++) {
+        Tensor t = list[k];
+        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
+    }
+    return list;
+}
+
+// What is not finite is neither trained on nor saved: the checkpoint before it stays.
+static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
+                         const char* folder, long step) {
+    int count;
+    Tensor* list = list_tensors(&count, c, w, o);
+    for (int k = 0; k < count; k++) {
+        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
+        empty_folder(folder, ".saving", 0);
+        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
+             step, whose, list[k].name, folder);
+    }
+    free(list);
+}
+
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
+static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
+    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
+    const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
+    int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
+    char shape[32];
+    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
+    if (!bytes)
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
+    if (!json_same_text(json_get(entry, "shape"), shape))
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
+    if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
+    return bytes;
+}
+
+// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
+// that there is no gap, no overlap, and no other end than the file's.
+static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
+                         const char* path) {
+    int found = 0, entries = 0;
+    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
+    for (int k = 0; k < count; k++)
+        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
+    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
+        const Json *entry = header->child, *from = NULL;
+        for (; entry; entry = entry->next) {
+            from = json_get(entry, "data_offsets");
+            from = from ? from->child : NULL;
+            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
+        }
+        if (!entry || from->next->number <= at)
+            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
+        end = from->next->number;
+        int k = 0;
+        while (k < count && strcmp(list[k].name, entry->key)) k++;
+        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
+            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
+        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
+            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
+        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
+    }
+    if (found != entries || ferror(file) || feof(file))
+        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
+}
+
+// A count from the metadata, all of it digits; without it: the fallback.
+static long metadata_count(const Json* header, const char* name, long fallback, const char* path) {
+    const Json* count = json_get(json_get(header, "__metadata__"), name);
+    if (!count) return fallback;
+    const char* text = count->type == JSON_STRING ? count->string : "";
+    if (!*text || strlen(text) > 15 || text[strspn(text, "0123456789")])
+        fail(2, "%s: \"%s\" in its header is '%s', not a number of up to 15 digits", path, name, text);
+    return strtol(text, NULL, 10);
+}
+
+// Reads a model, or an optimizer, of the sizes c from a file of a checkpoint; with neither (NULL) only its
+// number of updates. That must be `step` (if it is not -1), or the weights of one update would go on with the
+// moments of another. The file's size is looked at before memory for its numbers is asked for.
+static void read_weights(Model* m, Optimizer* o, const Config* c, const char* folder, const char* name,
+                         long step) {
+    char path[PATH_SIZE];
+    struct stat info;
+    size_t undecayed;
+    uint64_t length = 0;
+    int count;
+    FILE* file = open_saved(path, folder, name);
+    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
+    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
+        fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
+    char* text = allocate((size_t)length + 1, 1);
+    if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
+    double size = (double)info.st_size - 8.0 - (double)length;   // of the numbers
+    Json* header = json_parse(text, (size_t)length, path);
+    long found = metadata_count(header, "step", -1, path);
+    if (step >= 0 && found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
+    if (size < 2.0 * (double)weight_count(c, &undecayed))
+        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
+    if (m) *m = model_new(*c);
+    if (o) *o = optimizer_new(c);
+    if (o) o->step = metadata_count(header, "optimizer_steps", found, path);   // else one for each update
+    if (m || o) {
+        Tensor* list = list_tensors(&count, c, m ? &m->weights : NULL, o);
+        read_tensors(list, count, header, size, file, path);
+        free(list);
+    }
+    json_free(header), free(text);
+    fclose(file);
+}
+
+// Saves the weights of m, or with an optimizer both of its moments. step counts updates; an optimizer adds
+// its own steps, since AdamW counts each minibatch of an update.
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
+                         long step) {
+    char path[PATH_SIZE];
+    Text header = {0};
+    size_t offset = 0;
+    int count;
+    check_finite(&m->config, &m->weights, o, "", folder, step);
+    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
+    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
+                step, o ? o->step : step);
+    for (int k = 0; k < count; k++) {
+        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
+        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
+        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
+        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
+        offset += bytes;
+    }
+    text_append(&header, "}", 1);
+    while (header.length % 8) text_append(&header, " ", 1);
+    FILE* file = begin_save(path, folder, name);
+    for (int i = 0; i < 8 && file; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
+    if (file) fwrite(header.data, 1, header.length, file);
+    for (int k = 0; k < count && file; k++) pass_tensor(file, &list[k], 0, 4);
+    end_save(file, folder, path);
+    text_free(&header), free(list);
+}
+
+// Saves a checkpoint from which the run can be resumed; it appears whole or not at all. trainer_state.json
+// says which program it was, how many updates are done, and every option of the run. (Random numbers need no
+// entry: they are functions of seed and update.) Without a value model (NULL) what an earlier run has left of
+// one is removed. (Whoever is killed before that leaves a file of another update, which is refused.)
+static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
+                     const Optimizer* o, const Model* value, const Optimizer* value_o) {
+    Text text = {0};
+    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE], value_text[PATH_SIZE];
+    const char* comma = "";
+    make_folder(folder);
+    config_to_json(&text, &m->config);
+    save_text(folder, "config.json", &text);
+    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
+                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+    save_text(folder, "generation_config.json", &text);
+    tokenizer_to_json(&text);
+    save_text(folder, "tokenizer.json", &text);
+    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
+                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+                special_names[0], special_names[ASSISTANT_END - 256]);
+    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
+    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
+    save_text(folder, "tokenizer_config.json", &text);
+    save_weights(folder, "model.safetensors", m, NULL, step);
+    save_weights(folder, "optimizer.safetensors", m, o, step);
+    if (value) save_weights(folder, "value.safetensors", value, NULL, step);
+    if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
+    text_printf(&text, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
+    for (const Option* t = options; t->name; t++) {
+        if (!t->saved) continue;
+        option_text(t, value_text, sizeof value_text);
+        text_printf(&text, "%s\n    \"%s\": ", comma, t->name);
+        json_append_string(&text, value_text);
+        comma = ",";
+    }
+    text_printf(&text, "\n  }\n}\n");
+    save_text(folder, "trainer_state.json", &text);
+    join_path(saving, folder, ".saving");
+    join_path(saved, folder, ".saved");
+    flush_folder(saving);
+    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
+    empty_folder(folder, ".saved", 1);
+    for (int i = RUN_FILES - VALUE_FILES; i < RUN_FILES && !value; i++) {
+        join_path(path, folder, run_files[i]);
+        remove(path);
+    }
+}
+
+static Model load_model(const char* folder) {
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
+    Config c = config_from_json(folder);
+    Model m;
+    read_weights(&m, NULL, &c, folder, "model.safetensors", -1);
+    if (c.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
+    return m;
+}
+
+// A model that can write, in the tokens of this tokenizer.
+static Model load_fitting_model(const char* folder) {
+    Model m = load_model(folder);
+    int V = m.config.vocab_size;
+    if (m.config.scalar)
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
+    if (V != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
+    return m;
+}
+
+// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
+static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+    Optimizer o;
+    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
+    read_weights(NULL, &o, c, folder, "optimizer.safetensors", step);
+    return o;
+}
+
+#ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
+// The value model of a checkpoint and its optimizer; c is the policy's configuration.
+static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
+    Config config = *c;
+    Model m;
+    config.scalar = 1;
+    read_weights(&m, NULL, &config, folder, "value.safetensors", step);
+    read_weights(NULL, o, &config, folder, "value_optimizer.safetensors", step);
+    return m;
+}
+#endif
+
+// ---- the folder of a run
+
+// Takes the folder `out` for this process, until it ends or closes the file that is returned: a second one
+// that wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
+// killed save has left is moved. A new run is refused where a finished one is: that is worth more than a
+// forgotten --out. And what makes the first save fail is better known before any work is done.
+static int take_folder(const char* out, int is_new, int overwrite) {
     char path[PATH_SIZE];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    join_path(path, folder, ".lock");
+    join_path(path, out, ".saving/value_optimizer.safetensors");
+    if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
+    join_path(path, out, ".lock");
     int file = open(path, O_RDWR | O_CREAT, 0666);
     if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;   // no folder, no run
-    if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
+    if (file < 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
-        fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
-    empty_folder(folder, ".saved", 1);
+        fail(2, "another program is training into %s; wait for its end, or try another --out", out);
+    empty_folder(out, ".saved", 1);
+    if (is_new && !overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
+             out, out);
     return file;
 }
 
@@ -2773,17 +2746,6 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     return (long)step->number;
 }
 
-// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
-// and a finished run is worth more than a forgotten --out.
-static void check_new_run(const char* out, int overwrite) {
-    char path[PATH_SIZE];
-    join_path(path, out, ".saving/value_optimizer.safetensors");
-    if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
-    if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
-        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
-             out, out);
-}
-
 // The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
 static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
@@ -2794,8 +2756,7 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
         fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out",
              resume, *out);
     if (resume) *out = resume;
-    else check_new_run(*out, overwrite);
-    lock_folder(*out);
+    take_folder(*out, !resume, overwrite);
     return resume ? state_from_json(resume, kind, options) : 0;
 }
 
@@ -2809,29 +2770,6 @@ static void check_data(uint64_t* known, const char* path) {
         fail(2, "%s has changed since the run began; bring the old file back, or start a new run", path);
     *known = hash;
     text_free(&text);
-}
-
-// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
-// and so does one while no loop is looking (-1).
-static volatile sig_atomic_t stop_asked = -1;
-static void on_stop(int sig) {
-    static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
-    if (stop_asked == 0) stop_asked = 1;
-    else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
-}
-
-// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
-// full disk: a file beyond the user's limit, a pipe that nobody reads.
-static void watch_signals(void) {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
-    for (int i = 0; i < 3; i++) {
-        struct sigaction before;
-        sigaction(stops[i], NULL, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 // "update 37 of 100, 12 s left", rewritten in place, on a terminal only
@@ -2848,25 +2786,25 @@ static void progress(long done, long total, double started) {
 // that weights and rows never come from two runs.
 static FILE* open_metrics(const char* out, const char* header, long step) {
     char path[PATH_SIZE];
-    size_t at = strlen(header);
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
         int replaces = has_saved(out, "trainer_state.json");
         file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
-        if (file) fprintf(file, "%s\n", header);
+        if (file) fputs(header, file);
     } else {
         Text old = read_file(path);
-        int ok = !strncmp(old.data, header, at) && old.data[at] == '\n';
-        for (long row = 0; row < step; row++) {   // at is the end of the row before
-            char *line = old.data + at + 1, *stop = line;
+        size_t at = strlen(header);
+        int ok = !strncmp(old.data, header, at);
+        for (long row = 0; row < step; row++) {
+            char *line = old.data + at, *stop = line;
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
-            if (ok) at += 1 + strcspn(line, "\n");
-            if (!ok || old.data[at] != '\n')
+            if (!ok || !strchr(line, '\n'))
                 fail(2, "%s does not have its row of update %ld any more; bring the file back", path, row);
+            at += strcspn(line, "\n") + 1;
         }
         text_free(&old);
-        file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
+        file = truncate(path, (off_t)at) == 0 ? fopen(path, "ab") : NULL;
     }
     if (!file || fflush(file) != 0) fail(1, "cannot write %s: %s", path, strerror(errno));
     return file;
@@ -2908,15 +2846,15 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
         fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
              out, step, steps);
     make_folder(out);
-    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps,
-             .begun = step, .log_every = log_every, .save_every = save_every, .started = seconds_now()};
-    if (step == 0) check_new_run(out, overwrite);
+    Run r = {.out = out, .lock = take_folder(out, step == 0, overwrite), .columns = columns, .step = step,
+             .steps = steps, .begun = step, .log_every = log_every, .save_every = save_every,
+             .started = seconds_now()};
     empty_folder(out, ".saving", 0);
     text_printf(&header, "step");
     for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
+    text_printf(&header, "\n");
     r.metrics = open_metrics(out, header.data, step);
     text_free(&header);
-    watch_signals();
     stop_asked = 0;
     return r;
 }
@@ -2990,9 +2928,7 @@ static int run_end(Run* r, const char* program, const char* out) {
     return 130;
 }
 
-// =============================================================================================
-// 12  Supervised training
-// =============================================================================================
+// ==== 12  Supervised training ================================================================
 // The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
 //
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
@@ -3189,40 +3125,35 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
     return loss;
 }
 
-// What the model answers now. There is no tool here: the model has to write the calculator's output itself.
-static void print_sample(Model* m, const char* question, uint64_t seed) {
-    Tokens prompt = {0};
+// What the model answers now to the question of a conversation. There is no tool here: the model has to write
+// the calculator's output itself.
+static void print_sample(Model* m, Tokens prompt, uint64_t seed) {
     Text text = {0}, shown = {0};
-    render_prompt(&prompt, question);
-    if (prompt.length < m->config.context) {
-        SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
-        Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
-        text_printf(&text, "\n%s\n", question);
-        decode_tokens(&text, r->ids + r->prompt, r->length, 1);
-        append_printable(&shown, text.data, text.length);
-        printf("%s\n\n", shown.data);
-        rollouts_free(r);
-    }
-    text_free(&text), text_free(&shown), tokens_free(&prompt);
+    SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
+    while (prompt.ids[prompt.length - 1] != ASSISTANT_START) prompt.length--;
+    Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
+    decode_tokens(&text, prompt.ids, prompt.length, 0);
+    text_append(&text, "\n", 1);
+    decode_tokens(&text, r->ids + r->prompt, r->length, 1);
+    append_printable(&shown, text.data, text.length);
+    printf("\n%s\n\n", shown.data);
+    rollouts_free(r), text_free(&text), text_free(&shown);
 }
 
 // A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
 // must be the model's; in a resumed run all of them are given, by trainer_state.json.
 static void take_sizes(TrainOptions* o, const Option* options, const Model* m, const char* from) {
+    Config asked = o->config;
+    o->config = m->config;
     for (const Option* t = options; t->name; t++) {
         uintptr_t place = (uintptr_t)t->value - (uintptr_t)&o->config;
+        char found[32];
         if (place >= sizeof(Config) || !(t->given || o->resume)) continue;
-        Config config = m->config;
-        Option own = *t;
-        char asked[32], found[32];
-        own.value = (char*)&config + place;
-        option_text(t, asked, sizeof asked);
-        option_text(&own, found, sizeof found);
-        if (strcmp(asked, found))
-            fail(2, "--%s is %s for the model in %s, not %s; leave it out: a model brings its sizes with it",
-                 t->name, found, from, asked);
+        if (!memcmp(t->value, (const char*)&asked + place, sizeof(int))) continue;
+        option_text(t, found, sizeof found);
+        fail(2, "--%s is %s for the model in %s; leave it out: a model brings its sizes with it", t->name,
+             found, from);
     }
-    o->config = m->config;
 }
 
 // The model that a run begins with: random, that of --model, or that of --resume. (In a resumed run o->model
@@ -3293,7 +3224,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     }
     int status = run_end(&run, "./train_gpt", o->out);
     if (!status) {
-        print_sample(&m, problems.list[0].question, o->seed);
+        print_sample(&m, examples[0], o->seed);
         printf("saved %s (%.0f MB of memory were used)\n", o->out, peak_memory_mb());
     }
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
