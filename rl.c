@@ -6634,7 +6634,7 @@ static int command_best_of_n(int argc, char** argv) {
     t.seed = o.seed;
     t.threads = o.threads;
     train_options(sft_options, &t);
-    return train(&t, sft_options, NULL);
+    return train(&t, sft_options);
 }
 
 // The prompt of a question, if it fits with one token of an answer.
@@ -6742,7 +6742,7 @@ static int command_run(int argc, char** argv) {
     choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
     check_data(&o.data_hash, o.data);
     if (!o.model) {
-        int status = train(&t, sft_options, NULL);
+        int status = train(&t, sft_options);
         if (status) {
             printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
             return status;

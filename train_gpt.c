@@ -220,7 +220,7 @@ static void text_append(Text* text, const void* bytes, size_t count) {
 __attribute__((format(printf, 2, 3))) static void text_printf(Text* text, const char* format, ...) {
     va_list args;
     va_start(args, format);
-    size_t count = (size_t)max_int(vsnprintf(NULL, 0, format, args), 0);
+    size_t count = max_int(vsnprintf(NULL, 0, format, args), 0);
     va_end(args);
     text_append(text, NULL, count);
     va_start(args, format);
@@ -374,7 +374,6 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 //
 // The strip of b that a tile walks down is first copied into a `panel`: contiguous, padded with zeros to
 // TILE_N, whatever the strides of b. So one kernel serves x W, dy W^T and x^T dy; only strides differ.
-//
 // Each element of c is one sum in the order k = 0, 1, 2, ...; neither tile nor panel changes that.
 //
 // vec is the compiler's portable vector type (gcc and clang): element-wise + and *, no intrinsics.
@@ -405,7 +404,7 @@ void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col,
         vec b[TILE_V];
         for (int v = 0; v < TILE_V; v++) b[v] = *(const vec*)(panel + (size_t)k * TILE_N + v * LANES);
         for (int m = 0; m < TILE_M; m++) {
-            float x = a[(size_t)m * row + (size_t)k * col];
+            float x = a[m * row + k * col];
             for (int v = 0; v < TILE_V; v++) sum[m][v] += x * b[v];
         }
     }
@@ -425,11 +424,11 @@ static void pack_panel(float* panel, View b, int K, int n) {
     if (n < TILE_N) memset(panel, 0, (size_t)K * TILE_N * sizeof(float));
     if (b.col == 1 && n == TILE_N) {
         for (int k = 0; k < K; k++)
-            memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
+            memcpy(panel + (size_t)k * TILE_N, b.data + k * b.row, TILE_N * sizeof(float));
     } else {
         for (int j = 0; j < n; j++)
             for (int k = 0; k < K; k++)
-                panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + (size_t)j * b.col];
+                panel[(size_t)k * TILE_N + j] = b.data[k * b.row + j * b.col];
     }
 }
 
@@ -441,7 +440,7 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
     if (m1 < TILE_M) {
         for (int k = 0; k < K; k++)
             for (int m = 0; m < TILE_M; m++)
-                rows[k * TILE_M + m] = m < m1 ? a.data[(size_t)m * a.row + (size_t)k * a.col] : 0.0f;
+                rows[k * TILE_M + m] = m < m1 ? a.data[m * a.row + k * a.col] : 0.0f;
         a = transposed(rows, TILE_M);
     }
     if (m1 < TILE_M || n1 < TILE_N) {
@@ -449,14 +448,14 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
         stride = TILE_N;
         if (add) memset(block, 0, sizeof block);
         for (int m = 0; m < m1 && add; m++)
-            for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
+            for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[m * ldc + n];
     }
     // compiled twice, so that the compiler knows which of the two strides is 1
     if (a.col == 1) tile(target, stride, add, a.data, a.row, 1, panel, K);
     else tile(target, stride, add, a.data, 1, a.col, panel, K);
     if (target == block)
         for (int m = 0; m < m1; m++)
-            for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
+            for (int n = 0; n < n1; n++) c[m * ldc + n] = block[m * TILE_N + n];
 }
 
 // The columns n0 .. n0 + TILE_N - 1 of c.
@@ -465,11 +464,11 @@ static void matmul_strip(float* c, size_t ldc, View a, View b, int M, int N, int
     int n1 = min_int(TILE_N, N - n0);
     for (int k0 = 0; k0 < K; k0 += PANEL_K) {
         int k1 = min_int(PANEL_K, K - k0), add = accumulate || k0 > 0;
-        pack_panel(panel, (View){b.data + (size_t)k0 * b.row + (size_t)n0 * b.col, b.row, b.col}, k1, n1);
+        pack_panel(panel, (View){b.data + k0 * b.row + n0 * b.col, b.row, b.col}, k1, n1);
         for (int m0 = 0; m0 < M; m0 += TILE_M) {
             int m1 = min_int(TILE_M, M - m0);
-            View rows = {a.data + (size_t)m0 * a.row + (size_t)k0 * a.col, a.row, a.col};
-            matmul_tile(c + (size_t)m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
+            View rows = {a.data + m0 * a.row + k0 * a.col, a.row, a.col};
+            matmul_tile(c + m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
         }
     }
 }
@@ -512,8 +511,7 @@ static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c-
 // A batch: one stream of N tokens, cut into S segments. Segment s is ids[start[s]] .. ids[start[s+1]-1]. If
 // prefix[s] = p >= 0, it continues segment p: its positions go on where p ends, and its tokens see all of p.
 // A prefix is itself no continuation and comes directly before its continuations. targets[n] is the token
-// whose log-probability is asked after reading token n, or -1 where none is (-1 is the usual "ignored"
-// label); scored lists the M positions that have a target.
+// whose log-probability is asked after reading token n, -1 where none is; scored lists the M that have one.
 typedef struct {
     int N, S, M;
     int *ids, *targets, *position, *scored;   // (N), (N), (N), (M)
@@ -531,7 +529,7 @@ static int segment_length(const Batch* b, int s) { return b->start[s + 1] - b->s
 
 // Appends a segment and returns its index. targets may be NULL: nothing is scored then.
 static int batch_add(Batch* b, const int* ids, const int* targets, int n, int prefix) {
-    size_t tokens = (size_t)(b->N + n) + 1, segments = (size_t)b->S + 1;
+    size_t tokens = b->N + n + 1, segments = b->S + 1;
     b->ids = enlarge(b->ids, tokens, sizeof(int));
     b->targets = enlarge(b->targets, tokens, sizeof(int));
     b->position = enlarge(b->position, tokens, sizeof(int));
@@ -555,7 +553,7 @@ static int batch_add(Batch* b, const int* ids, const int* targets, int n, int pr
 // ---- embedding: x[n] = w[ids[n]]                                      x (N,C), w (V,C)
 
 static void embedding_forward(float* x, const int* ids, const float* w, int N, int C) {
-    for (int n = 0; n < N; n++) memcpy(x + (size_t)n * C, w + (size_t)ids[n] * C, (size_t)C * sizeof(float));
+    for (int n = 0; n < N; n++, x += C) memcpy(x, w + (size_t)ids[n] * C, C * sizeof(float));
 }
 
 static void embedding_backward(float* dw, const float* dx, const int* ids, int N, int C) {
@@ -589,7 +587,7 @@ static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, c
 }
 
 static void rmsnorm_forward(float* y, const float* x, const float* w, float eps, int N, int C) {
-    for (int n = 0; n < N; n++) rmsnorm_row(y + (size_t)n * C, x + (size_t)n * C, w, eps, C);
+    for (int n = 0; n < N; n++, y += C, x += C) rmsnorm_row(y, x, w, eps, C);
 }
 
 // dx += ..., dw += ...
@@ -627,25 +625,26 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                        const float* sine, const int* position, int N, const Config* c) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
-    size_t half = (size_t)D / 2;
+    size_t half = D / 2;
     for (int n = 0; n < N; n++, y += Q, qkv += Q) {
         for (int h = 0; h < H + G; h++) {
             rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
             rope_row(y + h * D, cosine + position[n] * half, sine + position[n] * half, D, 1.0f);
         }
-        memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
+        memcpy(y + (H + G) * D, qkv + (H + G) * D, G * D * sizeof(float));
     }
 }
 
 // dy (N,Q) is replaced by the gradient with respect to qkv
 static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, const float* wq, const float* wk,
                         const float* cosine, const float* sine, const int* position, int N, const Config* c) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
-    for (int n = 0; n < N; n++)
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    size_t half = D / 2;
+    for (int n = 0; n < N; n++, dy += Q, qkv += Q)
         for (int h = 0; h < H + G; h++) {
-            float *d = dy + (size_t)n * Q + h * D, *dw = h < H ? dwq : dwk;
-            rope_row(d, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, -1.0f);
-            rmsnorm_row_backward(d, dw, d, qkv + (size_t)n * Q + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
+            float *d = dy + h * D, *dw = h < H ? dwq : dwk;
+            rope_row(d, cosine + position[n] * half, sine + position[n] * half, D, -1.0f);
+            rmsnorm_row_backward(d, dw, d, qkv + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
         }
 }
 
@@ -661,13 +660,12 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 
 enum { QUERY_BLOCK = 48 };
 
-// Working space: keys and values of one head (context, D), scores of one block (context x QUERY_BLOCK), and
-// the gradients of these.
+// Working space: keys, values and their gradients for one head, scores and their gradients for one block.
 typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
 
 static void copy_rows(float* to, int to_row, const float* from, int from_row, int rows, int cols) {
     for (int i = 0; i < rows; i++)
-        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, (size_t)cols * sizeof(float));
+        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, cols * sizeof(float));
 }
 
 // k, v (count,D) <- the keys and values of head g of `count` tokens
@@ -702,11 +700,11 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
                 int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
                 size_t n0 = (size_t)(first + i0);
                 View q = view(qkv + n0 * Q + h * D, Q);
-                matmul(a.p, (size_t)keys, q, transposed(a.k, D), rows, keys, D, 0);
+                matmul(a.p, keys, q, transposed(a.k, D), rows, keys, D, 0);
                 for (int i = 0; i < rows; i++)
                     lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
                 float* y = out + n0 * H * D + h * D;
-                matmul(y, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
+                matmul(y, H * D, view(a.p, keys), view(a.v, D), rows, D, keys, 0);
             }
     }
 }
@@ -724,8 +722,8 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
         int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
         size_t n0 = (size_t)(first + i0);
         const float *q = qkv + n0 * Q + h * D, *dy = dout + n0 * H * D + h * D;
-        matmul(a.p, (size_t)keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
-        matmul(a.dp, (size_t)keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
+        matmul(a.p, keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
+        matmul(a.dp, keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
         for (int i = 0; i < rows; i++) {
             float *p = a.p + (size_t)i * keys, *dp = a.dp + (size_t)i * keys, top = lse[(n0 + i) * H + h];
             float mean = dot(dy + (size_t)i * H * D, out + (n0 + i) * H * D + h * D, D);
@@ -736,9 +734,9 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
             }
             for (int j = seen; j < keys; j++) p[j] = dp[j] = 0.0f;
         }
-        matmul(a.dv, (size_t)D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
-        matmul(a.dk, (size_t)D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
-        matmul(dqkv + n0 * Q + h * D, (size_t)Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
+        matmul(a.dv, D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
+        matmul(a.dk, D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
+        matmul(dqkv + n0 * Q + h * D, Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
     }
 }
 
@@ -777,23 +775,18 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
 // gu (N,2F): gate and up side by side; y (N,F)
 
 static void swiglu_forward(float* y, const float* gu, int N, int F) {
-    for (int n = 0; n < N; n++) {
-        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F;
-        for (int i = 0; i < F; i++) y[(size_t)n * F + i] = gate[i] / (1.0f + fast_exp(-gate[i])) * up[i];
-    }
+    for (int n = 0; n < N; n++, y += F, gu += 2 * F)
+        for (int i = 0; i < F; i++) y[i] = gu[i] / (1.0f + fast_exp(-gu[i])) * gu[F + i];
 }
 
 // dgu (N,2F) is stored.   d silu / dz = s (1 + z (1 - s)) with s = sigmoid(z)
 static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N, int F) {
-    for (int n = 0; n < N; n++) {
-        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F, *d = dy + (size_t)n * F;
-        float *dgate = dgu + (size_t)n * 2 * F, *dup = dgate + F;
+    for (int n = 0; n < N; n++, dgu += 2 * F, dy += F, gu += 2 * F)
         for (int i = 0; i < F; i++) {
-            float s = 1.0f / (1.0f + fast_exp(-gate[i]));
-            dup[i] = d[i] * gate[i] * s;
-            dgate[i] = d[i] * up[i] * s * (1.0f + gate[i] * (1.0f - s));
+            float gate = gu[i], up = gu[F + i], s = 1.0f / (1.0f + fast_exp(-gate));
+            dgu[i] = dy[i] * up * s * (1.0f + gate * (1.0f - s));
+            dgu[F + i] = dy[i] * gate * s;
         }
-    }
 }
 
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
@@ -802,7 +795,7 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 // first, so that no exp overflows and one of them is 1. In double, because z - log_sum_exp(z) is taken next:
 // at logits of 10,000 a float has no digits left for it. A NaN or +inf gives NaN; -inf is allowed.
 static inline double log_sum_exp(const float* z, int V) {
-    if (V <= 0) return -INFINITY;                      // the log of an empty sum
+    if (V <= 0) return -INFINITY;   // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
     int i = 0;
     for (; i + SUMS <= V; i += SUMS)
@@ -825,22 +818,20 @@ static inline float row_entropy(const float* z, double lse, int V) {
 // logp (M) of the scored tokens: the target of row m is targets[scored[m]]. logits, probs (M,V).
 static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets,
                             const int* scored, int M, int V) {
-    for (int m = 0; m < M; m++) {
-        const float* row = logits + (size_t)m * V;
-        double lse = log_sum_exp(row, V);
+    for (int m = 0; m < M; m++, logits += V, probs += V) {
+        double lse = log_sum_exp(logits, V);
         float high = (float)lse, low = (float)(lse - high);
-        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - high - low);
-        logp[m] = (float)(row[targets[scored[m]]] - lse);
+        for (int i = 0; i < V; i++) probs[i] = fast_exp(logits[i] - high - low);
+        logp[m] = (float)(logits[targets[scored[m]]] - lse);
     }
 }
 
 // d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
 static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored,
                              int M, int V) {
-    for (int m = 0; m < M; m++) {
-        float* row = probs + (size_t)m * V;
-        for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
-        row[targets[scored[m]]] += dlogp[m];
+    for (int m = 0; m < M; m++, probs += V) {
+        for (int i = 0; i < V; i++) probs[i] *= -dlogp[m];
+        probs[targets[scored[m]]] += dlogp[m];
     }
 }
 
@@ -856,8 +847,7 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //     logits = RMSNorm(x) unembedding^T
 //
 // A scalar model ends in one vector instead of V: a single number per token. With it the same body judges
-// answers (a reward model) or predicts the reward (a value model).
-//
+// answers (a reward model) or predicts the reward (a value model):
 //     scalar = RMSNorm(x) . score
 //
 // A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
@@ -882,19 +872,19 @@ static size_t head_count(const Config* c) {
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
-    *undecayed = (size_t)c->vocab_size * C + C + L * (2 * C + 2 * D);
-    return *undecayed + L * C * ((size_t)qkv_width(c) + (size_t)c->heads * D + 3 * F) + head_count(c);
+    size_t C = c->width, D = c->head_dim, F = c->mlp_width, L = c->layers;
+    *undecayed = c->vocab_size * C + C + L * (2 * C + 2 * D);
+    return *undecayed + L * C * (qkv_width(c) + c->heads * D + 3 * F) + head_count(c);
 }
 
 static float* take(float** next, size_t count) { return (*next += count) - count; }
 
 static Weights weights_new(const Config* c) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
+    size_t V = c->vocab_size, C = c->width, D = c->head_dim, F = c->mlp_width;
     Weights w = {0};
     w.count = weight_count(c, &w.undecayed);
     w.memory = allocate(w.count, sizeof(float));
-    w.layer = allocate((size_t)c->layers, sizeof(LayerWeights));
+    w.layer = allocate(c->layers, sizeof(LayerWeights));
     float* next = w.memory;
     w.embedding = take(&next, V * C);
     w.norm = take(&next, C);
@@ -905,8 +895,8 @@ static Weights weights_new(const Config* c) {
         l->knorm = take(&next, D);
     }
     for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
-        l->qkv = take(&next, C * (size_t)qkv_width(c));
-        l->out = take(&next, (size_t)c->heads * D * C);
+        l->qkv = take(&next, C * qkv_width(c));
+        l->out = take(&next, c->heads * D * C);
         l->gate_up = take(&next, C * 2 * F);
         l->down = take(&next, F * C);
     }
@@ -921,7 +911,7 @@ static void weights_free(Weights* w) {
 }
 
 // One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; (i,j) is at data[i*row + j*col].
-typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
+typedef struct { char name[96], shape[32]; float* data; int rows, cols; size_t row, col; } Tensor;
 
 static int tensor_count(const Config* c) { return 2 + 11 * c->layers + (c->scalar || !c->tied); }
 
@@ -929,32 +919,34 @@ static Tensor tensor(const char* prefix, const char* name, float* data, int rows
                      size_t col) {
     Tensor t = {.data = data, .rows = rows, .cols = cols, .row = row, .col = col};
     snprintf(t.name, sizeof t.name, "%s%s.weight", prefix, name);
+    snprintf(t.shape, sizeof t.shape, cols ? "[%d,%d]" : "[%d]", rows, cols);
     return t;
 }
 
-static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
+// All tensors of w, their names with a prefix.
+static void tensor_list(Tensor* t, const Weights* w, const Config* c, const char* prefix) {
     int C = c->width, D = c->head_dim, H = c->heads, G = c->kv_heads, F = c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)H * D;
-    *t++ = tensor("model.", "embed_tokens", w->embedding, c->vocab_size, C, (size_t)C, 1);
+    size_t Q = qkv_width(c), HD = (size_t)H * D;
+    *t++ = tensor(prefix, "model.embed_tokens", w->embedding, c->vocab_size, C, C, 1);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* y = &w->layer[l];
         char p[40];
-        snprintf(p, sizeof p, "model.layers.%d.", l);
+        snprintf(p, sizeof p, "%smodel.layers.%d.", prefix, l);
         *t++ = tensor(p, "input_layernorm", y->norm1, C, 0, 1, 0);
         *t++ = tensor(p, "self_attn.q_proj", y->qkv, H * D, C, 1, Q);
         *t++ = tensor(p, "self_attn.k_proj", y->qkv + HD, G * D, C, 1, Q);
-        *t++ = tensor(p, "self_attn.v_proj", y->qkv + HD + (size_t)G * D, G * D, C, 1, Q);
+        *t++ = tensor(p, "self_attn.v_proj", y->qkv + HD + G * D, G * D, C, 1, Q);
         *t++ = tensor(p, "self_attn.q_norm", y->qnorm, D, 0, 1, 0);
         *t++ = tensor(p, "self_attn.k_norm", y->knorm, D, 0, 1, 0);
-        *t++ = tensor(p, "self_attn.o_proj", y->out, C, H * D, 1, (size_t)C);
+        *t++ = tensor(p, "self_attn.o_proj", y->out, C, H * D, 1, C);
         *t++ = tensor(p, "post_attention_layernorm", y->norm2, C, 0, 1, 0);
-        *t++ = tensor(p, "mlp.gate_proj", y->gate_up, F, C, 1, 2 * (size_t)F);
-        *t++ = tensor(p, "mlp.up_proj", y->gate_up + F, F, C, 1, 2 * (size_t)F);
-        *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, (size_t)C);
+        *t++ = tensor(p, "mlp.gate_proj", y->gate_up, F, C, 1, 2 * F);
+        *t++ = tensor(p, "mlp.up_proj", y->gate_up + F, F, C, 1, 2 * F);
+        *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, C);
     }
-    *t++ = tensor("model.", "norm", w->norm, C, 0, 1, 0);
-    if (c->scalar) *t++ = tensor("", "score", w->score, 1, C, (size_t)C, 1);
-    else if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
+    *t++ = tensor(prefix, "model.norm", w->norm, C, 0, 1, 0);
+    if (c->scalar) *t++ = tensor(prefix, "score", w->score, 1, C, C, 1);
+    else if (!c->tied) *t++ = tensor(prefix, "lm_head", w->unembedding, c->vocab_size, C, C, 1);
 }
 
 // What the forward pass leaves for the backward pass, for up to `capacity` tokens. A frozen model needs no
@@ -965,7 +957,7 @@ typedef struct {
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
     // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has no logits and probs
     float *last, *hidden, *logits, *probs, *logp, *scalar;
-    float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
+    float *dx, *dh, *dqkv, *datt, *dgu, *dact;   // gradients of one layer at a time
     AttentionScratch scratch;
     float* memory;
 } Activations;
@@ -1006,7 +998,7 @@ static void check_config(const Config* c, const char* from) {
             fail(2, "%s: %s must be from 1 to %d, not %d", from, config_sizes[i].name, most, size);
     }
     if (c->heads % c->kv_heads)
-        fail(2, "%s: the number of heads must be a multiple of the number of key/value heads", from);
+        fail(2, "%s: num_attention_heads must be a multiple of num_key_value_heads", from);
     if (c->head_dim % 2) fail(2, "%s: head_dim must be even", from);
     if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f))
         fail(2, "%s: rope_theta must be above 1 and below 1e9", from);
@@ -1043,8 +1035,8 @@ static void model_free(Model* m) {
 static void model_init(Model* m, uint64_t seed) {
     const Config* c = &m->config;
     Rng rng = random_stream(seed, 0, 0);
-    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
-    tensor_list(list, &m->weights, c);
+    Tensor* list = allocate(tensor_count(c), sizeof(Tensor));
+    tensor_list(list, &m->weights, c, "");
     for (int k = 0; k < tensor_count(c); k++) {
         Tensor* t = &list[k];
         int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj");
@@ -1053,60 +1045,50 @@ static void model_init(Model* m, uint64_t seed) {
         for (int i = 0; i < t->rows && t->data != m->weights.score; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
-                t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
+                t->data[i * t->row + j * t->col] = (float)(scale * random_normal(&rng));
         }
     }
     free(list);
 }
 
-// Arrays that lie side by side in one block, each on a 64-byte line. Without memory their floats are counted.
+// Arrays that lie side by side in one block, each on a 64-byte line. lay_out() returns the block.
 typedef struct { float** array; size_t size; } Place;
 
-static size_t lay_out(const Place* plan, size_t count, float* memory) {
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (memory) *plan[i].array = memory + total;
-        total += (plan[i].size + 15) / 16 * 16;
-    }
-    return total;
-}
-
-// The arrays of Activations for n tokens and L layers that are kept.
-static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, D = (size_t)c->head_dim, HD = H * D;
-    size_t T = (size_t)c->context;
-    AttentionScratch* s = &a->scratch;
-    const Place plan[] = {
-        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},  {&a->qkv, L * n * Q},    {&a->rot, L * n * Q},
-        {&a->att, L * n * HD},    {&a->lse, L * n * H}, {&a->mid, L * n * C},    {&a->h2, L * n * C},
-        {&a->gu, L * n * 2 * F},  {&a->act, L * n * F}, {&a->last, n * C},       {&a->hidden, n * C},
-        {&a->logits, n * V},      {&a->probs, n * V},   {&a->logp, n},           {&a->scalar, n},
-        {&a->dx, n * C},          {&a->dh, n * C},      {&a->dqkv, n * Q},       {&a->datt, n * HD},
-        {&a->dgu, n * 2 * F},     {&a->dact, n * F},    {&a->dlast, n * C},
-        {&s->k, T * D},           {&s->v, T * D},       {&s->dk, T * D},         {&s->dv, T * D},
-        {&s->p, T * QUERY_BLOCK}, {&s->dp, T * QUERY_BLOCK},
-    };
-    return lay_out(plan, sizeof plan / sizeof *plan, memory);
+static float* lay_out(const Place* plan, int count) {
+    size_t total = 16;
+    for (int i = 0; i < count; i++) total += (plan[i].size + 15) / 16 * 16;
+    float* memory = allocate(total, sizeof(float));
+    float* next = memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float);
+    for (int i = 0; i < count; next += (plan[i++].size + 15) / 16 * 16) *plan[i].array = next;
+    return memory;
 }
 
 static void model_reserve(Model* m, int tokens) {
+    const Config* c = &m->config;
     Activations* a = &m->acts;
+    AttentionScratch* s = &a->scratch;
     if (a->capacity && tokens <= a->capacity) return;
     free(a->memory);
     a->capacity = max_int(tokens, 256);
-    size_t L = m->frozen ? 1 : (size_t)m->config.layers, n = (size_t)a->capacity;
-    a->memory = allocate(activations_layout(a, &m->config, L, n, NULL) + 16, sizeof(float));
-    float* line = a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float);
-    activations_layout(a, &m->config, L, n, line);
+    size_t C = c->width, V = c->scalar ? 0 : c->vocab_size, F = c->mlp_width, Q = qkv_width(c), H = c->heads;
+    size_t D = c->head_dim, HD = H * D, T = c->context, L = m->frozen ? 1 : c->layers, n = a->capacity;
+    const Place plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C}, {&a->qkv, L * n * Q}, {&a->rot, L * n * Q},
+        {&a->att, L * n * HD}, {&a->lse, L * n * H}, {&a->mid, L * n * C}, {&a->h2, L * n * C},
+        {&a->gu, L * n * 2 * F}, {&a->act, L * n * F}, {&a->last, n * C}, {&a->hidden, n * C},
+        {&a->logits, n * V}, {&a->probs, n * V}, {&a->logp, n}, {&a->scalar, n},
+        {&a->dx, n * C}, {&a->dh, n * C}, {&a->dqkv, n * Q}, {&a->datt, n * HD},
+        {&a->dgu, n * 2 * F}, {&a->dact, n * F}, {&s->k, T * D}, {&s->v, T * D}, {&s->dk, T * D},
+        {&s->dv, T * D}, {&s->p, T * QUERY_BLOCK}, {&s->dp, T * QUERY_BLOCK},
+    };
+    a->memory = lay_out(plan, sizeof plan / sizeof *plan);
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
-        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V;
-        int token = strange ? b->ids[n] : b->targets[n];
-        if (strange || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
+        int V = c->vocab_size, id = b->ids[n], token = id < 0 || id >= V ? id : b->targets[n];
+        if (id < 0 || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
         if (b->position[n] >= c->context)
             fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
     }
@@ -1123,25 +1105,23 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        size_t at = l * n;                            // this layer's first row
+        size_t at = l * n;   // this layer's first row
         float *x = a->x + at * C, *next = x + n * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q;
         float *rot = a->rot + at * Q, *att = a->att + at * HD, *mid = m->frozen ? x : a->mid + at * C;
         float *h2 = a->h2 + at * C, *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
-        matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
+        matmul(qkv, Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
         attention_forward(att, a->lse + at * c->heads, rot, b, c, a->scratch);
         if (mid != x) memcpy(mid, x, (size_t)N * C * sizeof(float));
-        matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
+        matmul(mid, C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
-        matmul(gu, 2 * (size_t)F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
+        matmul(gu, 2 * F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
         swiglu_forward(act, gu, N, F);
         if (next != mid) memcpy(next, mid, (size_t)N * C * sizeof(float));
-        matmul(next, (size_t)C, view(act, F), view(w->down, C), N, C, F, 1);
+        matmul(next, C, view(act, F), view(w->down, C), N, C, F, 1);
     }
-    const float* x = a->x + c->layers * n * C;
-    for (int i = 0; i < b->M; i++)
-        memcpy(a->last + (size_t)i * C, x + (size_t)b->scored[i] * C, (size_t)C * sizeof(float));
+    embedding_forward(a->last, b->scored, a->x + c->layers * n * C, b->M, C);   // rows of x by their number
     rmsnorm_forward(a->hidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
 }
 
@@ -1150,7 +1130,7 @@ static void model_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
     int C = m->config.width, V = m->config.vocab_size;
-    matmul(a->logits, (size_t)V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
+    matmul(a->logits, V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
     logprob_forward(a->logp, a->probs, a->logits, b->targets, b->scored, b->M, V);
 }
 
@@ -1164,31 +1144,30 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
     const Config* c = &m->config;
     Activations* a = &m->acts;
     int N = b->N, C = c->width, Q = qkv_width(c), F = c->mlp_width, HD = c->heads * c->head_dim;
-    size_t n = (size_t)a->capacity;
-    memset(a->dlast, 0, (size_t)b->M * C * sizeof(float));
-    rmsnorm_backward(a->dlast, m->grads.norm, dhidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
+    size_t n = a->capacity;
     memset(a->dx, 0, (size_t)N * C * sizeof(float));
     for (int i = 0; i < b->M; i++)
-        memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
+        rmsnorm_row_backward(a->dx + (size_t)b->scored[i] * C, m->grads.norm, dhidden + (size_t)i * C,
+                             a->last + (size_t)i * C, m->weights.norm, c->norm_eps, C, 0);
     for (int l = c->layers - 1; l >= 0; l--) {
         const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
         size_t at = l * n;
         float *x = a->x + at * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q, *rot = a->rot + at * Q;
         float *att = a->att + at * HD, *mid = a->mid + at * C, *h2 = a->h2 + at * C;
         float *gu = a->gu + at * 2 * F, *act = a->act + at * F;
-        matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
-        matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
+        matmul(g->down, C, transposed(act, F), view(a->dx, C), F, C, N, 1);
+        matmul(a->dact, F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
         swiglu_backward(a->dgu, a->dact, gu, N, F);
-        matmul(g->gate_up, 2 * (size_t)F, transposed(h2, C), view(a->dgu, 2 * F), C, 2 * F, N, 1);
-        matmul(a->dh, (size_t)C, view(a->dgu, 2 * F), transposed(w->gate_up, 2 * F), N, C, 2 * F, 0);
+        matmul(g->gate_up, 2 * F, transposed(h2, C), view(a->dgu, 2 * F), C, 2 * F, N, 1);
+        matmul(a->dh, C, view(a->dgu, 2 * F), transposed(w->gate_up, 2 * F), N, C, 2 * F, 0);
         rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
-        matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
-        matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
+        matmul(g->out, C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
+        matmul(a->datt, HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
         attention_backward(a->dqkv, a->datt, att, a->lse + at * c->heads, rot, b, c, a->scratch);
         const int* t = b->position;
         qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, t, N, c);
-        matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
-        matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
+        matmul(g->qkv, Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
+        matmul(a->dh, C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
         rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
     }
     embedding_backward(m->grads.embedding, a->dx, b->ids, N, C);
@@ -1200,8 +1179,8 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     int C = m->config.width, V = m->config.vocab_size;
     if (!m->grads.memory) model_zero_grads(m);
     logprob_backward(a->probs, dlogp, b->targets, b->scored, b->M, V);
-    matmul(m->grads.unembedding, (size_t)C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
-    matmul(a->dh, (size_t)C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
+    matmul(m->grads.unembedding, C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
+    matmul(a->dh, C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
     model_hidden_backward(m, b, a->dh);
 }
 
@@ -1228,7 +1207,6 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 }
 
 // ---- answers through a model: the only place where they are packed
-//
 // ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1
 // asks for the log-probability of token t + 1. This is the documents' shape in PyTorch. Computed is less:
 //
@@ -1251,14 +1229,13 @@ static int shared_length(const int* ids, const int* mask, int K, int T) {
 
 // first[k] = the first row that is like row k, or -1 when nothing of row k is scored.
 static void find_first_rows(int* first, const int* ids, const int* mask, int K, int T) {
-    size_t row = (size_t)T * sizeof(int), row1 = (size_t)(T - 1) * sizeof(int);
+    int T1 = T - 1;
     for (int k = 0; k < K; k++) {
         first[k] = -1;
-        for (int t = 0; t < T - 1; t++) if (mask[k * (T - 1) + t]) first[k] = k;
-        for (int i = 0; i < k && first[k] == k; i++) {
-            int differ = memcmp(ids + i * T, ids + k * T, row);
-            if (!differ && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
-        }
+        for (int t = 0; t < T1; t++) if (mask[k * T1 + t]) first[k] = k;
+        for (int i = 0; i < k && first[k] == k; i++)
+            if (!memcmp(ids + i * T, ids + k * T, T * sizeof(int)) &&
+                !memcmp(mask + i * T1, mask + k * T1, T1 * sizeof(int))) first[k] = i;
     }
 }
 
@@ -1267,7 +1244,7 @@ static void find_first_rows(int* first, const int* ids, const int* mask, int K, 
 // longer than the context, or a token outside the vocabulary, ends the program.
 static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
-    int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
+    int *first = allocate(K, sizeof(int)), *targets = allocate(T, sizeof(int));
     find_first_rows(first, ids, mask, K, T);
     batch_clear(&m->batch);
     for (int k = 0; k < K; k++) {
@@ -1295,13 +1272,13 @@ static void answers_forward(float* out, Model* m, const int* ids, const int* mas
 // gradients of m. Where the mask is 0, d is not read.
 static void answers_backward(Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, M = 0;
-    int* first = allocate((size_t)K, sizeof(int));
-    float* sum = allocate((size_t)K * (size_t)T1, sizeof(float));
+    int* first = allocate(K, sizeof(int));
+    float* sum = allocate((size_t)K * T1, sizeof(float));
     find_first_rows(first, ids, mask, K, T);
-    for (int k = 0; k < K; k++)                            // rows that are alike add up in the first of them
+    for (int k = 0; k < K; k++)   // rows that are alike add up in the first of them
         for (int t = 0; t < T1; t++)
             if (mask[k * T1 + t]) sum[first[k] * T1 + t] += d[k * T1 + t];
-    for (int k = 0; k < K; k++)                            // from (K,T1) to the list of scored tokens
+    for (int k = 0; k < K; k++)   // from (K,T1) to the list of scored tokens
         for (int t = 0; t < T1; t++)
             if (first[k] == k && mask[k * T1 + t]) sum[M++] = sum[k * T1 + t];
     if (M && m->config.scalar) model_scalar_backward(m, &m->batch, sum);
@@ -1310,22 +1287,21 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 }
 
 // ---- threads
-//
 // The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m),
 // which shares the weights of m and has activations of its own. A loop that learns is cut into turns:
 //
 //     #pragma omp parallel for schedule(dynamic)
 //     for (int turn = 0; turn < turns; turn++) {
-//         Model* w = learning_worker(m, turn);                  gradients of this turn, at first 0
-//         for (int i = turn; i < count; i += turns) ...         forward and backward with w
+//         Model* w = learning_worker(m, turn);             gradients of this turn, at first 0
+//         for (int i = turn; i < count; i += turns) ...    forward and backward with w
 //     }
-//     add_gradients(m, turns);                                  in the order of the turns
+//     add_gradients(m, turns);                             in the order of the turns
 //
 // Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
 // same bits for one as for sixteen. A gradient is as large as the model: its size alone sets how many.
 
 static int turns_of(const Model* m) {
-    double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
+    double fit = 8e6 / (double)m->weights.count;   // 32 MB of gradients
     return fit < 2.0 ? 2 : fit > MAX_TURNS ? MAX_TURNS : (int)fit;
 }
 
@@ -1376,8 +1352,7 @@ static void optimizer_free(Optimizer* o) { weights_free(&o->first), weights_free
 
 static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     o->step++;
-    float* w = model->weights.memory;
-    const float* grad = model->grads.memory;
+    float *w = model->weights.memory, *grad = model->grads.memory;
     float *m = o->first.memory, *v = o->second.memory;
     long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
     float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step)));
@@ -1444,8 +1419,8 @@ typedef struct { int *ids, *mask; int length, capacity; } Tokens;
 static void tokens_add(Tokens* t, int id, int mask) {
     if (t->length == t->capacity) {
         t->capacity = 2 * t->capacity + 64;
-        t->ids = enlarge(t->ids, (size_t)t->capacity, sizeof(int));
-        t->mask = enlarge(t->mask, (size_t)t->capacity, sizeof(int));
+        t->ids = enlarge(t->ids, t->capacity, sizeof(int));
+        t->mask = enlarge(t->mask, t->capacity, sizeof(int));
     }
     t->ids[t->length] = id;
     t->mask[t->length++] = mask;
@@ -1487,7 +1462,7 @@ static void append_printable(Text* out, const char* s, size_t length) {
         int control = (unsigned char)*s < 0x20 || *s == 0x7F ||
                       (n == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
         if (control && *s != '\n') n = 0;
-        if (n) text_append(out, s, (size_t)n);
+        if (n) text_append(out, s, n);
         else text_printf(out, "\\x%02X", (unsigned char)*s);
         s += max_int(n, 1);
     }
@@ -1516,15 +1491,15 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
             answer += length;
             continue;
         }
-        tokens_add_text(t, answer, (size_t)(call - answer), 1);
+        tokens_add_text(t, answer, call - answer, 1);
         const char *from = call + 2, *equals = end;
         while (equals > from && equals[-1] != '=') equals--;    // behind the last '=' is the result
         const char* expression_end = equals > from ? equals - 1 : end;
         tokens_add(t, PYTHON_START, 1);
-        tokens_add_text(t, from, (size_t)(expression_end - from), 1);
+        tokens_add_text(t, from, expression_end - from, 1);
         tokens_add(t, PYTHON_END, 1);
         tokens_add(t, OUTPUT_START, 0);
-        if (equals > from) tokens_add_text(t, equals, (size_t)(end - equals), 0);
+        if (equals > from) tokens_add_text(t, equals, end - equals, 0);
         tokens_add(t, OUTPUT_END, 0);
         answer = end + 2;
     }
@@ -1565,12 +1540,12 @@ typedef int (*ForceFunction)(int* forced, int capacity, const int* answer, int l
 // `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask
 // (count,T) and r->logp (count,T1) of the first are the padded arrays of all of them.
 static Rollout* rollouts_new(int count, int T) {
-    size_t size = (size_t)count * (size_t)T;
+    size_t size = (size_t)count * T;
     int *ids = allocate(size, sizeof(int)), *mask = allocate(size, sizeof(int));
     float *logp = allocate(size, sizeof(float)), *entropy = allocate(size, sizeof(float));
-    Rollout* r = allocate((size_t)count, sizeof(Rollout));
+    Rollout* r = allocate(count, sizeof(Rollout));
     for (int i = 0; i < count; i++) {
-        size_t at = (size_t)i * (size_t)T, at1 = (size_t)i * (size_t)(T - 1);
+        size_t at = (size_t)i * T, at1 = (size_t)i * (T - 1);
         r[i] = (Rollout){T, 0, 0, 0, ids + at, mask + at, logp + at1, entropy + at1};
     }
     return r;
@@ -1606,7 +1581,7 @@ static float sum_of(const float* p, int V) {
 static int count_for_share(const float* p, int V, float top_p, float* work) {
     float wanted = top_p * sum_of(p, V), have = 0.0f;
     int count = 0;
-    memcpy(work, p, (size_t)V * sizeof(float));
+    memcpy(work, p, V * sizeof(float));
     while (count < V && (count == 0 || have < wanted)) {
         int top = count;
         for (int i = count + 1; i < V; i++) if (work[i] > work[top]) top = i;
@@ -1633,7 +1608,7 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     float u = random_uniform(rng) * sum_of(p, V);
     for (int i = 0; i < V && below <= u; i++) {
         if (p[i] == 0.0f) continue;
-        choice = i;                                     // the last one, should rounding leave u above the sum
+        choice = i;   // the last one, should rounding leave u above the sum
         below += p[i];
     }
     *logp = (float)(logits[choice] - lse);
@@ -1642,9 +1617,9 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
 
 // A decoding batch. Keys are kept (D, tokens), so that scores run along rows, values (tokens, D).
 typedef struct {
-    int B, K, R;                        // prompts, rows per prompt, longest own part
-    int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
-    float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
+    int B, K, R, longest;               // prompts, rows per prompt, longest own part, longest shared part
+    int* P;                             // (B) the shared part: the prompt but for its last token
+    float *prompt_k, *prompt_v;         // (B,L,G,D,longest), (B,L,G,longest,D)
     float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
     float *work, *memory;               // for queries, outputs, scores, and sampling; the block of all
     int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
@@ -1653,38 +1628,30 @@ typedef struct {
 
 static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
     Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, V = (size_t)c->vocab_size, D = (size_t)c->head_dim, shared = 0;
+    size_t n = (size_t)B * K, V = c->vocab_size, D = c->head_dim;
     size_t each = (size_t)c->layers * c->kv_heads * D, heads = (size_t)c->heads / c->kv_heads;
     size_t work = K * heads * (2 * D + c->context);
-    d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
-    d.first = d.P + B;
-    d.from = d.first + B;
+    d.P = allocate(3 * n + 2 * B + 1, sizeof(int));
+    d.from = d.P + B;
     d.active = d.from + B + 1;
     d.next = d.active + n;
     d.position = d.next + n;
     for (int q = 0; q < B; q++) {
         d.P[q] = prompts[q].length - 1;
-        d.first[q] = (int)shared;
-        shared += (size_t)d.P[q];
+        d.longest = max_int(d.longest, d.P[q]);
     }
+    size_t shared = (size_t)B * d.longest;
     const Place plan[] = {
         {&d.prompt_k, shared * each}, {&d.prompt_v, shared * each}, {&d.own_k, n * each * R},
         {&d.own_v, n * each * R},     {&d.work, work > 2 * V ? work : 2 * V},
     };
-    size_t arrays = sizeof plan / sizeof *plan;
-    d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
-    lay_out(plan, arrays, d.memory);
+    d.memory = lay_out(plan, sizeof plan / sizeof *plan);
     return d;
 }
 
-// Where head g of layer l begins in the cache of a prompt, of a row.
-static size_t prompt_place(const Decoder* d, const Config* c, int q, int l, int g) {
-    size_t heads = (size_t)c->layers * c->kv_heads, head = (size_t)l * c->kv_heads + g;
-    return ((size_t)d->first[q] * heads + head * d->P[q]) * c->head_dim;
-}
-
-static size_t own_place(const Decoder* d, const Config* c, int row, int l, int g) {
-    return (((size_t)row * c->layers + l) * c->kv_heads + g) * c->head_dim * d->R;
+// Where head g of layer l of prompt or row i begins in a cache with room for `room` tokens.
+static size_t cache_place(const Config* c, int i, int l, int g, int room) {
+    return (((size_t)i * c->layers + l) * c->kv_heads + g) * c->head_dim * room;
 }
 
 // k (D,room), v (room,D) <- key and value of head g of `count` tokens rot (count,Q), as numbers t, t + 1, ...
@@ -1706,11 +1673,11 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
         model_hidden_forward(m, &batch);
         for (int p = from; p < q; p++)
             for (int i = 0; i < c->layers * c->kv_heads; i++) {
-                int l = i / c->kv_heads, g = i % c->kv_heads, P = d->P[p];
-                size_t at = prompt_place(d, c, p, l, g);
+                int l = i / c->kv_heads, g = i % c->kv_heads, room = d->longest;
+                size_t at = cache_place(c, p, l, g, room);
                 size_t row = (size_t)l * m->acts.capacity + (size_t)batch.start[p - from];
                 const float* rot = m->acts.rot + row * qkv_width(c);
-                cache_tokens(d->prompt_k + at, d->prompt_v + at, P, 0, rot, P, g, c);
+                cache_tokens(d->prompt_k + at, d->prompt_v + at, room, 0, rot, d->P[p], g, c);
             }
     }
     batch_free(&batch);
@@ -1723,13 +1690,11 @@ static void decoder_attention(Decoder* d, Model* m, int l, int q, int g, int fro
     int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
     int M = (to - from) * each, width = P + t + 1;
     float *query = d->work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
-    size_t at = prompt_place(d, c, q, l, g);
-    for (int i = from; i < to; i++)
-        memcpy(query + (size_t)(i - from) * each * D, m->acts.rot + (size_t)i * Q + g * each * D,
-               (size_t)(each * D) * sizeof(float));
-    matmul(score, (size_t)width, view(query, D), view(d->prompt_k + at, P), M, P, D, 0);
+    size_t at = cache_place(c, q, l, g, d->longest);
+    copy_rows(query, each * D, m->acts.rot + (size_t)from * Q + g * each * D, Q, to - from, each * D);
+    matmul(score, width, view(query, D), view(d->prompt_k + at, d->longest), M, P, D, 0);
     for (int i = 0; i < M; i++) {
-        const float* key = d->own_k + own_place(d, c, d->active[from + i / each], l, g);
+        const float* key = d->own_k + cache_place(c, d->active[from + i / each], l, g, R);
         float* s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++) s[j] = 0.0f;
         for (int k = 0; k < D; k++, key += R) {
@@ -1738,16 +1703,14 @@ static void decoder_attention(Decoder* d, Model* m, int l, int q, int g, int fro
         }
         softmax_row(s - P, attention_scale(c), width, width);
     }
-    matmul(out, (size_t)D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
+    matmul(out, D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
     for (int i = 0; i < M; i++) {
-        const float* value = d->own_v + own_place(d, c, d->active[from + i / each], l, g);
+        const float* value = d->own_v + cache_place(c, d->active[from + i / each], l, g, R);
         float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++)
             for (int k = 0; k < D; k++) o[k] += s[j] * value[(size_t)j * D + k];
     }
-    for (int i = from; i < to; i++)
-        memcpy(m->acts.att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
-               (size_t)(each * D) * sizeof(float));
+    copy_rows(m->acts.att + ((size_t)from * H + g * each) * D, H * D, out, each * D, to - from, each * D);
 }
 
 // One step: feeds next[] to the n active rows, leaves acts.logits (n,V). Of the activations only one layer's
@@ -1758,7 +1721,7 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
     model_reserve(m, n);
     int C = c->width, Q = qkv_width(c), F = c->mlp_width, G = c->kv_heads, HD = c->heads * c->head_dim;
     int V = c->vocab_size, *from = d->from;
-    memset(from, 0, ((size_t)d->B + 1) * sizeof(int));
+    memset(from, 0, (d->B + 1) * sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
@@ -1766,35 +1729,35 @@ static void decoder_step(Decoder* d, Model* m, int n, int t) {
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
         rmsnorm_forward(a->h1, a->x, w->norm1, c->norm_eps, n, C);
-        matmul(a->qkv, (size_t)Q, view(a->h1, C), view(w->qkv, Q), n, Q, C, 0);
+        matmul(a->qkv, Q, view(a->h1, C), view(w->qkv, Q), n, Q, C, 0);
         qk_forward(a->rot, a->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
         for (int i = 0; i < n * G; i++) {
-            size_t at = own_place(d, c, d->active[i / G], l, i % G);
+            size_t at = cache_place(c, d->active[i / G], l, i % G, d->R);
             cache_tokens(d->own_k + at, d->own_v + at, d->R, t, a->rot + (size_t)(i / G) * Q, 1, i % G, c);
         }
         for (int q = 0; q < d->B; q++)
             for (int g = 0; g < G && from[q] < from[q + 1]; g++)
                 decoder_attention(d, m, l, q, g, from[q], from[q + 1], t);
-        matmul(a->x, (size_t)C, view(a->att, HD), view(w->out, C), n, C, HD, 1);
+        matmul(a->x, C, view(a->att, HD), view(w->out, C), n, C, HD, 1);
         rmsnorm_forward(a->h1, a->x, w->norm2, c->norm_eps, n, C);
-        matmul(a->gu, 2 * (size_t)F, view(a->h1, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
+        matmul(a->gu, 2 * F, view(a->h1, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
         swiglu_forward(a->act, a->gu, n, F);
-        matmul(a->x, (size_t)C, view(a->act, F), view(w->down, C), n, C, F, 1);
+        matmul(a->x, C, view(a->act, F), view(w->down, C), n, C, F, 1);
     }
     rmsnorm_forward(a->h1, a->x, m->weights.norm, c->norm_eps, n, C);
-    matmul(a->logits, (size_t)V, view(a->h1, C), transposed(m->weights.unembedding, C), n, V, C, 0);
+    matmul(a->logits, V, view(a->h1, C), transposed(m->weights.unembedding, C), n, V, C, 0);
 }
 
 // The row of a prompt, before the first token of the answer.
 static void rollout_begin(Rollout* r, const Tokens* prompt) {
-    size_t T = (size_t)r->T;
+    size_t T = r->T;
     r->prompt = prompt->length;
     r->length = r->finished = 0;
     memset(r->ids, 0, T * sizeof(int));
     memset(r->mask, 0, T * sizeof(int));
     memset(r->logp, 0, (T - 1) * sizeof(float));
     memset(r->entropy, 0, (T - 1) * sizeof(float));
-    memcpy(r->ids, prompt->ids, (size_t)prompt->length * sizeof(int));
+    memcpy(r->ids, prompt->ids, prompt->length * sizeof(int));
 }
 
 // Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and
@@ -1809,9 +1772,9 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
         if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
             fail(2, "a prompt of %d tokens has no room in a context of %d", prompts[q].length, c->context);
     Decoder d = decoder_new(c, prompts, B, K, R);
-    Rng* rng = allocate((size_t)n, sizeof(Rng));
-    int* forced = allocate((size_t)n * (size_t)R, sizeof(int));              // tokens to come, of each row
-    int *left = allocate((size_t)n, sizeof(int)), *taken = allocate((size_t)n, sizeof(int));
+    Rng* rng = allocate(n, sizeof(Rng));
+    int* forced = allocate((size_t)n * R, sizeof(int));   // tokens to come, of each row
+    int *left = allocate(n, sizeof(int)), *taken = allocate(n, sizeof(int));
     for (int i = 0; i < n; i++) {
         const Tokens* prompt = &prompts[i / K];
         rollout_begin(&rollouts[i], prompt);
@@ -1827,7 +1790,7 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
             int row = d.active[i];
             Rollout* r = &rollouts[row];
             int *answer = r->ids + r->prompt, at = r->prompt + t;
-            if (left[row] > 0) {                              // the tool's output: forced, not sampled
+            if (left[row] > 0) {   // the tool's output: forced, not sampled
                 answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
@@ -1856,7 +1819,7 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     int longest = 0, together = max_int(1, DECODE_ROWS / K);
     for (int q = 0; q < B; q++) longest = max_int(longest, prompts[q].length);
     Rollout* rollouts = rollouts_new(B * K, longest + min_int(o.max_new_tokens, m->config.context) + 1);
-    if (B <= together) {             // one batch: the products may use the threads
+    if (B <= together) {   // one batch: the products may use the threads
         sample_rollouts(rollouts, worker(m), prompts, B, K, o, tool, seed, first);
         return rollouts;
     }
@@ -1924,7 +1887,7 @@ static void utf8_append(Text* text, unsigned code) {
     int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (int i = n - 1; i > 0; i--, code >>= 6) c[i] = (char)(0x80 | (code & 0x3F));
     c[0] = (char)(first[n] | code);
-    text_append(text, c, (size_t)n);
+    text_append(text, c, n);
 }
 
 static unsigned json_hex(JsonReader* r) {
@@ -1957,14 +1920,12 @@ static char* json_string(JsonReader* r) {
         if (!*r->at) json_fail(r, "the text ends inside a string");
         int n = utf8_length(r->at, r->at + 4);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
-        if ((unsigned char)*r->at < 0x20)
-            json_fail(r, "a control character or the end of the line inside a string");
-        if (json_skip(r, "\\")) {
-            json_escape(r, &text);
-            continue;
+        if ((unsigned char)*r->at < 0x20) json_fail(r, "a control character or a line's end in a string");
+        if (json_skip(r, "\\")) json_escape(r, &text);
+        else {
+            text_append(&text, r->at, n);
+            r->at += n;
         }
-        text_append(&text, r->at, (size_t)n);
-        r->at += n;
     }
     return text.data;
 }
@@ -1972,7 +1933,7 @@ static char* json_string(JsonReader* r) {
 // strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
 static double json_number(JsonReader* r) {
     const char *whole = r->at + (*r->at == '-'), *end = r->at + strspn(r->at, "+-.0123456789eE");
-    const char* dot = memchr(r->at, '.', (size_t)(end - r->at));
+    const char* dot = memchr(r->at, '.', end - r->at);
     char* stop;
     double number = strtod(r->at, &stop);
     int zero = whole[0] == '0' && isdigit((unsigned char)whole[1]);
@@ -2116,7 +2077,7 @@ static Problems load_problems(const char* path) {
     for (const Json* j = records->child; j; j = j->next) {
         const char* question = record_text(j, question_field(j), path);
         const char* answer = record_text(j, "answer", path);
-        p.list = enlarge(p.list, (size_t)p.count + 1, sizeof(Problem));
+        p.list = enlarge(p.list, p.count + 1, sizeof(Problem));
         p.list[p.count++] = (Problem){copy_text(question), copy_text(answer)};
     }
     json_free(records);
@@ -2238,11 +2199,10 @@ static const char* const run_files[] = {
 enum { RUN_FILES = sizeof run_files / sizeof *run_files, VALUE_FILES = 2 };
 
 // ---- a set of files that appears whole or not at all
-//
 // A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
 // renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
 // killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
-// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
+// changes nothing; the next run that writes here moves what is left.
 
 // File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
 static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
@@ -2322,10 +2282,9 @@ static void config_to_json(Text* out, const Config* c) {
         text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *config_size(c, i));
     for (int i = 0; i < CONFIG_WRITTEN; i++)
         text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
-    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
-                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false");
-    text_printf(out, "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
-                BOS, ASSISTANT_END);
+    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n"
+                     "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
+                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false", BOS, ASSISTANT_END);
 }
 
 static int json_is_size(const Json* j, double limit) {
@@ -2376,8 +2335,7 @@ static Config config_from_json(const char* folder) {
     int scalar = name && !strcmp(name, architectures[1]);
     if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
     if (name && !scalar && strcmp(name, architectures[0]))
-        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
-             architectures[1]);
+        fail(2, "%s: the architecture is \"%s\"; only %s can be computed", path, name, architectures[0]);
     check_plain(j, path);
     check_plain(rope, path);
     check_plain(json_get(j, "rope_scaling"), path);
@@ -2450,7 +2408,7 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
     int finite = 1;
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < max_int(t->cols, 1); j++) {
-            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
+            float* place = &t->data[i * t->row + j * t->col];
             union { float f; uint32_t u; } number = {.u = 0};
             if (!reads) number.f = *place;
             for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
@@ -2465,14 +2423,10 @@ static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
 // What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
 static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
     int each = tensor_count(c);
-    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
-    tensor_list(list, o ? &o->first : w, c);
-    if (o) tensor_list(list + each, &o->second, c);
+    Tensor* list = allocate(2 * each, sizeof(Tensor));
+    tensor_list(list, o ? &o->first : w, c, o ? "exp_avg." : "");
+    if (o) tensor_list(list + each, &o->second, c, "exp_avg_sq.");
     *count = o ? 2 * each : each;
-    for (int k = 0; k < *count && o; k++) {
-        Tensor t = list[k];
-        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
-    }
     return list;
 }
 
@@ -2495,12 +2449,11 @@ static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
     const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
     const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
     int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
-    char shape[32];
-    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
     if (!bytes)
         fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
-    if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
+    if (!json_same_text(json_get(entry, "shape"), t->shape))
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name,
+             t->shape);
     if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
         fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
     return bytes;
@@ -2561,10 +2514,10 @@ static void read_weights(Model* m, Optimizer* o, const Config* c, const char* fo
     for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
     if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
         fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
-    char* text = allocate((size_t)length + 1, 1);
-    if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
+    char* text = allocate(length + 1, 1);
+    if (fread(text, 1, length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
     double size = (double)info.st_size - 8.0 - (double)length;   // of the numbers
-    Json* header = json_parse(text, (size_t)length, path);
+    Json* header = json_parse(text, length, path);
     long found = metadata_count(header, "step", -1, path);
     if (step >= 0 && found != step)
         fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
@@ -2595,10 +2548,9 @@ static void save_weights(const char* folder, const char* name, const Model* m, c
     text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
                 step, o ? o->step : step);
     for (int k = 0; k < count; k++) {
-        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
-        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
-        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
+        size_t bytes = 4 * (size_t)list[k].rows * max_int(list[k].cols, 1);
+        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
+                    list[k].name, list[k].shape, offset, offset + bytes);
         offset += bytes;
     }
     text_append(&header, "}", 1);
@@ -2671,11 +2623,11 @@ static Model load_model(const char* folder) {
 // A model that can write, in the tokens of this tokenizer.
 static Model load_fitting_model(const char* folder) {
     Model m = load_model(folder);
-    int V = m.config.vocab_size;
     if (m.config.scalar)
         fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
-    if (V != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
+             m.config.vocab_size, VOCAB_SIZE);
     return m;
 }
 
@@ -2703,8 +2655,7 @@ static Model load_value_model(Optimizer* o, const char* folder, const Config* c,
 
 // Takes the folder `out` for this process, until it ends or closes the file that is returned: a second one
 // that wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
-// killed save has left is moved. A new run is refused where a finished one is: that is worth more than a
-// forgotten --out. And what makes the first save fail is better known before any work is done.
+// killed save has left is moved. A run that is there is worth more than a forgotten --out.
 static int take_folder(const char* out, int is_new, int overwrite) {
     char path[PATH_SIZE];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -2717,7 +2668,7 @@ static int take_folder(const char* out, int is_new, int overwrite) {
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
         fail(2, "another program is training into %s; wait for its end, or try another --out", out);
     empty_folder(out, ".saved", 1);
-    if (is_new && !overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
+    if (is_new && !overwrite && has_saved(out, "model.safetensors"))
         fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
              out, out);
     return file;
@@ -2789,8 +2740,7 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
-        int replaces = has_saved(out, "trainer_state.json");
-        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        file = has_saved(out, "model.safetensors") ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
         if (file) fputs(header, file);
     } else {
         Text old = read_file(path);
@@ -2811,14 +2761,8 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 }
 
 // ---- a run: what all kinds of training have around their updates
-//
-//     Run r = run_begin(out, overwrite, columns, step, steps, log_every, save_every);
-//     while (run_goes_on(&r)) {
-//         ... update number r.step, the first is 0 ...
-//         run_record(&r, model, value, &record);     one more is done: a row, perhaps a line; r.step grows
-//         if (run_saves(&r)) ... save ...
-//     }
-//     return run_end(&r, "./program", out);
+// It begins (run_begin), and while it goes on (run_goes_on) update number r.step is made, the first is 0, and
+// recorded (run_record: a row, perhaps a line; r.step grows), and saved when it is time (run_saves).
 
 // What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one
 // tells what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN
@@ -2866,7 +2810,7 @@ static int run_due(const Run* r, int every) { return !run_goes_on(r) || (every &
 
 static void print_line(Run* r) {
     if (!r->lines++) {
-        printf("%6s", "update");
+        printf("update");
         for (const Column* c = r->columns; c->name; c++) if (c->title) printf("%*s", c->width, c->title);
         printf("\n");
     }
@@ -2930,11 +2874,7 @@ static int run_end(Run* r, const char* program, const char* out) {
 
 // ==== 12  Supervised training ================================================================
 // The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
-//
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
-//
-// The examples are taken in a random order that changes every epoch. Batch and order are functions of (seed,
-// update), so that a resumed run continues with the same examples.
 
 typedef struct {
     const char *data, *eval_data, *model, *out, *resume;
@@ -2994,7 +2934,7 @@ static void train_options(Option* t, TrainOptions* o) {
 // The `per_step` examples of update `step`, of `count` in a random order that is new in every epoch. They are
 // a function of (seed, step) alone, so that a resumed run goes on with the same ones.
 static void deal_examples(int* chosen, int per_step, long step, int count, uint64_t seed) {
-    int* order = allocate((size_t)count, sizeof(int));
+    int* order = allocate(count, sizeof(int));
     for (long i = 0, dealt = -1; i < per_step; i++) {
         long index = step * per_step + i, epoch = index / count;
         if (epoch != dealt) {
@@ -3029,9 +2969,8 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
 // The mask moves with the tokens: out[b,t] = mask[b,t+1] (why: chapter 3 of rl.c). out (B,T-1), mask (B,T).
 // T <= 1 writes nothing. out may be mask itself: reading is always ahead of writing.
 void shift_mask(int* out, const int* mask, int B, int T) {
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t + 1 < T; t++)
-            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
+    for (int b = 0; b < B && T > 1; b++, out += T - 1, mask += T)
+        for (int t = 0; t + 1 < T; t++) out[t] = mask[t + 1];
 }
 
 static int count_masked(const int* mask, int n) {
@@ -3085,11 +3024,11 @@ typedef struct { int T, *ids, *mask; } Padded;
 static Padded pad_conversations(const Tokens* const* list, int K) {
     Padded p = {0};
     for (int k = 0; k < K; k++) p.T = max_int(p.T, list[k]->length + 1);
-    p.ids = allocate((size_t)K * (size_t)p.T, sizeof(int));
-    p.mask = allocate((size_t)K * (size_t)p.T, sizeof(int));
+    p.ids = allocate((size_t)K * p.T, sizeof(int));
+    p.mask = allocate((size_t)K * p.T, sizeof(int));
     for (int k = 0; k < K; k++) {
-        memcpy(p.ids + (size_t)k * p.T, list[k]->ids, (size_t)list[k]->length * sizeof(int));
-        memcpy(p.mask + (size_t)k * p.T, list[k]->mask, (size_t)list[k]->length * sizeof(int));
+        memcpy(p.ids + (size_t)k * p.T, list[k]->ids, list[k]->length * sizeof(int));
+        memcpy(p.mask + (size_t)k * p.T, list[k]->mask, list[k]->length * sizeof(int));
     }
     shift_mask(p.mask, p.mask, K, p.T);
     return p;
@@ -3103,10 +3042,10 @@ enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    size_t n = (size_t)count * (size_t)T1;
+    size_t n = (size_t)count * T1;
     float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
     float* w = allocate(n, sizeof(float));
-    double *part = allocate((size_t)count, sizeof(double)), loss = 0.0;
+    double *part = allocate(count, sizeof(double)), loss = 0.0;
     token_weights(w, p.mask, count, T1, NORM_TOKEN_MEAN, 0);
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
@@ -3140,11 +3079,17 @@ static void print_sample(Model* m, Tokens prompt, uint64_t seed) {
     rollouts_free(r), text_free(&text), text_free(&shown);
 }
 
-// A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
-// must be the model's; in a resumed run all of them are given, by trainer_state.json.
-static void take_sizes(TrainOptions* o, const Option* options, const Model* m, const char* from) {
+// The model that a run begins with: random, that of --model, or that of --resume (o->model then says where
+// the run once began, which may be gone by now). A model that is read brings its sizes with it. A size that
+// was given all the same must be the model's; in a resumed run all are given, by trainer_state.json.
+static Model first_model(TrainOptions* o, const Option* options) {
+    const char* from = o->resume ? o->resume : o->model;
+    Model m = from ? load_fitting_model(from) : model_new(o->config);
     Config asked = o->config;
-    o->config = m->config;
+    if (!from) model_init(&m, o->seed);
+    else if (!o->resume && same_folder(o->out, from))
+        fail(2, "the run would be written over the model in %s that it starts from; try another --out", from);
+    o->config = m.config;
     for (const Option* t = options; t->name; t++) {
         uintptr_t place = (uintptr_t)t->value - (uintptr_t)&o->config;
         char found[32];
@@ -3154,21 +3099,6 @@ static void take_sizes(TrainOptions* o, const Option* options, const Model* m, c
         fail(2, "--%s is %s for the model in %s; leave it out: a model brings its sizes with it", t->name,
              found, from);
     }
-}
-
-// The model that a run begins with: random, that of --model, or that of --resume. (In a resumed run o->model
-// says where the run once began, which may be gone by now.)
-static Model first_model(TrainOptions* o, const Option* options) {
-    const char* from = o->resume ? o->resume : o->model;
-    if (!from) {
-        Model m = model_new(o->config);
-        model_init(&m, o->seed);
-        return m;
-    }
-    if (!o->resume && same_folder(o->out, from))
-        fail(2, "the run would be written over the model in %s that it starts from; try another --out", from);
-    Model m = load_fitting_model(from);
-    take_sizes(o, options, &m, from);
     return m;
 }
 
@@ -3184,8 +3114,8 @@ static const Column sft_columns[] = {
     {0},
 };
 
-// The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
-static int train(TrainOptions* o, Option* options, Model* result) {
+// The whole run. Returns 0, or 130 after Ctrl-C.
+static int train(TrainOptions* o, Option* options) {
     set_threads(o->threads);
     if (o->resume && o->model) fail(2, "--model starts a run and --resume goes on with one: leave one out");
     long step = choose_run(&o->out, train_defaults().out, o->resume, o->overwrite, "sft", options);
@@ -3194,13 +3124,13 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = first_model(o, options);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
-    Tokens* held = allocate((size_t)eval.count, sizeof(Tokens));
+    Tokens* examples = allocate(problems.count, sizeof(Tokens));
+    Tokens* held = allocate(eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data);
     int held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
-    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    const Tokens** batch = allocate((size_t)o->batch_size, sizeof(Tokens*));
-    const Tokens** all = allocate((size_t)held_count, sizeof(Tokens*));
+    int* chosen = allocate(o->batch_size, sizeof(int));
+    const Tokens** batch = allocate(o->batch_size, sizeof(Tokens*));
+    const Tokens** all = allocate(held_count, sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
     Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
@@ -3230,9 +3160,7 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
     free(examples), free(held), free(chosen), free(batch), free(all);
-    problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
-    if (result) *result = m;
-    else model_free(&m);
+    problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer), model_free(&m);
     return status;
 }
 
@@ -3247,6 +3175,6 @@ int main(int argc, char** argv) {
                        "./train_gpt [--option=value ...]", options))
         return end_of_output(0);
     parse_options(options, argc - 1, argv + 1, NULL, 0);
-    return end_of_output(train(&o, options, NULL));
+    return end_of_output(train(&o, options));
 }
 #endif

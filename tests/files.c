@@ -477,8 +477,8 @@ static void json_strings(void) {
     CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
     CHECK_TEXT(verdict("\"\\u0000\""), "a zero character in a string");
     CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");   // a 0 is no part of JSON
-    CHECK_TEXT(verdict("\"a\tb\""), "a control character or the end of the line inside a string");
-    CHECK_TEXT(verdict("\"a\nb\""), "a control character or the end of the line inside a string");
+    CHECK_TEXT(verdict("\"a\tb\""), "a control character or a line's end in a string");
+    CHECK_TEXT(verdict("\"a\nb\""), "a control character or a line's end in a string");
     CHECK_TEXT(verdict("\"abc"), "the text ends inside a string");
     CHECK_TEXT(verdict("'abc'"), "a value was expected");
 }
@@ -990,7 +990,7 @@ static void files_of_others(void) {
     Weights w = weights_new(&smallest);
     fill_with_noise(&w, 3);
     w.embedding[0] = 1.0f, w.embedding[1] = -2.5f, w.embedding[2] = 3.140625f;   // exact: 3F80, C020, 4049
-    tensor_list(list, &w, &smallest);
+    tensor_list(list, &w, &smallest, "");
     Text header = {0}, data = {0}, file = {0};
     text_printf(&header, "{\"lm_head.weight\":{\"dtype\":\"BF16\",\"shape\":[3,2],\"data_offsets\":[0,12]}");
     text_append(&data, "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
@@ -1624,7 +1624,7 @@ static void run_training(const char* words) {
     train_options(options, &o);
     parse_options(options, argc, argv, NULL, 0);
     fflush(NULL);
-    _exit(train(&o, options, NULL));
+    _exit(train(&o, options));
 }
 
 static int train_status(const char* words) {

@@ -342,7 +342,7 @@ static void model_reference(void) {
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
-    tensor_list(w, &m.weights, &m.config);
+    tensor_list(w, &m.weights, &m.config, "");
     for (int k = 0; k < count; k++)
         for (int i = 0, n = 0; i < w[k].rows; i++)
             for (int j = 0; j < columns(&w[k]); j++) {
@@ -379,7 +379,7 @@ static void model_reference(void) {
     CHECK_NEAR(loss, qwen3_loss, 1e-6);
     model_zero_grads(&m);
     model_backward(&m, &b, dlogp);
-    tensor_list(g, &m.grads, &m.config);
+    tensor_list(g, &m.grads, &m.config, "");
     const double* expected = qwen3_gradient;
     for (int k = 0; k < count; k++) {
         worst = largest = 0.0;
@@ -408,7 +408,7 @@ static void model_tensors_cover_the_weights(void) {
         Weights w = weights_new(&c);
         int count = tensor_count(&c), once = 1, sorted = 1;
         Tensor* list = allocate((size_t)count, sizeof(Tensor));
-        tensor_list(list, &w, &c);
+        tensor_list(list, &w, &c, "");
         for (int k = 0; k < count; k++)
             for (int i = 0; i < list[k].rows; i++)
                 for (int j = 0; j < columns(&list[k]); j++) {
@@ -445,7 +445,7 @@ static void model_initial_weights(void) {
     model_init(&again, 2);
     CHECK(!same_bits(m.weights.memory, again.weights.memory, m.weights.count));
     Tensor list[32];
-    tensor_list(list, &m.weights, &m.config);
+    tensor_list(list, &m.weights, &m.config, "");
     for (int k = 0; k < tensor_count(&m.config); k++) {
         const Tensor* t = &list[k];
         double square = 0.0, n = (double)t->rows * columns(t);
@@ -501,8 +501,8 @@ static void model_scalar_has_the_same_body(void) {
         size_t body = policy.weights.count - head_count(&policy.config);
         CHECK(body == scalar.weights.count - head_count(&scalar.config) && head_count(&scalar.config) == 12);
         Tensor p[32], s[32];
-        tensor_list(p, &policy.weights, &policy.config);
-        tensor_list(s, &scalar.weights, &scalar.config);
+        tensor_list(p, &policy.weights, &policy.config, "");
+        tensor_list(s, &scalar.weights, &scalar.config, "");
         for (int k = 0; k < 2 + 2 * 11; k++)
             CHECK(!strcmp(p[k].name, s[k].name) &&
                   p[k].data - policy.weights.memory == s[k].data - scalar.weights.memory);
@@ -527,10 +527,12 @@ static void model_scalar_has_the_same_body(void) {
                 sum += (double)scalar.acts.hidden[i * 12 + j] * (double)scalar.weights.score[j];
             CHECK_NEAR(scalar.acts.scalar[i], sum, 1e-6);
         }
-        // no logits, no probabilities: for 16 tokens 2 * 16 * 265 numbers less
-        Activations a = {0};
-        CHECK(activations_layout(&a, &policy.config, 1, 16, NULL) -
-                  activations_layout(&a, &scalar.config, 1, 16, NULL) == 2 * 16 * 265);
+        // room for 256 tokens; a scalar model has no logits and no probabilities, 2 * 256 * 265 numbers less
+        model_reserve(&policy, 1);
+        CHECK(policy.acts.capacity == 256 && scalar.acts.capacity == 256);
+        CHECK(policy.acts.probs - policy.acts.logits == 256 * 265);
+        CHECK(policy.acts.logp - policy.acts.probs == 256 * 265);
+        CHECK(scalar.acts.logits == scalar.acts.probs && scalar.acts.probs == scalar.acts.logp);
         model_free(&policy), model_free(&scalar), batch_free(&b);
     }
 }
@@ -900,7 +902,7 @@ static Model decoding_model(int context) {
             m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
     for (int i = 0; i < VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // tokens matter, too
     Tensor list[32];
-    tensor_list(list, &m.weights, &m.config);
+    tensor_list(list, &m.weights, &m.config, "");
     for (int k = 0; k < tensor_count(&m.config); k++)                            // no two norms are the same
         for (int i = 0; i < list[k].rows && !list[k].cols; i++)
             list[k].data[i] += (float)(0.3 * random_normal(&rng));
