@@ -2346,8 +2346,9 @@ static Config config_from_json(const char* folder) {
     for (int i = 0; i < CONFIG_SIZES; i++) {
         const Json* field = json_get(j, config_sizes[i].name);
         int *size = config_size(&c, i), usual = size == &c.kv_heads ? c.heads : c.width / max_int(c.heads, 1);
-        if (field ? !json_is_size(field, 1e9) : i < CONFIG_SIZES - 2)
-            fail(2, "%s: the field \"%s\" is not there, or no whole number", path, config_sizes[i].name);
+        const char* problem = field && !json_is_size(field, 1e9) ? "not a whole number"
+                            : !field && i < CONFIG_SIZES - 2 ? "missing" : NULL;
+        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
         *size = field ? (int)field->number : usual;
     }
     c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);

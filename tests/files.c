@@ -858,6 +858,11 @@ static void what_is_saved_is_loaded(void) {
     }
 }
 
+static void load_only(const char* folder) {
+    Model m = load_model(folder);
+    model_free(&m);
+}
+
 // A reward model as transformers' Qwen3ForSequenceClassification has it: a linear layer without a bias from
 // the C = 6 numbers of a token to num_labels = 1, so `score.weight` is (1,6); no lm_head. Of several texts it
 // takes the score of each one's last token that is not pad_token_id, and that must not be 260,
@@ -895,11 +900,16 @@ static void reward_model_files(void) {
           !json_get(tokens, "pad_token"));
     json_free(config), json_free(tokens);
 
-    // transformers names the labels instead of counting them
+    // transformers names the labels instead of counting them; with more of them the score has another shape
     Text own = read_file(in_root("reward/config.json")),
          other = replaced(&own, "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
     put_file(in_root("reward/config.json"), other.data, other.length);
     Model n = load_model(in_root("reward"));
+    file = read_file(in_root("reward/model.safetensors"));
+    Text two = replaced(&file, "\"shape\":[1,6]", "\"shape\":[2,3]");
+    put_file(in_root("reward/model.safetensors"), two.data, two.length);
+    ENDS(load_only, in_root("reward"), 2, "score.weight does not have the shape that config.json asks for, [1,6]");
+    text_free(&file), text_free(&two);
     CHECK(!memcmp(&n.config, &c, sizeof c) && same_weights(&m.weights, &n.weights));
     text_free(&own), text_free(&other);
     model_free(&m), model_free(&n);
@@ -975,11 +985,6 @@ static void models_that_do_not_fit(void) {
     make_checkpoint(in_root("fits"), &smallest, 3, 1);
     ENDS(load_fitting, in_root("fits"), 2, "has a vocabulary of 3 tokens; this tokenizer has 265");
     ENDS(load_fitting, "", 2, "there is no checkpoint directory ''");
-}
-
-static void load_only(const char* folder) {
-    Model m = load_model(folder);
-    model_free(&m);
 }
 
 // Files of other programs: BF16 (the upper half of a float), entries in another order, a lm_head that repeats
@@ -1280,22 +1285,22 @@ static void damaged_weights(void) {
 #define SCALING "\"rope_scaling\": null"
 static void damaged_settings(void) {
     static const struct { const char *from, *to, *words; } config[] = {
-        {"\"hidden_size\": 2", "\"hidden_size\": 1000000000", "hidden_size must be from 1 to 16384, not 1000000000"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 1000000000", "must be from 1 to 16384, not 1000000000"},
         {"\"hidden_size\": 2", "\"hidden_size\": 16384", "too small for the model that config.json"},
         {"\"hidden_size\": 2", "\"hidden_size\": 40", "too small for the model"},
         {"\"hidden_size\": 2", "\"hidden_size\": 3", "does not have the shape"},
-        {"\"hidden_size\": 2", "\"hidden_size\": -2", "\"hidden_size\" is not there, or no whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 2.5", "\"hidden_size\" is not there, or no whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 1e300", "\"hidden_size\" is not there, or no whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": \"2\"", "\"hidden_size\" is not there, or no whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": null", "\"hidden_size\" is not there, or no whole number"},
-        {"\"hidden_size\": 2,", "", "the field \"hidden_size\" is not there"},
+        {"\"hidden_size\": 2", "\"hidden_size\": -2", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 2.5", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": 1e300", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": \"2\"", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2", "\"hidden_size\": null", "\"hidden_size\" is not a whole number"},
+        {"\"hidden_size\": 2,", "", "the field \"hidden_size\" is missing"},
         {"\"hidden_size\": 2", "\"hidden_size\": 0", "hidden_size must be from 1 to 16384, not 0"},
         {"\"vocab_size\": 3", "\"vocab_size\": 0", "vocab_size must be from 1 to 1048576, not 0"},
         {"\"vocab_size\": 3", "\"vocab_size\": 1048576", "too small for the model"},
-        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 0", "num_hidden_layers must be from 1 to 256, not 0"},
+        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 0", "_hidden_layers must be from 1 to 256, not 0"},
         {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 256", "too small for the model"},
-        {"\"num_attention_heads\": 1", "\"num_attention_heads\": 0", "num_attention_heads must be from 1 to 256, not 0"},
+        {"\"num_attention_heads\": 1", "\"num_attention_heads\": 0", "_attention_heads must be from 1 to 256, not 0"},
         {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2", "must be a multiple"},
         {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", "heads must be from 1 to 256, not 0"},
         {"\"head_dim\": 2", "\"head_dim\": 3", "head_dim must be even"},
