@@ -6482,7 +6482,6 @@ static int rl_train(Learner* l, const Option* options, long step) {
     int context = l->policy->config.context, room = o->sample.max_new_tokens;
     Questions q = load_questions(o->data, context, room), test = {0};
     if (o->eval_every) test = load_questions(o->eval_data, context, room);
-    Deck deck = deck_new(q.count, o->seed);
     Group* group = groups_new(o->examples_per_step, o->num_samples, q.longest + room + 1);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
@@ -6491,7 +6490,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
     printf("reinforcement learning (%s): %ld updates of %d questions x %d rollouts\n  reward: %s\n",
            o->algo, steps, o->examples_per_step, o->num_samples, o->reward);
     while (run_goes_on(&run)) {
-        deck_deal(chosen, &deck, run.step, o->examples_per_step);
+        deal_examples(chosen, o->examples_per_step, run.step, q.count, o->seed);
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
         if (o->eval_every && (run.step + 1) % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
@@ -6505,7 +6504,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
     }
     groups_free(group, o->examples_per_step);
     questions_free(&q), questions_free(&test);
-    free(deck.order), free(chosen);
+    free(chosen);
     return run_end(&run, "./rl train", o->out);
 }
 
@@ -6640,7 +6639,7 @@ static int command_best_of_n(int argc, char** argv) {
     t.seed = o.seed;
     t.threads = o.threads;
     train_options(sft_options, &t);
-    return train(&t, sft_options, NULL);
+    return train(&t, sft_options);
 }
 
 // The prompt of a question, if it fits with one token of an answer.
@@ -6748,7 +6747,7 @@ static int command_run(int argc, char** argv) {
     choose_run(&o.out, NULL, NULL, o.overwrite, "rl", options);        // before minutes of training
     check_data(&o.data_hash, o.data);
     if (!o.model) {
-        int status = train(&t, sft_options, NULL);
+        int status = train(&t, sft_options);
         if (status) {
             printf("then, for the rest of the story: ./rl run --model-tag %s --out %s\n", sft_folder, folder);
             return status;

@@ -13,8 +13,8 @@ its size. The file reads top to bottom, and nothing is used long before it is ex
     7  text and tokens       bytes, nine special tokens, conversations and their mask
     8  decoding              many rollouts at once with a key/value cache
     9  JSON                  reading and writing the little that is needed
-   10  checkpoints           a Hugging Face model directory, and what a resumed run needs
-   11  options               the command line, the log, the signal that says stop
+   10  options               one table: the command line, --help, what a resumed run remembers
+   11  checkpoints and runs  a Hugging Face model directory, the folder of a run, its table and its end
    12  supervised training   the loop
 
 Letters for sizes, everywhere:
@@ -54,6 +54,9 @@ token's log-probability while sampling equals, bit for bit, the one of the train
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef __GNUC__
+#define __attribute__(what)   // of gcc and clang
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #else   // one thread
@@ -63,18 +66,11 @@ static int omp_in_parallel(void) { return 0; }
 static void omp_set_num_threads(int threads) { (void)threads; }
 #endif
 
-// =============================================================================================
-// 1  Small things
-// =============================================================================================
+// ==== 1  Small things ========================================================================
 
 // An error is one sentence on stderr and the end of the program. Status 2 is the user's to mend (a wrong
 // option, a broken file); status 1 is everything else (no memory, a full disk).
-#ifdef __GNUC__
-#define LIKE_PRINTF __attribute__((format(printf, 2, 3)))
-#else
-#define LIKE_PRINTF
-#endif
-LIKE_PRINTF _Noreturn static void fail(int status, const char* format, ...) {
+__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int status, const char* format, ...) {
     char line[10000];   // room for two paths; one line, whatever bytes a name or a file contributes to it
     va_list args;
     va_start(args, format);
@@ -86,9 +82,31 @@ LIKE_PRINTF _Noreturn static void fail(int status, const char* format, ...) {
     exit(status);
 }
 
+// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
+// and so does one while no loop is looking (-1).
+static volatile sig_atomic_t stop_asked = -1;
+static void on_stop(int sig) {
+    static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
+    if (stop_asked == 0) stop_asked = 1;
+    else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
+}
+
+// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
+// full disk: a file beyond the user's limit, a pipe that nobody reads.
+static void watch_signals(void) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    for (int i = 0; i < 3; i++) {
+        struct sigaction before;
+        sigaction(stops[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 // A program that is started with a closed stdin, stdout or stderr would open its files in that place, and
-// what it prints would end up in them. And no signal is to end it without a word (section 11).
-static void watch_signals(void);
+// what it prints would end up in them.
 static void open_standard_streams(void) {
     int file;
     while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= 2) {}
@@ -188,26 +206,25 @@ static void shuffle(int* order, int n, Rng* rng) {
 // A growing piece of text or bytes; data[length] is always 0.
 typedef struct { char* data; size_t length, capacity; } Text;
 
+// Without bytes (NULL) there is only room for them.
 static void text_append(Text* text, const void* bytes, size_t count) {
     if (text->length + count + 1 > text->capacity) {
         text->capacity = 2 * (text->length + count + 1);
         text->data = enlarge(text->data, text->capacity, 1);
     }
-    if (count) memcpy(text->data + text->length, bytes, count);
+    if (bytes) memcpy(text->data + text->length, bytes, count);
     text->length += count;
     text->data[text->length] = 0;
 }
 
-LIKE_PRINTF static void text_printf(Text* text, const char* format, ...) {
-    va_list args, again;
+__attribute__((format(printf, 2, 3))) static void text_printf(Text* text, const char* format, ...) {
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    size_t count = (size_t)max_int(vsnprintf(NULL, 0, format, args), 0);
-    char* line = allocate(count + 1, 1);
-    vsnprintf(line, count + 1, format, again);
-    text_append(text, line, count);
-    free(line);
-    va_end(again);
+    size_t count = max_int(vsnprintf(NULL, 0, format, args), 0);
+    va_end(args);
+    text_append(text, NULL, count);
+    va_start(args, format);
+    vsnprintf(text->data + text->length - count, count + 1, format, args);
     va_end(args);
 }
 
@@ -280,9 +297,7 @@ static int close_written(FILE* file) {
     return reason;
 }
 
-// =============================================================================================
-// 2  Arithmetic
-// =============================================================================================
+// ==== 2  Arithmetic ==========================================================================
 
 // The compiler may not reorder a sum, so `s += x[i]` stays one long chain and is never vectorized. Eight
 // partial sums are eight chains: they fit a vector register, and their order is fixed by the code, not by a
@@ -348,9 +363,7 @@ static inline float exp_and_sum(float* x, float shift, int n) {
     return add_up(s);
 }
 
-// =============================================================================================
-// 3  Matrix multiplication
-// =============================================================================================
+// ==== 3  Matrix multiplication ===============================================================
 //     c (M,N) = a (M,K) b (K,N)        or, with `accumulate`,  c += a b
 //
 // A core can start two vector multiply-adds per cycle but load only two vectors, so that a loop which loads
@@ -361,29 +374,19 @@ static inline float exp_and_sum(float* x, float shift, int n) {
 //
 // The strip of b that a tile walks down is first copied into a `panel`: contiguous, padded with zeros to
 // TILE_N, whatever the strides of b. So one kernel serves x W, dy W^T and x^T dy; only strides differ.
-//
 // Each element of c is one sum in the order k = 0, 1, 2, ...; neither tile nor panel changes that.
 //
 // vec is the compiler's portable vector type (gcc and clang): element-wise + and *, no intrinsics.
 
 #if defined(__AVX512F__)
-enum { LANES = 64 / sizeof(float), TILE_M = 12, TILE_V = 2 };
-#define VECTOR_BYTES 64
+enum { VECTOR_BYTES = 64, TILE_M = 12 };
 #elif defined(__AVX__)
-enum { LANES = 32 / sizeof(float), TILE_M = 6, TILE_V = 2 };
-#define VECTOR_BYTES 32
+enum { VECTOR_BYTES = 32, TILE_M = 6 };
 #else
-enum { LANES = 16 / sizeof(float), TILE_M = 6, TILE_V = 2 };
-#define VECTOR_BYTES 16
+enum { VECTOR_BYTES = 16, TILE_M = 6 };
 #endif
-enum { TILE_N = TILE_V * LANES, PANEL_K = 256 };
-
-#ifdef __GNUC__
+enum { LANES = VECTOR_BYTES / sizeof(float), TILE_V = 2, TILE_N = TILE_V * LANES, PANEL_K = 256 };
 typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(float)), may_alias));
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE
-#endif
 
 // A matrix seen through strides: element (i,j) is data[i*row + j*col]. Exchanging row and col transposes.
 typedef struct { const float* data; size_t row, col; } View;
@@ -391,8 +394,8 @@ static View view(const float* data, size_t row) { return (View){data, row, 1}; }
 static View transposed(const float* data, size_t row) { return (View){data, 1, row}; }
 
 // c (TILE_M,TILE_N) = a (TILE_M,K) panel (K,TILE_N), or += with `add`; element (m,k) of a at a[m*row + k*col]
-static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col,
-                                      const float* panel, int K) {
+static inline __attribute__((always_inline))
+void tile(float* c, size_t ldc, int add, const float* a, size_t row, size_t col, const float* panel, int K) {
 #ifdef __GNUC__
     vec sum[TILE_M][TILE_V];
     for (int m = 0; m < TILE_M; m++)
@@ -401,7 +404,7 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
         vec b[TILE_V];
         for (int v = 0; v < TILE_V; v++) b[v] = *(const vec*)(panel + (size_t)k * TILE_N + v * LANES);
         for (int m = 0; m < TILE_M; m++) {
-            float x = a[(size_t)m * row + (size_t)k * col];
+            float x = a[m * row + k * col];
             for (int v = 0; v < TILE_V; v++) sum[m][v] += x * b[v];
         }
     }
@@ -416,27 +419,16 @@ static inline ALWAYS_INLINE void tile(float* c, size_t ldc, int add, const float
 #endif
 }
 
-// The same tile compiled twice, so that the compiler knows which of the two strides is 1.
-static void tile_of_rows(float* c, size_t ldc, int add, const float* a, size_t row, const float* b, int K) {
-    tile(c, ldc, add, a, row, 1, b, K);
-}
-static void tile_of_cols(float* c, size_t ldc, int add, const float* a, size_t col, const float* b, int K) {
-    tile(c, ldc, add, a, 1, col, b, K);
-}
-
 // panel (K,TILE_N) <- b (K,n), the missing columns 0
 static void pack_panel(float* panel, View b, int K, int n) {
     if (n < TILE_N) memset(panel, 0, (size_t)K * TILE_N * sizeof(float));
     if (b.col == 1 && n == TILE_N) {
         for (int k = 0; k < K; k++)
-            memcpy(panel + (size_t)k * TILE_N, b.data + (size_t)k * b.row, TILE_N * sizeof(float));
-    } else if (b.col == 1) {
-        for (int k = 0; k < K; k++)
-            for (int j = 0; j < n; j++) panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + j];
+            memcpy(panel + (size_t)k * TILE_N, b.data + k * b.row, TILE_N * sizeof(float));
     } else {
         for (int j = 0; j < n; j++)
             for (int k = 0; k < K; k++)
-                panel[(size_t)k * TILE_N + j] = b.data[(size_t)k * b.row + (size_t)j * b.col];
+                panel[(size_t)k * TILE_N + j] = b.data[k * b.row + j * b.col];
     }
 }
 
@@ -448,7 +440,7 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
     if (m1 < TILE_M) {
         for (int k = 0; k < K; k++)
             for (int m = 0; m < TILE_M; m++)
-                rows[k * TILE_M + m] = m < m1 ? a.data[(size_t)m * a.row + (size_t)k * a.col] : 0.0f;
+                rows[k * TILE_M + m] = m < m1 ? a.data[m * a.row + k * a.col] : 0.0f;
         a = transposed(rows, TILE_M);
     }
     if (m1 < TILE_M || n1 < TILE_N) {
@@ -456,13 +448,14 @@ static void matmul_tile(float* c, size_t ldc, int add, View a, const float* pane
         stride = TILE_N;
         if (add) memset(block, 0, sizeof block);
         for (int m = 0; m < m1 && add; m++)
-            for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[(size_t)m * ldc + n];
+            for (int n = 0; n < n1; n++) block[m * TILE_N + n] = c[m * ldc + n];
     }
-    if (a.col == 1) tile_of_rows(target, stride, add, a.data, a.row, panel, K);
-    else tile_of_cols(target, stride, add, a.data, a.col, panel, K);
+    // compiled twice, so that the compiler knows which of the two strides is 1
+    if (a.col == 1) tile(target, stride, add, a.data, a.row, 1, panel, K);
+    else tile(target, stride, add, a.data, 1, a.col, panel, K);
     if (target == block)
         for (int m = 0; m < m1; m++)
-            for (int n = 0; n < n1; n++) c[(size_t)m * ldc + n] = block[m * TILE_N + n];
+            for (int n = 0; n < n1; n++) c[m * ldc + n] = block[m * TILE_N + n];
 }
 
 // The columns n0 .. n0 + TILE_N - 1 of c.
@@ -471,11 +464,11 @@ static void matmul_strip(float* c, size_t ldc, View a, View b, int M, int N, int
     int n1 = min_int(TILE_N, N - n0);
     for (int k0 = 0; k0 < K; k0 += PANEL_K) {
         int k1 = min_int(PANEL_K, K - k0), add = accumulate || k0 > 0;
-        pack_panel(panel, (View){b.data + (size_t)k0 * b.row + (size_t)n0 * b.col, b.row, b.col}, k1, n1);
+        pack_panel(panel, (View){b.data + k0 * b.row + n0 * b.col, b.row, b.col}, k1, n1);
         for (int m0 = 0; m0 < M; m0 += TILE_M) {
             int m1 = min_int(TILE_M, M - m0);
-            View rows = {a.data + (size_t)m0 * a.row + (size_t)k0 * a.col, a.row, a.col};
-            matmul_tile(c + (size_t)m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
+            View rows = {a.data + m0 * a.row + k0 * a.col, a.row, a.col};
+            matmul_tile(c + m0 * ldc + n0, ldc, add, rows, panel, m1, n1, k1);
         }
     }
 }
@@ -492,9 +485,7 @@ static void matmul(float* c, size_t ldc, View a, View b, int M, int N, int K, in
     }
 }
 
-// =============================================================================================
-// 4  Layers: forward and backward side by side
-// =============================================================================================
+// ==== 4  Layers: forward and backward side by side ===========================================
 // A forward function computes y from x and weights w. Its backward function is the chain rule: it receives
 // dy = d(loss)/dy, computes dx = d(loss)/dx, and ADDS d(loss)/dw to the gradient of the weights, because a
 // step may consist of several batches. What it does to dx (store or add) is said at each one.
@@ -520,13 +511,11 @@ static int qkv_width(const Config* c) { return (c->heads + 2 * c->kv_heads) * c-
 // A batch: one stream of N tokens, cut into S segments. Segment s is ids[start[s]] .. ids[start[s+1]-1]. If
 // prefix[s] = p >= 0, it continues segment p: its positions go on where p ends, and its tokens see all of p.
 // A prefix is itself no continuation and comes directly before its continuations. targets[n] is the token
-// whose log-probability is asked after reading token n, or -1 where none is (-1 is the usual "ignored"
-// label); scored lists the M positions that have a target.
+// whose log-probability is asked after reading token n, -1 where none is; scored lists the M that have one.
 typedef struct {
     int N, S, M;
     int *ids, *targets, *position, *scored;   // (N), (N), (N), (M)
     int *start, *prefix;                      // (S+1), (S)
-    int token_capacity, segment_capacity;
 } Batch;
 
 static void batch_clear(Batch* b) { b->N = b->S = b->M = 0; }
@@ -540,19 +529,13 @@ static int segment_length(const Batch* b, int s) { return b->start[s + 1] - b->s
 
 // Appends a segment and returns its index. targets may be NULL: nothing is scored then.
 static int batch_add(Batch* b, const int* ids, const int* targets, int n, int prefix) {
-    if (b->N + n > b->token_capacity) {
-        b->token_capacity = 2 * (b->N + n);
-        size_t size = (size_t)b->token_capacity;
-        b->ids = enlarge(b->ids, size, sizeof(int));
-        b->targets = enlarge(b->targets, size, sizeof(int));
-        b->position = enlarge(b->position, size, sizeof(int));
-        b->scored = enlarge(b->scored, size, sizeof(int));
-    }
-    if (b->S + 1 > b->segment_capacity) {
-        b->segment_capacity = 2 * (b->S + 1);
-        b->start = enlarge(b->start, (size_t)b->segment_capacity + 1, sizeof(int));
-        b->prefix = enlarge(b->prefix, (size_t)b->segment_capacity, sizeof(int));
-    }
+    size_t tokens = b->N + n + 1, segments = b->S + 1;
+    b->ids = enlarge(b->ids, tokens, sizeof(int));
+    b->targets = enlarge(b->targets, tokens, sizeof(int));
+    b->position = enlarge(b->position, tokens, sizeof(int));
+    b->scored = enlarge(b->scored, tokens, sizeof(int));
+    b->start = enlarge(b->start, segments + 1, sizeof(int));
+    b->prefix = enlarge(b->prefix, segments, sizeof(int));
     int first = prefix < 0 ? 0 : segment_length(b, prefix);
     b->start[b->S] = b->N;
     b->prefix[b->S] = prefix;
@@ -570,7 +553,7 @@ static int batch_add(Batch* b, const int* ids, const int* targets, int n, int pr
 // ---- embedding: x[n] = w[ids[n]]                                      x (N,C), w (V,C)
 
 static void embedding_forward(float* x, const int* ids, const float* w, int N, int C) {
-    for (int n = 0; n < N; n++) memcpy(x + (size_t)n * C, w + (size_t)ids[n] * C, (size_t)C * sizeof(float));
+    for (int n = 0; n < N; n++, x += C) memcpy(x, w + (size_t)ids[n] * C, C * sizeof(float));
 }
 
 static void embedding_backward(float* dw, const float* dx, const int* ids, int N, int C) {
@@ -604,7 +587,7 @@ static inline void rmsnorm_row_backward(float* dx, float* dw, const float* dy, c
 }
 
 static void rmsnorm_forward(float* y, const float* x, const float* w, float eps, int N, int C) {
-    for (int n = 0; n < N; n++) rmsnorm_row(y + (size_t)n * C, x + (size_t)n * C, w, eps, C);
+    for (int n = 0; n < N; n++, y += C, x += C) rmsnorm_row(y, x, w, eps, C);
 }
 
 // dx += ..., dw += ...
@@ -642,25 +625,26 @@ static inline void rope_row(float* x, const float* cosine, const float* sine, in
 static void qk_forward(float* y, const float* qkv, const float* wq, const float* wk, const float* cosine,
                        const float* sine, const int* position, int N, const Config* c) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
-    size_t half = (size_t)D / 2;
+    size_t half = D / 2;
     for (int n = 0; n < N; n++, y += Q, qkv += Q) {
         for (int h = 0; h < H + G; h++) {
             rmsnorm_row(y + h * D, qkv + h * D, h < H ? wq : wk, c->norm_eps, D);
             rope_row(y + h * D, cosine + position[n] * half, sine + position[n] * half, D, 1.0f);
         }
-        memcpy(y + (H + G) * D, qkv + (H + G) * D, (size_t)(G * D) * sizeof(float));
+        memcpy(y + (H + G) * D, qkv + (H + G) * D, G * D * sizeof(float));
     }
 }
 
 // dy (N,Q) is replaced by the gradient with respect to qkv
 static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, const float* wq, const float* wk,
                         const float* cosine, const float* sine, const int* position, int N, const Config* c) {
-    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c), half = D / 2;
-    for (int n = 0; n < N; n++)
+    int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
+    size_t half = D / 2;
+    for (int n = 0; n < N; n++, dy += Q, qkv += Q)
         for (int h = 0; h < H + G; h++) {
-            float *d = dy + (size_t)n * Q + h * D, *dw = h < H ? dwq : dwk;
-            rope_row(d, cosine + (size_t)position[n] * half, sine + (size_t)position[n] * half, D, -1.0f);
-            rmsnorm_row_backward(d, dw, d, qkv + (size_t)n * Q + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
+            float *d = dy + h * D, *dw = h < H ? dwq : dwk;
+            rope_row(d, cosine + position[n] * half, sine + position[n] * half, D, -1.0f);
+            rmsnorm_row_backward(d, dw, d, qkv + h * D, h < H ? wq : wk, c->norm_eps, D, 0);
         }
 }
 
@@ -679,18 +663,9 @@ enum { QUERY_BLOCK = 48 };
 // Working space: keys, values and their gradients for one head, scores and their gradients for one block.
 typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
 
-static size_t attention_scratch_size(const Config* c) {
-    return (size_t)c->context * (4 * (size_t)c->head_dim + 2 * QUERY_BLOCK);
-}
-
-static AttentionScratch attention_scratch(float* m, const Config* c) {
-    size_t keys = (size_t)c->context * c->head_dim, scores = (size_t)c->context * QUERY_BLOCK;
-    return (AttentionScratch){m, m + keys, m + 2 * keys, m + 3 * keys, m + 4 * keys, m + 4 * keys + scores};
-}
-
 static void copy_rows(float* to, int to_row, const float* from, int from_row, int rows, int cols) {
     for (int i = 0; i < rows; i++)
-        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, (size_t)cols * sizeof(float));
+        memcpy(to + (size_t)i * to_row, from + (size_t)i * from_row, cols * sizeof(float));
 }
 
 // k, v (count,D) <- the keys and values of head g of `count` tokens
@@ -712,10 +687,9 @@ static inline float softmax_row(float* p, float scale, int seen, int width) {
 static inline float attention_scale(const Config* c) { return (float)(1.0 / sqrt((double)c->head_dim)); }
 
 static void attention_forward(float* out, float* lse, const float* qkv, const Batch* b, const Config* c,
-                              float* memory) {
+                              AttentionScratch a) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
     float scale = attention_scale(c);
-    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int s = task / G, g = task % G, before = b->prefix[s], P = before < 0 ? 0 : segment_length(b, before);
         int first = b->start[s], length = segment_length(b, s);
@@ -726,11 +700,11 @@ static void attention_forward(float* out, float* lse, const float* qkv, const Ba
                 int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
                 size_t n0 = (size_t)(first + i0);
                 View q = view(qkv + n0 * Q + h * D, Q);
-                matmul(a.p, (size_t)keys, q, transposed(a.k, D), rows, keys, D, 0);
+                matmul(a.p, keys, q, transposed(a.k, D), rows, keys, D, 0);
                 for (int i = 0; i < rows; i++)
                     lse[(n0 + i) * H + h] = softmax_row(a.p + (size_t)i * keys, scale, P + i0 + i + 1, keys);
                 float* y = out + n0 * H * D + h * D;
-                matmul(y, (size_t)(H * D), view(a.p, keys), view(a.v, D), rows, D, keys, 0);
+                matmul(y, H * D, view(a.p, keys), view(a.v, D), rows, D, keys, 0);
             }
     }
 }
@@ -748,8 +722,8 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
         int rows = min_int(QUERY_BLOCK, length - i0), keys = P + i0 + rows;
         size_t n0 = (size_t)(first + i0);
         const float *q = qkv + n0 * Q + h * D, *dy = dout + n0 * H * D + h * D;
-        matmul(a.p, (size_t)keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
-        matmul(a.dp, (size_t)keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
+        matmul(a.p, keys, view(q, Q), transposed(a.k, D), rows, keys, D, 0);
+        matmul(a.dp, keys, view(dy, H * D), transposed(a.v, D), rows, keys, D, 0);
         for (int i = 0; i < rows; i++) {
             float *p = a.p + (size_t)i * keys, *dp = a.dp + (size_t)i * keys, top = lse[(n0 + i) * H + h];
             float mean = dot(dy + (size_t)i * H * D, out + (n0 + i) * H * D + h * D, D);
@@ -760,9 +734,9 @@ static void attention_head_backward(float* dqkv, const float* dout, const float*
             }
             for (int j = seen; j < keys; j++) p[j] = dp[j] = 0.0f;
         }
-        matmul(a.dv, (size_t)D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
-        matmul(a.dk, (size_t)D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
-        matmul(dqkv + n0 * Q + h * D, (size_t)Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
+        matmul(a.dv, D, transposed(a.p, keys), view(dy, H * D), keys, D, rows, 1);
+        matmul(a.dk, D, transposed(a.dp, keys), view(q, Q), keys, D, rows, 1);
+        matmul(dqkv + n0 * Q + h * D, Q, view(a.dp, keys), view(a.k, D), rows, D, keys, 0);
     }
 }
 
@@ -777,9 +751,8 @@ static void store_key_gradients(float* dqkv, const float* dk, const float* dv, i
 // dqkv (N,Q) is stored. A segment is taken together with all its continuations, because the keys of a shared
 // prefix collect gradients from each of them.
 static void attention_backward(float* dqkv, const float* dout, const float* out, const float* lse,
-                               const float* qkv, const Batch* b, const Config* c, float* memory) {
+                               const float* qkv, const Batch* b, const Config* c, AttentionScratch a) {
     int H = c->heads, G = c->kv_heads, D = c->head_dim, Q = qkv_width(c);
-    AttentionScratch a = attention_scratch(memory, c);
     for (int task = 0; task < b->S * G; task++) {
         int root = task / G, g = task % G, end = root + 1;
         if (b->prefix[root] >= 0) continue;
@@ -802,23 +775,18 @@ static void attention_backward(float* dqkv, const float* dout, const float* out,
 // gu (N,2F): gate and up side by side; y (N,F)
 
 static void swiglu_forward(float* y, const float* gu, int N, int F) {
-    for (int n = 0; n < N; n++) {
-        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F;
-        for (int i = 0; i < F; i++) y[(size_t)n * F + i] = gate[i] / (1.0f + fast_exp(-gate[i])) * up[i];
-    }
+    for (int n = 0; n < N; n++, y += F, gu += 2 * F)
+        for (int i = 0; i < F; i++) y[i] = gu[i] / (1.0f + fast_exp(-gu[i])) * gu[F + i];
 }
 
 // dgu (N,2F) is stored.   d silu / dz = s (1 + z (1 - s)) with s = sigmoid(z)
 static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N, int F) {
-    for (int n = 0; n < N; n++) {
-        const float *gate = gu + (size_t)n * 2 * F, *up = gate + F, *d = dy + (size_t)n * F;
-        float *dgate = dgu + (size_t)n * 2 * F, *dup = dgate + F;
+    for (int n = 0; n < N; n++, dgu += 2 * F, dy += F, gu += 2 * F)
         for (int i = 0; i < F; i++) {
-            float s = 1.0f / (1.0f + fast_exp(-gate[i]));
-            dup[i] = d[i] * gate[i] * s;
-            dgate[i] = d[i] * up[i] * s * (1.0f + gate[i] * (1.0f - s));
+            float gate = gu[i], up = gu[F + i], s = 1.0f / (1.0f + fast_exp(-gate));
+            dgu[i] = dy[i] * up * s * (1.0f + gate * (1.0f - s));
+            dgu[F + i] = dy[i] * gate * s;
         }
-    }
 }
 
 // ---- log-probabilities:  log softmax(logits)[i] = logits[i] - log sum exp(logits)
@@ -827,7 +795,7 @@ static void swiglu_backward(float* dgu, const float* dy, const float* gu, int N,
 // first, so that no exp overflows and one of them is 1. In double, because z - log_sum_exp(z) is taken next:
 // at logits of 10,000 a float has no digits left for it. A NaN or +inf gives NaN; -inf is allowed.
 static inline double log_sum_exp(const float* z, int V) {
-    if (V <= 0) return -INFINITY;                      // the log of an empty sum
+    if (V <= 0) return -INFINITY;   // the log of an empty sum
     float top = maximum(z, V), s[SUMS] = {0};
     int i = 0;
     for (; i + SUMS <= V; i += SUMS)
@@ -850,28 +818,24 @@ static inline float row_entropy(const float* z, double lse, int V) {
 // logp (M) of the scored tokens: the target of row m is targets[scored[m]]. logits, probs (M,V).
 static void logprob_forward(float* logp, float* probs, const float* logits, const int* targets,
                             const int* scored, int M, int V) {
-    for (int m = 0; m < M; m++) {
-        const float* row = logits + (size_t)m * V;
-        double lse = log_sum_exp(row, V);
+    for (int m = 0; m < M; m++, logits += V, probs += V) {
+        double lse = log_sum_exp(logits, V);
         float high = (float)lse, low = (float)(lse - high);
-        for (int i = 0; i < V; i++) probs[(size_t)m * V + i] = fast_exp(row[i] - high - low);
-        logp[m] = (float)(row[targets[scored[m]]] - lse);
+        for (int i = 0; i < V; i++) probs[i] = fast_exp(logits[i] - high - low);
+        logp[m] = (float)(logits[targets[scored[m]]] - lse);
     }
 }
 
 // d logp / d logit_i = [i = target] - p_i.   probs (M,V) is replaced by the gradient of the logits.
 static void logprob_backward(float* probs, const float* dlogp, const int* targets, const int* scored,
                              int M, int V) {
-    for (int m = 0; m < M; m++) {
-        float* row = probs + (size_t)m * V;
-        for (int i = 0; i < V; i++) row[i] *= -dlogp[m];
-        row[targets[scored[m]]] += dlogp[m];
+    for (int m = 0; m < M; m++, probs += V) {
+        for (int i = 0; i < V; i++) probs[i] *= -dlogp[m];
+        probs[targets[scored[m]]] += dlogp[m];
     }
 }
 
-// =============================================================================================
-// 5  The model
-// =============================================================================================
+// ==== 5  The model ===========================================================================
 // Each token becomes a vector x of C numbers, a row of the table `embedding`. Each layer corrects x twice:
 // attention brings in what earlier tokens have to say, the MLP (SwiGLU between two matrices) works on each
 // token alone. What is passed on from layer to layer in this way is the residual stream. In the end x is
@@ -883,8 +847,7 @@ static void logprob_backward(float* probs, const float* dlogp, const int* target
 //     logits = RMSNorm(x) unembedding^T
 //
 // A scalar model ends in one vector instead of V: a single number per token. With it the same body judges
-// answers (a reward model) or predicts the reward (a value model).
-//
+// answers (a reward model) or predicts the reward (a value model):
 //     scalar = RMSNorm(x) . score
 //
 // A weight matrix is stored (in, out), the transpose of Hugging Face's, so that y = x W runs along its rows;
@@ -909,19 +872,19 @@ static size_t head_count(const Config* c) {
 }
 
 static size_t weight_count(const Config* c, size_t* undecayed) {
-    size_t C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width, L = (size_t)c->layers;
-    *undecayed = (size_t)c->vocab_size * C + C + L * (2 * C + 2 * D);
-    return *undecayed + L * C * ((size_t)qkv_width(c) + (size_t)c->heads * D + 3 * F) + head_count(c);
+    size_t C = c->width, D = c->head_dim, F = c->mlp_width, L = c->layers;
+    *undecayed = c->vocab_size * C + C + L * (2 * C + 2 * D);
+    return *undecayed + L * C * (qkv_width(c) + c->heads * D + 3 * F) + head_count(c);
 }
 
 static float* take(float** next, size_t count) { return (*next += count) - count; }
 
 static Weights weights_new(const Config* c) {
-    size_t V = (size_t)c->vocab_size, C = (size_t)c->width, D = (size_t)c->head_dim, F = (size_t)c->mlp_width;
+    size_t V = c->vocab_size, C = c->width, D = c->head_dim, F = c->mlp_width;
     Weights w = {0};
     w.count = weight_count(c, &w.undecayed);
     w.memory = allocate(w.count, sizeof(float));
-    w.layer = allocate((size_t)c->layers, sizeof(LayerWeights));
+    w.layer = allocate(c->layers, sizeof(LayerWeights));
     float* next = w.memory;
     w.embedding = take(&next, V * C);
     w.norm = take(&next, C);
@@ -932,8 +895,8 @@ static Weights weights_new(const Config* c) {
         l->knorm = take(&next, D);
     }
     for (LayerWeights* l = w.layer; l < w.layer + c->layers; l++) {
-        l->qkv = take(&next, C * (size_t)qkv_width(c));
-        l->out = take(&next, (size_t)c->heads * D * C);
+        l->qkv = take(&next, C * qkv_width(c));
+        l->out = take(&next, c->heads * D * C);
         l->gate_up = take(&next, C * 2 * F);
         l->down = take(&next, F * C);
     }
@@ -948,7 +911,7 @@ static void weights_free(Weights* w) {
 }
 
 // One Hugging Face tensor: shape (rows, cols), or (rows) when cols is 0; (i,j) is at data[i*row + j*col].
-typedef struct { char name[96]; float* data; int rows, cols; size_t row, col; } Tensor;
+typedef struct { char name[96], shape[32]; float* data; int rows, cols; size_t row, col; } Tensor;
 
 static int tensor_count(const Config* c) { return 2 + 11 * c->layers + (c->scalar || !c->tied); }
 
@@ -956,32 +919,34 @@ static Tensor tensor(const char* prefix, const char* name, float* data, int rows
                      size_t col) {
     Tensor t = {.data = data, .rows = rows, .cols = cols, .row = row, .col = col};
     snprintf(t.name, sizeof t.name, "%s%s.weight", prefix, name);
+    snprintf(t.shape, sizeof t.shape, cols ? "[%d,%d]" : "[%d]", rows, cols);
     return t;
 }
 
-static void tensor_list(Tensor* t, const Weights* w, const Config* c) {
+// All tensors of w, their names with a prefix.
+static void tensor_list(Tensor* t, const Weights* w, const Config* c, const char* prefix) {
     int C = c->width, D = c->head_dim, H = c->heads, G = c->kv_heads, F = c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), HD = (size_t)H * D;
-    *t++ = tensor("model.", "embed_tokens", w->embedding, c->vocab_size, C, (size_t)C, 1);
+    size_t Q = qkv_width(c), HD = (size_t)H * D;
+    *t++ = tensor(prefix, "model.embed_tokens", w->embedding, c->vocab_size, C, C, 1);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* y = &w->layer[l];
         char p[40];
-        snprintf(p, sizeof p, "model.layers.%d.", l);
+        snprintf(p, sizeof p, "%smodel.layers.%d.", prefix, l);
         *t++ = tensor(p, "input_layernorm", y->norm1, C, 0, 1, 0);
         *t++ = tensor(p, "self_attn.q_proj", y->qkv, H * D, C, 1, Q);
         *t++ = tensor(p, "self_attn.k_proj", y->qkv + HD, G * D, C, 1, Q);
-        *t++ = tensor(p, "self_attn.v_proj", y->qkv + HD + (size_t)G * D, G * D, C, 1, Q);
+        *t++ = tensor(p, "self_attn.v_proj", y->qkv + HD + G * D, G * D, C, 1, Q);
         *t++ = tensor(p, "self_attn.q_norm", y->qnorm, D, 0, 1, 0);
         *t++ = tensor(p, "self_attn.k_norm", y->knorm, D, 0, 1, 0);
-        *t++ = tensor(p, "self_attn.o_proj", y->out, C, H * D, 1, (size_t)C);
+        *t++ = tensor(p, "self_attn.o_proj", y->out, C, H * D, 1, C);
         *t++ = tensor(p, "post_attention_layernorm", y->norm2, C, 0, 1, 0);
-        *t++ = tensor(p, "mlp.gate_proj", y->gate_up, F, C, 1, 2 * (size_t)F);
-        *t++ = tensor(p, "mlp.up_proj", y->gate_up + F, F, C, 1, 2 * (size_t)F);
-        *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, (size_t)C);
+        *t++ = tensor(p, "mlp.gate_proj", y->gate_up, F, C, 1, 2 * F);
+        *t++ = tensor(p, "mlp.up_proj", y->gate_up + F, F, C, 1, 2 * F);
+        *t++ = tensor(p, "mlp.down_proj", y->down, C, F, 1, C);
     }
-    *t++ = tensor("model.", "norm", w->norm, C, 0, 1, 0);
-    if (c->scalar) *t++ = tensor("", "score", w->score, 1, C, (size_t)C, 1);
-    else if (!c->tied) *t++ = tensor("", "lm_head", w->unembedding, c->vocab_size, C, (size_t)C, 1);
+    *t++ = tensor(prefix, "model.norm", w->norm, C, 0, 1, 0);
+    if (c->scalar) *t++ = tensor(prefix, "score", w->score, 1, C, C, 1);
+    else if (!c->tied) *t++ = tensor(prefix, "lm_head", w->unembedding, c->vocab_size, C, C, 1);
 }
 
 // What the forward pass leaves for the backward pass, for up to `capacity` tokens. A frozen model needs no
@@ -992,8 +957,8 @@ typedef struct {
     float *x, *h1, *qkv, *rot, *att, *lse, *mid, *h2, *gu, *act;
     // scored tokens only: (M,C), (M,C), (M,V), (M,V), (M), (M); a scalar model has no logits and probs
     float *last, *hidden, *logits, *probs, *logp, *scalar;
-    float *dx, *dh, *dqkv, *datt, *dgu, *dact, *dlast;              // gradients of one layer at a time
-    float* scratch;                                                 // for attention
+    float *dx, *dh, *dqkv, *datt, *dgu, *dact;   // gradients of one layer at a time
+    AttentionScratch scratch;
     float* memory;
 } Activations;
 
@@ -1010,26 +975,39 @@ typedef struct Model {
     Weights turn_grads[MAX_TURNS];     // see learning_worker()
 } Model;
 
-// Says why a configuration cannot be, or NULL when it can.
-static const char* config_problem(const Config* c) {
-    if (c->vocab_size < 1 || c->vocab_size > 1 << 20) return "the vocabulary must have 1 to 1048576 tokens";
-    if (c->context < 2 || c->context > 1 << 16) return "the context must be 2 to 65536 tokens";
-    if (c->layers < 1 || c->layers > 256) return "there must be 1 to 256 layers";
-    if (c->width < 1 || c->width > 1 << 14) return "the width must be 1 to 16384";
-    if (c->heads < 1 || c->heads > 256) return "there must be 1 to 256 heads";
-    if (c->kv_heads < 1 || c->kv_heads > c->heads || c->heads % c->kv_heads)
-        return "the number of heads must be a multiple of the number of key/value heads";
-    if (c->head_dim < 2 || c->head_dim > 1024 || c->head_dim % 2)
-        return "the head dimension must be even, 2 to 1024";
-    if (c->mlp_width < 1 || c->mlp_width > 1 << 16) return "the MLP width must be 1 to 65536";
-    if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f)) return "rope_theta must be above 1 and below 1e9";
-    if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f)) return "the norm epsilon must be above 0 and below 1";
-    return NULL;
+// The sizes of a model, by their names in Hugging Face's config.json, and how large they may be.
+static const struct { const char* name; size_t at; int most; } config_sizes[] = {
+    {"vocab_size", offsetof(Config, vocab_size), 1 << 20},
+    {"max_position_embeddings", offsetof(Config, context), 1 << 16},
+    {"num_hidden_layers", offsetof(Config, layers), 256},
+    {"hidden_size", offsetof(Config, width), 1 << 14},
+    {"intermediate_size", offsetof(Config, mlp_width), 1 << 16},
+    {"num_attention_heads", offsetof(Config, heads), 256},
+    {"num_key_value_heads", offsetof(Config, kv_heads), 256},   // the last two may be missing
+    {"head_dim", offsetof(Config, head_dim), 1024},
+};
+enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
+
+static int* config_size(const Config* c, int i) { return (int*)((char*)c + config_sizes[i].at); }
+
+// Refuses what cannot be computed; `from` says where the configuration stands.
+static void check_config(const Config* c, const char* from) {
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        int size = *config_size(c, i), most = config_sizes[i].most;
+        if (size < 1 || size > most)
+            fail(2, "%s: %s must be from 1 to %d, not %d", from, config_sizes[i].name, most, size);
+    }
+    if (c->heads % c->kv_heads)
+        fail(2, "%s: num_attention_heads must be a multiple of num_key_value_heads", from);
+    if (c->head_dim % 2) fail(2, "%s: head_dim must be even", from);
+    if (!(c->rope_theta > 1.0f && c->rope_theta < 1e9f))
+        fail(2, "%s: rope_theta must be above 1 and below 1e9", from);
+    if (!(c->norm_eps > 0.0f && c->norm_eps < 1.0f))
+        fail(2, "%s: rms_norm_eps must be above 0 and below 1", from);
 }
 
 static Model model_new(Config config) {
-    const char* problem = config_problem(&config);
-    if (problem) fail(2, "this model cannot be built: %s", problem);
+    check_config(&config, "this model cannot be built");
     Model m = {.config = config};
     m.weights = weights_new(&config);
     size_t angles = (size_t)config.context * config.head_dim / 2;
@@ -1057,8 +1035,8 @@ static void model_free(Model* m) {
 static void model_init(Model* m, uint64_t seed) {
     const Config* c = &m->config;
     Rng rng = random_stream(seed, 0, 0);
-    Tensor* list = allocate((size_t)tensor_count(c), sizeof(Tensor));
-    tensor_list(list, &m->weights, c);
+    Tensor* list = allocate(tensor_count(c), sizeof(Tensor));
+    tensor_list(list, &m->weights, c, "");
     for (int k = 0; k < tensor_count(c); k++) {
         Tensor* t = &list[k];
         int writes = strstr(t->name, "o_proj") || strstr(t->name, "down_proj");
@@ -1067,57 +1045,50 @@ static void model_init(Model* m, uint64_t seed) {
         for (int i = 0; i < t->rows && t->data != m->weights.score; i++) {
             if (t->cols == 0) t->data[i] = 1.0f;
             for (int j = 0; j < t->cols; j++)
-                t->data[(size_t)i * t->row + (size_t)j * t->col] = (float)(scale * random_normal(&rng));
+                t->data[i * t->row + j * t->col] = (float)(scale * random_normal(&rng));
         }
     }
     free(list);
 }
 
-// Arrays that lie side by side in one block, each on a 64-byte line. Without memory their floats are counted.
+// Arrays that lie side by side in one block, each on a 64-byte line. lay_out() returns the block.
 typedef struct { float** array; size_t size; } Place;
 
-static size_t lay_out(const Place* plan, size_t count, float* memory) {
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (memory) *plan[i].array = memory + total;
-        total += (plan[i].size + 15) / 16 * 16;
-    }
-    return total;
-}
-
-// The arrays of Activations for n tokens and L layers that are kept.
-static size_t activations_layout(Activations* a, const Config* c, size_t L, size_t n, float* memory) {
-    size_t C = (size_t)c->width, V = c->scalar ? 0 : (size_t)c->vocab_size, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), H = (size_t)c->heads, HD = H * (size_t)c->head_dim;
-    const Place plan[] = {
-        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C},  {&a->qkv, L * n * Q},    {&a->rot, L * n * Q},
-        {&a->att, L * n * HD},    {&a->lse, L * n * H}, {&a->mid, L * n * C},    {&a->h2, L * n * C},
-        {&a->gu, L * n * 2 * F},  {&a->act, L * n * F}, {&a->last, n * C},       {&a->hidden, n * C},
-        {&a->logits, n * V},      {&a->probs, n * V},   {&a->logp, n},           {&a->scalar, n},
-        {&a->dx, n * C},          {&a->dh, n * C},      {&a->dqkv, n * Q},       {&a->datt, n * HD},
-        {&a->dgu, n * 2 * F},     {&a->dact, n * F},    {&a->dlast, n * C},
-        {&a->scratch, attention_scratch_size(c)},
-    };
-    return lay_out(plan, sizeof plan / sizeof *plan, memory);
+static float* lay_out(const Place* plan, int count) {
+    size_t total = 16;
+    for (int i = 0; i < count; i++) total += (plan[i].size + 15) / 16 * 16;
+    float* memory = allocate(total, sizeof(float));
+    float* next = memory + (64 - (uintptr_t)memory % 64) % 64 / sizeof(float);
+    for (int i = 0; i < count; next += (plan[i++].size + 15) / 16 * 16) *plan[i].array = next;
+    return memory;
 }
 
 static void model_reserve(Model* m, int tokens) {
+    const Config* c = &m->config;
     Activations* a = &m->acts;
+    AttentionScratch* s = &a->scratch;
     if (a->capacity && tokens <= a->capacity) return;
     free(a->memory);
     a->capacity = max_int(tokens, 256);
-    size_t L = m->frozen ? 1 : (size_t)m->config.layers, n = (size_t)a->capacity;
-    a->memory = allocate(activations_layout(a, &m->config, L, n, NULL) + 16, sizeof(float));
-    float* line = a->memory + (64 - (uintptr_t)a->memory % 64) % 64 / sizeof(float);
-    activations_layout(a, &m->config, L, n, line);
+    size_t C = c->width, V = c->scalar ? 0 : c->vocab_size, F = c->mlp_width, Q = qkv_width(c), H = c->heads;
+    size_t D = c->head_dim, HD = H * D, T = c->context, L = m->frozen ? 1 : c->layers, n = a->capacity;
+    const Place plan[] = {
+        {&a->x, (L + 1) * n * C}, {&a->h1, L * n * C}, {&a->qkv, L * n * Q}, {&a->rot, L * n * Q},
+        {&a->att, L * n * HD}, {&a->lse, L * n * H}, {&a->mid, L * n * C}, {&a->h2, L * n * C},
+        {&a->gu, L * n * 2 * F}, {&a->act, L * n * F}, {&a->last, n * C}, {&a->hidden, n * C},
+        {&a->logits, n * V}, {&a->probs, n * V}, {&a->logp, n}, {&a->scalar, n},
+        {&a->dx, n * C}, {&a->dh, n * C}, {&a->dqkv, n * Q}, {&a->datt, n * HD},
+        {&a->dgu, n * 2 * F}, {&a->dact, n * F}, {&s->k, T * D}, {&s->v, T * D}, {&s->dk, T * D},
+        {&s->dv, T * D}, {&s->p, T * QUERY_BLOCK}, {&s->dp, T * QUERY_BLOCK},
+    };
+    a->memory = lay_out(plan, sizeof plan / sizeof *plan);
 }
 
 // Every token has a place in the vocabulary and in the context? Everything below relies on it.
 static void batch_check(const Batch* b, const Config* c) {
     for (int n = 0; n < b->N; n++) {
-        int V = c->vocab_size, strange = b->ids[n] < 0 || b->ids[n] >= V;
-        int token = strange ? b->ids[n] : b->targets[n];
-        if (strange || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
+        int V = c->vocab_size, id = b->ids[n], token = id < 0 || id >= V ? id : b->targets[n];
+        if (id < 0 || token >= V) fail(2, "token %d is outside the model's vocabulary of %d", token, V);
         if (b->position[n] >= c->context)
             fail(2, "a sequence is longer than the model's context of %d tokens", c->context);
     }
@@ -1134,25 +1105,23 @@ static void model_hidden_forward(Model* m, const Batch* b) {
     embedding_forward(a->x, b->ids, m->weights.embedding, N, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        size_t at = l * n;                            // this layer's first row
+        size_t at = l * n;   // this layer's first row
         float *x = a->x + at * C, *next = x + n * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q;
         float *rot = a->rot + at * Q, *att = a->att + at * HD, *mid = m->frozen ? x : a->mid + at * C;
         float *h2 = a->h2 + at * C, *gu = a->gu + at * 2 * F, *act = a->act + at * F;
         rmsnorm_forward(h1, x, w->norm1, c->norm_eps, N, C);
-        matmul(qkv, (size_t)Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
+        matmul(qkv, Q, view(h1, C), view(w->qkv, Q), N, Q, C, 0);
         qk_forward(rot, qkv, w->qnorm, w->knorm, m->cosine, m->sine, b->position, N, c);
         attention_forward(att, a->lse + at * c->heads, rot, b, c, a->scratch);
         if (mid != x) memcpy(mid, x, (size_t)N * C * sizeof(float));
-        matmul(mid, (size_t)C, view(att, HD), view(w->out, C), N, C, HD, 1);
+        matmul(mid, C, view(att, HD), view(w->out, C), N, C, HD, 1);
         rmsnorm_forward(h2, mid, w->norm2, c->norm_eps, N, C);
-        matmul(gu, 2 * (size_t)F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
+        matmul(gu, 2 * F, view(h2, C), view(w->gate_up, 2 * F), N, 2 * F, C, 0);
         swiglu_forward(act, gu, N, F);
         if (next != mid) memcpy(next, mid, (size_t)N * C * sizeof(float));
-        matmul(next, (size_t)C, view(act, F), view(w->down, C), N, C, F, 1);
+        matmul(next, C, view(act, F), view(w->down, C), N, C, F, 1);
     }
-    const float* x = a->x + c->layers * n * C;
-    for (int i = 0; i < b->M; i++)
-        memcpy(a->last + (size_t)i * C, x + (size_t)b->scored[i] * C, (size_t)C * sizeof(float));
+    embedding_forward(a->last, b->scored, a->x + c->layers * n * C, b->M, C);   // rows of x by their number
     rmsnorm_forward(a->hidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
 }
 
@@ -1161,7 +1130,7 @@ static void model_forward(Model* m, const Batch* b) {
     model_hidden_forward(m, b);
     Activations* a = &m->acts;
     int C = m->config.width, V = m->config.vocab_size;
-    matmul(a->logits, (size_t)V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
+    matmul(a->logits, V, view(a->hidden, C), transposed(m->weights.unembedding, C), b->M, V, C, 0);
     logprob_forward(a->logp, a->probs, a->logits, b->targets, b->scored, b->M, V);
 }
 
@@ -1175,31 +1144,30 @@ static void model_hidden_backward(Model* m, const Batch* b, const float* dhidden
     const Config* c = &m->config;
     Activations* a = &m->acts;
     int N = b->N, C = c->width, Q = qkv_width(c), F = c->mlp_width, HD = c->heads * c->head_dim;
-    size_t n = (size_t)a->capacity;
-    memset(a->dlast, 0, (size_t)b->M * C * sizeof(float));
-    rmsnorm_backward(a->dlast, m->grads.norm, dhidden, a->last, m->weights.norm, c->norm_eps, b->M, C);
+    size_t n = a->capacity;
     memset(a->dx, 0, (size_t)N * C * sizeof(float));
     for (int i = 0; i < b->M; i++)
-        memcpy(a->dx + (size_t)b->scored[i] * C, a->dlast + (size_t)i * C, (size_t)C * sizeof(float));
+        rmsnorm_row_backward(a->dx + (size_t)b->scored[i] * C, m->grads.norm, dhidden + (size_t)i * C,
+                             a->last + (size_t)i * C, m->weights.norm, c->norm_eps, C, 0);
     for (int l = c->layers - 1; l >= 0; l--) {
         const LayerWeights *w = &m->weights.layer[l], *g = &m->grads.layer[l];
         size_t at = l * n;
         float *x = a->x + at * C, *h1 = a->h1 + at * C, *qkv = a->qkv + at * Q, *rot = a->rot + at * Q;
         float *att = a->att + at * HD, *mid = a->mid + at * C, *h2 = a->h2 + at * C;
         float *gu = a->gu + at * 2 * F, *act = a->act + at * F;
-        matmul(g->down, (size_t)C, transposed(act, F), view(a->dx, C), F, C, N, 1);
-        matmul(a->dact, (size_t)F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
+        matmul(g->down, C, transposed(act, F), view(a->dx, C), F, C, N, 1);
+        matmul(a->dact, F, view(a->dx, C), transposed(w->down, C), N, F, C, 0);
         swiglu_backward(a->dgu, a->dact, gu, N, F);
-        matmul(g->gate_up, 2 * (size_t)F, transposed(h2, C), view(a->dgu, 2 * F), C, 2 * F, N, 1);
-        matmul(a->dh, (size_t)C, view(a->dgu, 2 * F), transposed(w->gate_up, 2 * F), N, C, 2 * F, 0);
+        matmul(g->gate_up, 2 * F, transposed(h2, C), view(a->dgu, 2 * F), C, 2 * F, N, 1);
+        matmul(a->dh, C, view(a->dgu, 2 * F), transposed(w->gate_up, 2 * F), N, C, 2 * F, 0);
         rmsnorm_backward(a->dx, g->norm2, a->dh, mid, w->norm2, c->norm_eps, N, C);
-        matmul(g->out, (size_t)C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
-        matmul(a->datt, (size_t)HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
+        matmul(g->out, C, transposed(att, HD), view(a->dx, C), HD, C, N, 1);
+        matmul(a->datt, HD, view(a->dx, C), transposed(w->out, C), N, HD, C, 0);
         attention_backward(a->dqkv, a->datt, att, a->lse + at * c->heads, rot, b, c, a->scratch);
         const int* t = b->position;
         qk_backward(a->dqkv, g->qnorm, g->knorm, qkv, w->qnorm, w->knorm, m->cosine, m->sine, t, N, c);
-        matmul(g->qkv, (size_t)Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
-        matmul(a->dh, (size_t)C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
+        matmul(g->qkv, Q, transposed(h1, C), view(a->dqkv, Q), C, Q, N, 1);
+        matmul(a->dh, C, view(a->dqkv, Q), transposed(w->qkv, Q), N, C, Q, 0);
         rmsnorm_backward(a->dx, g->norm1, a->dh, x, w->norm1, c->norm_eps, N, C);
     }
     embedding_backward(m->grads.embedding, a->dx, b->ids, N, C);
@@ -1211,8 +1179,8 @@ static void model_backward(Model* m, const Batch* b, const float* dlogp) {
     int C = m->config.width, V = m->config.vocab_size;
     if (!m->grads.memory) model_zero_grads(m);
     logprob_backward(a->probs, dlogp, b->targets, b->scored, b->M, V);
-    matmul(m->grads.unembedding, (size_t)C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
-    matmul(a->dh, (size_t)C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
+    matmul(m->grads.unembedding, C, transposed(a->probs, V), view(a->hidden, C), V, C, b->M, 1);
+    matmul(a->dh, C, view(a->probs, V), view(m->weights.unembedding, C), b->M, C, V, 0);
     model_hidden_backward(m, b, a->dh);
 }
 
@@ -1239,7 +1207,6 @@ static void model_scalar_backward(Model* m, const Batch* b, const float* dscalar
 }
 
 // ---- answers through a model: the only place where they are packed
-//
 // ids (K,T): K sequences, prompt included, padded at the end. mask (K,T1), T1 = T - 1, shifted: mask[k,t] = 1
 // asks for the log-probability of token t + 1. This is the documents' shape in PyTorch. Computed is less:
 //
@@ -1262,14 +1229,13 @@ static int shared_length(const int* ids, const int* mask, int K, int T) {
 
 // first[k] = the first row that is like row k, or -1 when nothing of row k is scored.
 static void find_first_rows(int* first, const int* ids, const int* mask, int K, int T) {
-    size_t row = (size_t)T * sizeof(int), row1 = (size_t)(T - 1) * sizeof(int);
+    int T1 = T - 1;
     for (int k = 0; k < K; k++) {
         first[k] = -1;
-        for (int t = 0; t < T - 1; t++) if (mask[k * (T - 1) + t]) first[k] = k;
-        for (int i = 0; i < k && first[k] == k; i++) {
-            int differ = memcmp(ids + i * T, ids + k * T, row);
-            if (!differ && !memcmp(mask + i * (T - 1), mask + k * (T - 1), row1)) first[k] = i;
-        }
+        for (int t = 0; t < T1; t++) if (mask[k * T1 + t]) first[k] = k;
+        for (int i = 0; i < k && first[k] == k; i++)
+            if (!memcmp(ids + i * T, ids + k * T, T * sizeof(int)) &&
+                !memcmp(mask + i * T1, mask + k * T1, T1 * sizeof(int))) first[k] = i;
     }
 }
 
@@ -1278,7 +1244,7 @@ static void find_first_rows(int* first, const int* ids, const int* mask, int K, 
 // longer than the context, or a token outside the vocabulary, ends the program.
 static void answers_forward(float* out, Model* m, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, shared = shared_length(ids, mask, K, T), prefix = -1;
-    int *first = allocate((size_t)K, sizeof(int)), *targets = allocate((size_t)T, sizeof(int));
+    int *first = allocate(K, sizeof(int)), *targets = allocate(T, sizeof(int));
     find_first_rows(first, ids, mask, K, T);
     batch_clear(&m->batch);
     for (int k = 0; k < K; k++) {
@@ -1306,13 +1272,13 @@ static void answers_forward(float* out, Model* m, const int* ids, const int* mas
 // gradients of m. Where the mask is 0, d is not read.
 static void answers_backward(Model* m, const float* d, const int* ids, const int* mask, int K, int T) {
     int T1 = T - 1, M = 0;
-    int* first = allocate((size_t)K, sizeof(int));
-    float* sum = allocate((size_t)K * (size_t)T1, sizeof(float));
+    int* first = allocate(K, sizeof(int));
+    float* sum = allocate((size_t)K * T1, sizeof(float));
     find_first_rows(first, ids, mask, K, T);
-    for (int k = 0; k < K; k++)                            // rows that are alike add up in the first of them
+    for (int k = 0; k < K; k++)   // rows that are alike add up in the first of them
         for (int t = 0; t < T1; t++)
             if (mask[k * T1 + t]) sum[first[k] * T1 + t] += d[k * T1 + t];
-    for (int k = 0; k < K; k++)                            // from (K,T1) to the list of scored tokens
+    for (int k = 0; k < K; k++)   // from (K,T1) to the list of scored tokens
         for (int t = 0; t < T1; t++)
             if (first[k] == k && mask[k * T1 + t]) sum[M++] = sum[k * T1 + t];
     if (M && m->config.scalar) model_scalar_backward(m, &m->batch, sum);
@@ -1321,22 +1287,21 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 }
 
 // ---- threads
-//
 // The loops over questions or conversations are parallel. Each thread has a model of its own, worker(m),
 // which shares the weights of m and has activations of its own. A loop that learns is cut into turns:
 //
 //     #pragma omp parallel for schedule(dynamic)
 //     for (int turn = 0; turn < turns; turn++) {
-//         Model* w = learning_worker(m, turn);                  gradients of this turn, at first 0
-//         for (int i = turn; i < count; i += turns) ...         forward and backward with w
+//         Model* w = learning_worker(m, turn);             gradients of this turn, at first 0
+//         for (int i = turn; i < count; i += turns) ...    forward and backward with w
 //     }
-//     add_gradients(m, turns);                                  in the order of the turns
+//     add_gradients(m, turns);                             in the order of the turns
 //
 // Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
 // same bits for one as for sixteen. A gradient is as large as the model: its size alone sets how many.
 
 static int turns_of(const Model* m) {
-    double fit = 8e6 / (double)m->weights.count;               // 32 MB of gradients
+    double fit = 8e6 / (double)m->weights.count;   // 32 MB of gradients
     return fit < 2.0 ? 2 : fit > MAX_TURNS ? MAX_TURNS : (int)fit;
 }
 
@@ -1370,9 +1335,7 @@ static void add_gradients(Model* m, int turns) {
                 m->grads.memory[i] += m->turn_grads[turn].memory[i];
 }
 
-// =============================================================================================
-// 6  The optimizer
-// =============================================================================================
+// ==== 6  The optimizer =======================================================================
 // AdamW (Kingma and Ba 2014; Loshchilov and Hutter 2017):
 //     m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //     w -= lr ( m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w )
@@ -1389,8 +1352,7 @@ static void optimizer_free(Optimizer* o) { weights_free(&o->first), weights_free
 
 static void adamw_step(Model* model, Optimizer* o, float lr, AdamOptions s) {
     o->step++;
-    float* w = model->weights.memory;
-    const float* grad = model->grads.memory;
+    float *w = model->weights.memory, *grad = model->grads.memory;
     float *m = o->first.memory, *v = o->second.memory;
     long count = (long)model->weights.count, undecayed = (long)model->weights.undecayed;
     float correct1 = (float)(1.0 / (1.0 - pow(s.beta1, (double)o->step)));
@@ -1438,9 +1400,7 @@ static double lr_schedule(long step, long steps, long warmup, double final) {
     return 1.0 - (1.0 - final) * (double)(step - warmup) / (double)(steps - warmup);
 }
 
-// =============================================================================================
-// 7  Text and tokens
-// =============================================================================================
+// ==== 7  Text and tokens =====================================================================
 // A token is a byte, or one of nanochat's nine special tokens. Any text goes in and comes out unchanged, and
 // text from a user can never become a special token: the ids 256 to 264 come from no byte.
 
@@ -1459,8 +1419,8 @@ typedef struct { int *ids, *mask; int length, capacity; } Tokens;
 static void tokens_add(Tokens* t, int id, int mask) {
     if (t->length == t->capacity) {
         t->capacity = 2 * t->capacity + 64;
-        t->ids = enlarge(t->ids, (size_t)t->capacity, sizeof(int));
-        t->mask = enlarge(t->mask, (size_t)t->capacity, sizeof(int));
+        t->ids = enlarge(t->ids, t->capacity, sizeof(int));
+        t->mask = enlarge(t->mask, t->capacity, sizeof(int));
     }
     t->ids[t->length] = id;
     t->mask[t->length++] = mask;
@@ -1502,7 +1462,7 @@ static void append_printable(Text* out, const char* s, size_t length) {
         int control = (unsigned char)*s < 0x20 || *s == 0x7F ||
                       (n == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
         if (control && *s != '\n') n = 0;
-        if (n) text_append(out, s, (size_t)n);
+        if (n) text_append(out, s, n);
         else text_printf(out, "\\x%02X", (unsigned char)*s);
         s += max_int(n, 1);
     }
@@ -1531,24 +1491,22 @@ static void render_conversation(Tokens* t, const char* question, const char* ans
             answer += length;
             continue;
         }
-        tokens_add_text(t, answer, (size_t)(call - answer), 1);
+        tokens_add_text(t, answer, call - answer, 1);
         const char *from = call + 2, *equals = end;
         while (equals > from && equals[-1] != '=') equals--;    // behind the last '=' is the result
         const char* expression_end = equals > from ? equals - 1 : end;
         tokens_add(t, PYTHON_START, 1);
-        tokens_add_text(t, from, (size_t)(expression_end - from), 1);
+        tokens_add_text(t, from, expression_end - from, 1);
         tokens_add(t, PYTHON_END, 1);
         tokens_add(t, OUTPUT_START, 0);
-        if (equals > from) tokens_add_text(t, equals, (size_t)(end - equals), 0);
+        if (equals > from) tokens_add_text(t, equals, end - equals, 0);
         tokens_add(t, OUTPUT_END, 0);
         answer = end + 2;
     }
     tokens_add(t, ASSISTANT_END, 1);
 }
 
-// =============================================================================================
-// 8  Decoding
-// =============================================================================================
+// ==== 8  Decoding ============================================================================
 // K answers to each of B questions are sampled together. The prompt but for its last token is computed once
 // per question, by model_hidden_forward; its keys and values are shared by the K rows. The keys and values of
 // a token do not change when others follow, so they are kept (the cache), and from then on each step feeds
@@ -1582,12 +1540,12 @@ typedef int (*ForceFunction)(int* forced, int capacity, const int* answer, int l
 // `count` rollouts with room for T tokens each. The rows of each array are one block: r->ids and r->mask
 // (count,T) and r->logp (count,T1) of the first are the padded arrays of all of them.
 static Rollout* rollouts_new(int count, int T) {
-    size_t size = (size_t)count * (size_t)T;
+    size_t size = (size_t)count * T;
     int *ids = allocate(size, sizeof(int)), *mask = allocate(size, sizeof(int));
     float *logp = allocate(size, sizeof(float)), *entropy = allocate(size, sizeof(float));
-    Rollout* r = allocate((size_t)count, sizeof(Rollout));
+    Rollout* r = allocate(count, sizeof(Rollout));
     for (int i = 0; i < count; i++) {
-        size_t at = (size_t)i * (size_t)T, at1 = (size_t)i * (size_t)(T - 1);
+        size_t at = (size_t)i * T, at1 = (size_t)i * (T - 1);
         r[i] = (Rollout){T, 0, 0, 0, ids + at, mask + at, logp + at1, entropy + at1};
     }
     return r;
@@ -1598,35 +1556,19 @@ static void rollouts_free(Rollout* r) {
     free(r);
 }
 
-// the k-th largest of x (n), k >= 1 (Hoare's selection); x is reordered
-static float kth_largest(float* x, int n, int k) {
-    int low = 0, high = n - 1, want = k - 1;
-    while (low < high) {
-        float pivot = x[low + (high - low) / 2];
-        int i = low, j = high;
-        while (i <= j) {
-            while (x[i] > pivot) i++;
-            while (x[j] < pivot) j--;
-            if (i <= j) {
-                float t = x[i];
-                x[i++] = x[j];
-                x[j--] = t;
-            }
-        }
-        if (want <= j) high = j;
-        else if (want >= i) low = i;
-        else break;
+// Sets all but the `keep` largest of p (V), numbers from 0 to 1, to 0; among equals the first ones stay. An
+// interval around the border is halved until exactly `keep` lie above it, or no float is left inside.
+static void keep_largest(float* p, int V, int keep) {
+    float low = 0.0f, high = 2.0f, border = 1.0f;     // at least `keep` are >= low, and fewer are >= high
+    for (int above = V; above != keep && low < border && border < high; border = 0.5f * (low + high)) {
+        above = 0;
+        for (int i = 0; i < V; i++) above += p[i] >= border;
+        if (above >= keep) low = border;
+        else high = border;
     }
-    return x[want];
-}
-
-// Sets all but the `keep` largest of p (V) to 0; among equals at the border the first ones stay. work (V).
-static void keep_largest(float* p, int V, int keep, float* work) {
-    memcpy(work, p, (size_t)V * sizeof(float));
-    float border = kth_largest(work, V, keep);
-    for (int i = 0; i < V; i++) keep -= p[i] > border;
+    for (int i = 0; i < V; i++) keep -= p[i] >= high;
     for (int i = 0; i < V; i++)
-        if (p[i] < border || (p[i] == border && keep-- <= 0)) p[i] = 0.0f;
+        if (p[i] < low || (p[i] < high && keep-- <= 0)) p[i] = 0.0f;
 }
 
 static float sum_of(const float* p, int V) {
@@ -1639,7 +1581,7 @@ static float sum_of(const float* p, int V) {
 static int count_for_share(const float* p, int V, float top_p, float* work) {
     float wanted = top_p * sum_of(p, V), have = 0.0f;
     int count = 0;
-    memcpy(work, p, (size_t)V * sizeof(float));
+    memcpy(work, p, V * sizeof(float));
     while (count < V && (count == 0 || have < wanted)) {
         int top = count;
         for (int i = count + 1; i < V; i++) if (work[i] > work[top]) top = i;
@@ -1661,12 +1603,12 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
     *logp = (float)(logits[choice] - lse);
     if (o.temperature <= 0.0f) return choice;
     for (int i = 0; i < V; i++) p[i] = fast_exp((logits[i] - top) / o.temperature);
-    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k, work + V);
-    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V), work + V);
+    if (o.top_k > 0 && o.top_k < V) keep_largest(p, V, o.top_k);
+    if (o.top_p < 1.0f) keep_largest(p, V, count_for_share(p, V, o.top_p, work + V));
     float u = random_uniform(rng) * sum_of(p, V);
     for (int i = 0; i < V && below <= u; i++) {
         if (p[i] == 0.0f) continue;
-        choice = i;                                     // the last one, should rounding leave u above the sum
+        choice = i;   // the last one, should rounding leave u above the sum
         below += p[i];
     }
     *logp = (float)(logits[choice] - lse);
@@ -1675,11 +1617,10 @@ static int sample_token(float* logp, float* entropy, const float* logits, int V,
 
 // A decoding batch. Keys are kept (D, tokens), so that scores run along rows, values (tokens, D).
 typedef struct {
-    int B, K, R;                        // prompts, rows per prompt, longest own part
-    int *P, *first;                     // (B) the shared part: prompt but for its last token; those before it
-    float *prompt_k, *prompt_v;         // of each prompt (L,G,D,P), (L,G,P,D)
+    int B, K, R, longest;               // prompts, rows per prompt, longest own part, longest shared part
+    int* P;                             // (B) the shared part: the prompt but for its last token
+    float *prompt_k, *prompt_v;         // (B,L,G,D,longest), (B,L,G,longest,D)
     float *own_k, *own_v;               // (BK,L,G,D,R), (BK,L,G,R,D)
-    float *x, *h, *qkv, *rot, *att, *gu, *act, *logits;
     float *work, *memory;               // for queries, outputs, scores, and sampling; the block of all
     int *active, *next, *position;      // rows that go on; the token each one is fed now, and where
     int* from;                          // (B+1) active rows of prompt q: from[q] .. from[q+1]-1
@@ -1687,41 +1628,30 @@ typedef struct {
 
 static Decoder decoder_new(const Config* c, const Tokens* prompts, int B, int K, int R) {
     Decoder d = {.B = B, .K = K, .R = R};
-    size_t n = (size_t)B * K, C = (size_t)c->width, V = (size_t)c->vocab_size, F = (size_t)c->mlp_width;
-    size_t Q = (size_t)qkv_width(c), D = (size_t)c->head_dim, H = (size_t)c->heads, shared = 0;
-    size_t each = (size_t)c->layers * c->kv_heads * D, work = K * (H / c->kv_heads) * (2 * D + c->context);
-    d.P = allocate(3 * n + 3 * (size_t)B + 1, sizeof(int));
-    d.first = d.P + B;
-    d.from = d.first + B;
+    size_t n = (size_t)B * K, V = c->vocab_size, D = c->head_dim;
+    size_t each = (size_t)c->layers * c->kv_heads * D, heads = (size_t)c->heads / c->kv_heads;
+    size_t work = K * heads * (2 * D + c->context);
+    d.P = allocate(3 * n + 2 * B + 1, sizeof(int));
+    d.from = d.P + B;
     d.active = d.from + B + 1;
     d.next = d.active + n;
     d.position = d.next + n;
     for (int q = 0; q < B; q++) {
         d.P[q] = prompts[q].length - 1;
-        d.first[q] = (int)shared;
-        shared += (size_t)d.P[q];
+        d.longest = max_int(d.longest, d.P[q]);
     }
+    size_t shared = (size_t)B * d.longest;
     const Place plan[] = {
         {&d.prompt_k, shared * each}, {&d.prompt_v, shared * each}, {&d.own_k, n * each * R},
-        {&d.own_v, n * each * R},     {&d.x, n * C},                {&d.h, n * C},
-        {&d.qkv, n * Q},              {&d.rot, n * Q},              {&d.att, n * H * D},
-        {&d.gu, n * 2 * F},           {&d.act, n * F},              {&d.logits, n * V},
-        {&d.work, work > 2 * V ? work : 2 * V},
+        {&d.own_v, n * each * R},     {&d.work, work > 2 * V ? work : 2 * V},
     };
-    size_t arrays = sizeof plan / sizeof *plan;
-    d.memory = allocate(lay_out(plan, arrays, NULL), sizeof(float));
-    lay_out(plan, arrays, d.memory);
+    d.memory = lay_out(plan, sizeof plan / sizeof *plan);
     return d;
 }
 
-// Where head g of layer l begins in the cache of a prompt, of a row.
-static size_t prompt_place(const Decoder* d, const Config* c, int q, int l, int g) {
-    size_t heads = (size_t)c->layers * c->kv_heads, head = (size_t)l * c->kv_heads + g;
-    return ((size_t)d->first[q] * heads + head * d->P[q]) * c->head_dim;
-}
-
-static size_t own_place(const Decoder* d, const Config* c, int row, int l, int g) {
-    return (((size_t)row * c->layers + l) * c->kv_heads + g) * c->head_dim * d->R;
+// Where head g of layer l of prompt or row i begins in a cache with room for `room` tokens.
+static size_t cache_place(const Config* c, int i, int l, int g, int room) {
+    return (((size_t)i * c->layers + l) * c->kv_heads + g) * c->head_dim * room;
 }
 
 // k (D,room), v (room,D) <- key and value of head g of `count` tokens rot (count,Q), as numbers t, t + 1, ...
@@ -1743,11 +1673,11 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
         model_hidden_forward(m, &batch);
         for (int p = from; p < q; p++)
             for (int i = 0; i < c->layers * c->kv_heads; i++) {
-                int l = i / c->kv_heads, g = i % c->kv_heads, P = d->P[p];
-                size_t at = prompt_place(d, c, p, l, g);
+                int l = i / c->kv_heads, g = i % c->kv_heads, room = d->longest;
+                size_t at = cache_place(c, p, l, g, room);
                 size_t row = (size_t)l * m->acts.capacity + (size_t)batch.start[p - from];
                 const float* rot = m->acts.rot + row * qkv_width(c);
-                cache_tokens(d->prompt_k + at, d->prompt_v + at, P, 0, rot, P, g, c);
+                cache_tokens(d->prompt_k + at, d->prompt_v + at, room, 0, rot, d->P[p], g, c);
             }
     }
     batch_free(&batch);
@@ -1755,17 +1685,16 @@ static void decoder_prefill(Decoder* d, Model* m, const Tokens* prompts) {
 
 // Attention of rows from..to-1 of the active list, which all belong to prompt q, for key/value head g. `t`
 // own tokens came before the present one. The sums run over the prompt, then over them, as in training.
-static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, int from, int to, int t) {
+static void decoder_attention(Decoder* d, Model* m, int l, int q, int g, int from, int to, int t) {
+    const Config* c = &m->config;
     int H = c->heads, D = c->head_dim, Q = qkv_width(c), each = H / c->kv_heads, P = d->P[q], R = d->R;
     int M = (to - from) * each, width = P + t + 1;
     float *query = d->work, *out = query + (size_t)M * D, *score = out + (size_t)M * D;
-    size_t at = prompt_place(d, c, q, l, g);
-    for (int i = from; i < to; i++)
-        memcpy(query + (size_t)(i - from) * each * D, d->rot + (size_t)i * Q + g * each * D,
-               (size_t)(each * D) * sizeof(float));
-    matmul(score, (size_t)width, view(query, D), view(d->prompt_k + at, P), M, P, D, 0);
+    size_t at = cache_place(c, q, l, g, d->longest);
+    copy_rows(query, each * D, m->acts.rot + (size_t)from * Q + g * each * D, Q, to - from, each * D);
+    matmul(score, width, view(query, D), view(d->prompt_k + at, d->longest), M, P, D, 0);
     for (int i = 0; i < M; i++) {
-        const float* key = d->own_k + own_place(d, c, d->active[from + i / each], l, g);
+        const float* key = d->own_k + cache_place(c, d->active[from + i / each], l, g, R);
         float* s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++) s[j] = 0.0f;
         for (int k = 0; k < D; k++, key += R) {
@@ -1774,60 +1703,61 @@ static void decoder_attention(Decoder* d, const Config* c, int l, int q, int g, 
         }
         softmax_row(s - P, attention_scale(c), width, width);
     }
-    matmul(out, (size_t)D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
+    matmul(out, D, view(score, width), view(d->prompt_v + at, D), M, D, P, 0);
     for (int i = 0; i < M; i++) {
-        const float* value = d->own_v + own_place(d, c, d->active[from + i / each], l, g);
+        const float* value = d->own_v + cache_place(c, d->active[from + i / each], l, g, R);
         float *o = out + (size_t)i * D, *s = score + (size_t)i * width + P;
         for (int j = 0; j <= t; j++)
             for (int k = 0; k < D; k++) o[k] += s[j] * value[(size_t)j * D + k];
     }
-    for (int i = from; i < to; i++)
-        memcpy(d->att + (size_t)i * H * D + g * each * D, out + (size_t)(i - from) * each * D,
-               (size_t)(each * D) * sizeof(float));
+    copy_rows(m->acts.att + ((size_t)from * H + g * each) * D, H * D, out, each * D, to - from, each * D);
 }
 
-// One step: feeds next[] to the n active rows, leaves logits (n,V).
+// One step: feeds next[] to the n active rows, leaves acts.logits (n,V). Of the activations only one layer's
+// are needed, and what the prefill has left in them is in the cache.
 static void decoder_step(Decoder* d, Model* m, int n, int t) {
     const Config* c = &m->config;
+    Activations* a = &m->acts;
+    model_reserve(m, n);
     int C = c->width, Q = qkv_width(c), F = c->mlp_width, G = c->kv_heads, HD = c->heads * c->head_dim;
     int V = c->vocab_size, *from = d->from;
-    memset(from, 0, ((size_t)d->B + 1) * sizeof(int));
+    memset(from, 0, (d->B + 1) * sizeof(int));
     for (int i = 0; i < n; i++) from[d->active[i] / d->K + 1]++;
     for (int q = 0; q < d->B; q++) from[q + 1] += from[q];
     for (int i = 0; i < n; i++) d->position[i] = d->P[d->active[i] / d->K] + t;
-    embedding_forward(d->x, d->next, m->weights.embedding, n, C);
+    embedding_forward(a->x, d->next, m->weights.embedding, n, C);
     for (int l = 0; l < c->layers; l++) {
         const LayerWeights* w = &m->weights.layer[l];
-        rmsnorm_forward(d->h, d->x, w->norm1, c->norm_eps, n, C);
-        matmul(d->qkv, (size_t)Q, view(d->h, C), view(w->qkv, Q), n, Q, C, 0);
-        qk_forward(d->rot, d->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
+        rmsnorm_forward(a->h1, a->x, w->norm1, c->norm_eps, n, C);
+        matmul(a->qkv, Q, view(a->h1, C), view(w->qkv, Q), n, Q, C, 0);
+        qk_forward(a->rot, a->qkv, w->qnorm, w->knorm, m->cosine, m->sine, d->position, n, c);
         for (int i = 0; i < n * G; i++) {
-            size_t at = own_place(d, c, d->active[i / G], l, i % G);
-            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, d->rot + (size_t)(i / G) * Q, 1, i % G, c);
+            size_t at = cache_place(c, d->active[i / G], l, i % G, d->R);
+            cache_tokens(d->own_k + at, d->own_v + at, d->R, t, a->rot + (size_t)(i / G) * Q, 1, i % G, c);
         }
         for (int q = 0; q < d->B; q++)
             for (int g = 0; g < G && from[q] < from[q + 1]; g++)
-                decoder_attention(d, c, l, q, g, from[q], from[q + 1], t);
-        matmul(d->x, (size_t)C, view(d->att, HD), view(w->out, C), n, C, HD, 1);
-        rmsnorm_forward(d->h, d->x, w->norm2, c->norm_eps, n, C);
-        matmul(d->gu, 2 * (size_t)F, view(d->h, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
-        swiglu_forward(d->act, d->gu, n, F);
-        matmul(d->x, (size_t)C, view(d->act, F), view(w->down, C), n, C, F, 1);
+                decoder_attention(d, m, l, q, g, from[q], from[q + 1], t);
+        matmul(a->x, C, view(a->att, HD), view(w->out, C), n, C, HD, 1);
+        rmsnorm_forward(a->h1, a->x, w->norm2, c->norm_eps, n, C);
+        matmul(a->gu, 2 * F, view(a->h1, C), view(w->gate_up, 2 * F), n, 2 * F, C, 0);
+        swiglu_forward(a->act, a->gu, n, F);
+        matmul(a->x, C, view(a->act, F), view(w->down, C), n, C, F, 1);
     }
-    rmsnorm_forward(d->h, d->x, m->weights.norm, c->norm_eps, n, C);
-    matmul(d->logits, (size_t)V, view(d->h, C), transposed(m->weights.unembedding, C), n, V, C, 0);
+    rmsnorm_forward(a->h1, a->x, m->weights.norm, c->norm_eps, n, C);
+    matmul(a->logits, V, view(a->h1, C), transposed(m->weights.unembedding, C), n, V, C, 0);
 }
 
 // The row of a prompt, before the first token of the answer.
 static void rollout_begin(Rollout* r, const Tokens* prompt) {
-    size_t T = (size_t)r->T;
+    size_t T = r->T;
     r->prompt = prompt->length;
     r->length = r->finished = 0;
     memset(r->ids, 0, T * sizeof(int));
     memset(r->mask, 0, T * sizeof(int));
     memset(r->logp, 0, (T - 1) * sizeof(float));
     memset(r->entropy, 0, (T - 1) * sizeof(float));
-    memcpy(r->ids, prompt->ids, (size_t)prompt->length * sizeof(int));
+    memcpy(r->ids, prompt->ids, prompt->length * sizeof(int));
 }
 
 // Samples K rollouts for each of B prompts, into rollouts (B,K) whose rows have room for prompt and
@@ -1842,9 +1772,9 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
         if (prompts[q].length < 2 || prompts[q].length + 1 > c->context)
             fail(2, "a prompt of %d tokens has no room in a context of %d", prompts[q].length, c->context);
     Decoder d = decoder_new(c, prompts, B, K, R);
-    Rng* rng = allocate((size_t)n, sizeof(Rng));
-    int* forced = allocate((size_t)n * (size_t)R, sizeof(int));              // tokens to come, of each row
-    int *left = allocate((size_t)n, sizeof(int)), *taken = allocate((size_t)n, sizeof(int));
+    Rng* rng = allocate(n, sizeof(Rng));
+    int* forced = allocate((size_t)n * R, sizeof(int));   // tokens to come, of each row
+    int *left = allocate(n, sizeof(int)), *taken = allocate(n, sizeof(int));
     for (int i = 0; i < n; i++) {
         const Tokens* prompt = &prompts[i / K];
         rollout_begin(&rollouts[i], prompt);
@@ -1860,11 +1790,11 @@ static void sample_rollouts(Rollout* rollouts, Model* m, const Tokens* prompts, 
             int row = d.active[i];
             Rollout* r = &rollouts[row];
             int *answer = r->ids + r->prompt, at = r->prompt + t;
-            if (left[row] > 0) {                              // the tool's output: forced, not sampled
+            if (left[row] > 0) {   // the tool's output: forced, not sampled
                 answer[t] = forced[(size_t)row * R + taken[row]++];
                 left[row]--;
             } else {
-                const float* logits = d.logits + (size_t)i * V;
+                const float* logits = m->acts.logits + (size_t)i * V;
                 float *logp = &r->logp[at - 1], *entropy = &r->entropy[at - 1];
                 answer[t] = sample_token(logp, entropy, logits, V, o, &rng[row], d.work);
                 r->mask[at] = 1;
@@ -1889,7 +1819,7 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     int longest = 0, together = max_int(1, DECODE_ROWS / K);
     for (int q = 0; q < B; q++) longest = max_int(longest, prompts[q].length);
     Rollout* rollouts = rollouts_new(B * K, longest + min_int(o.max_new_tokens, m->config.context) + 1);
-    if (B <= together) {             // one batch: the products may use the threads
+    if (B <= together) {   // one batch: the products may use the threads
         sample_rollouts(rollouts, worker(m), prompts, B, K, o, tool, seed, first);
         return rollouts;
     }
@@ -1902,9 +1832,7 @@ static Rollout* generate(Model* m, const Tokens* prompts, int B, int K, SampleOp
     return rollouts;
 }
 
-// =============================================================================================
-// 9  JSON
-// =============================================================================================
+// ==== 9  JSON ================================================================================
 // A parser for data files and checkpoints: the whole of RFC 8259, nothing else. A value is a node; the
 // members of an object and the items of an array are a linked list. What is no JSON ends the program.
 
@@ -1921,7 +1849,8 @@ typedef struct Json {
 
 enum { JSON_DEPTH = 64, JSON_FIELDS = 10000 };
 
-typedef struct { const char *at, *end, *line_start, *path; int depth, line; } JsonReader;
+// Behind the text stands a 0, and nothing below reads beyond one.
+typedef struct { const char *at, *line_start, *path; int depth, line; } JsonReader;
 
 static void json_free(Json* j) {
     while (j) {
@@ -1938,18 +1867,18 @@ _Noreturn static void json_fail(const JsonReader* r, const char* problem) {
 
 static int json_skip(JsonReader* r, const char* word) {   // 1 = the word stood here
     size_t n = strlen(word);
-    if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n)) return 0;
+    if (strncmp(r->at, word, n)) return 0;
     r->at += n;
     return 1;
 }
 
 static int json_space(JsonReader* r) {   // 1 = something stands behind the space
-    for (; r->at < r->end && *r->at && strchr(" \t\n\r", *r->at); r->at++) {
+    for (; *r->at && strchr(" \t\n\r", *r->at); r->at++) {
         if (*r->at != '\n') continue;
         r->line++;
         r->line_start = r->at + 1;
     }
-    return r->at < r->end;
+    return *r->at != 0;
 }
 
 static void utf8_append(Text* text, unsigned code) {
@@ -1958,12 +1887,12 @@ static void utf8_append(Text* text, unsigned code) {
     int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (int i = n - 1; i > 0; i--, code >>= 6) c[i] = (char)(0x80 | (code & 0x3F));
     c[0] = (char)(first[n] | code);
-    text_append(text, c, (size_t)n);
+    text_append(text, c, n);
 }
 
 static unsigned json_hex(JsonReader* r) {
     char digits[5] = "";
-    memcpy(digits, r->at, (size_t)min_int(4, (int)(r->end - r->at)));
+    strncpy(digits, r->at, 4);
     if (strspn(digits, "0123456789abcdefABCDEF") != 4) json_fail(r, "\\u needs four hexadecimal digits");
     r->at += 4;
     return (unsigned)strtoul(digits, NULL, 16);
@@ -1973,7 +1902,7 @@ static unsigned json_hex(JsonReader* r) {
 // 0xD800 and up, then 0xDC00 and up.
 static void json_escape(JsonReader* r, Text* text) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char* known = r->at < r->end && *r->at ? strchr(from, *r->at) : NULL;
+    const char* known = *r->at ? strchr(from, *r->at) : NULL;
     if (!known && !json_skip(r, "u")) json_fail(r, "unknown escape in a string");
     unsigned code = known ? (unsigned char)to[known - from] : json_hex(r);
     r->at += known != NULL;
@@ -1988,34 +1917,29 @@ static char* json_string(JsonReader* r) {
     Text text = {0};
     text_append(&text, "", 0);
     for (r->at++; !json_skip(r, "\"");) {
-        if (r->at >= r->end) json_fail(r, "the text ends inside a string");
-        int n = utf8_length(r->at, r->end);
+        if (!*r->at) json_fail(r, "the text ends inside a string");
+        int n = utf8_length(r->at, r->at + 4);
         if (n == 0) json_fail(r, "invalid UTF-8 in a string");
-        if ((unsigned char)*r->at < 0x20)
-            json_fail(r, "a control character or the end of the line inside a string");
-        if (json_skip(r, "\\")) {
-            json_escape(r, &text);
-            continue;
+        if ((unsigned char)*r->at < 0x20) json_fail(r, "a control character or a line's end in a string");
+        if (json_skip(r, "\\")) json_escape(r, &text);
+        else {
+            text_append(&text, r->at, n);
+            r->at += n;
         }
-        text_append(&text, r->at, (size_t)n);
-        r->at += n;
     }
     return text.data;
 }
 
 // strtod() takes more than JSON does: a plus, a dot without digits on both sides, a 0 in front, words.
 static double json_number(JsonReader* r) {
-    char copy[400] = "", *stop = copy;
-    size_t n = 0;
-    for (; r->at + n < r->end && r->at[n] && strchr("+-.0123456789eE", r->at[n]); n++) {
-        if (n + 2 == sizeof copy) json_fail(r, "a number of more than 398 characters");
-        copy[n] = r->at[n];
-    }
-    const char *whole = copy + (*copy == '-'), *dot = strchr(copy, '.');
-    double number = isdigit((unsigned char)*whole) ? strtod(copy, &stop) : 0.0;
-    int zero = *whole == '0' && isdigit((unsigned char)whole[1]);
-    if (!n || *stop || zero || (dot && !isdigit((unsigned char)dot[1]))) json_fail(r, "a value was expected");
-    r->at += n;
+    const char *whole = r->at + (*r->at == '-'), *end = r->at + strspn(r->at, "+-.0123456789eE");
+    const char* dot = memchr(r->at, '.', end - r->at);
+    char* stop;
+    double number = strtod(r->at, &stop);
+    int zero = whole[0] == '0' && isdigit((unsigned char)whole[1]);
+    if (!isdigit((unsigned char)*whole) || zero || stop != end || (dot && !isdigit((unsigned char)dot[1])))
+        json_fail(r, "a value was expected");
+    r->at = stop;
     return number;
 }
 
@@ -2034,11 +1958,11 @@ static void json_members(JsonReader* r, Json* parent) {
     r->at++;
     for (json_space(r); !json_skip(r, named ? "}" : "]"); json_space(r), last = &(*last)->next) {
         char* key = NULL;
-        if (r->at == r->end) json_fail(r, "the text ends too early");
+        if (!*r->at) json_fail(r, "the text ends too early");
         if (count++ && !json_skip(r, ",")) json_fail(r, "a comma or a closing bracket was expected");
         json_space(r);
         if (named) {
-            if (r->at >= r->end || *r->at != '"') json_fail(r, "the name of a field was expected");
+            if (*r->at != '"') json_fail(r, "the name of a field was expected");
             if (count > JSON_FIELDS) json_fail(r, "this object has too many fields");
             key = json_string(r);
             if (json_get(parent, key)) json_fail(r, "this field is there twice");
@@ -2069,17 +1993,17 @@ static Json* json_value(JsonReader* r) {
     return j;
 }
 
-// The one value that fills the text. `path` and `line`, where the text begins, are for what an error says.
-static Json* json_parse(const char* text, size_t length, const char* path, int line) {
-    JsonReader r = {text, text + length, text, path, 0, line};
+// The one value that fills the text. `path` is for what an error says.
+static Json* json_parse(const char* text, size_t length, const char* path) {
+    JsonReader r = {text, text, path, 0, 1};
     Json* j = json_value(&r);
-    if (json_space(&r)) json_fail(&r, "there is something behind the value");
+    if (json_space(&r) || r.at != text + length) json_fail(&r, "there is something behind the value");
     return j;
 }
 
 static Json* json_read_stream(FILE* file, const char* path) {
     Text text = read_stream(file, path);
-    Json* j = json_parse(text.data, text.length, path, 1);
+    Json* j = json_parse(text.data, text.length, path);
     text_free(&text);
     return j;
 }
@@ -2102,7 +2026,7 @@ static void json_append_string(Text* out, const char* s) {
 // the two kinds of file apart: an array begins with '['. json_free() frees them.
 static Json* load_records(const char* path) {
     Text text = read_file(path);
-    JsonReader r = {text.data, text.data + text.length, text.data, path, 0, 1};
+    JsonReader r = {text.data, text.data, path, 0, 1};
     json_skip(&r, "\xEF\xBB\xBF");   // byte order mark
     int whole = json_space(&r) && *r.at == '[', line = 0;
     Json *records = whole ? json_value(&r) : allocate(1, sizeof(Json)), **last = &records->child;
@@ -2112,6 +2036,7 @@ static Json* load_records(const char* path) {
         *last = json_value(&r);
         line = r.line;
     }
+    if (r.at != text.data + text.length) json_fail(&r, "a zero byte");
     for (const Json* j = records->child; j; j = j->next)
         if (j->type != JSON_OBJECT) fail(2, "%s, line %d: an object {...} was expected", path, j->line);
     text_free(&text);
@@ -2149,549 +2074,19 @@ static const char* question_field(const Json* record) {
 static Problems load_problems(const char* path) {
     Json* records = load_records(path);
     Problems p = {0};
-    for (const Json* j = records->child; j; j = j->next) p.count++;
-    if (!p.count)
-        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
-    p.list = allocate((size_t)p.count, sizeof(Problem));
-    p.count = 0;
     for (const Json* j = records->child; j; j = j->next) {
-        Problem* next = &p.list[p.count++];
-        next->question = copy_text(record_text(j, question_field(j), path));
-        next->answer = copy_text(record_text(j, "answer", path));
+        const char* question = record_text(j, question_field(j), path);
+        const char* answer = record_text(j, "answer", path);
+        p.list = enlarge(p.list, p.count + 1, sizeof(Problem));
+        p.list[p.count++] = (Problem){copy_text(question), copy_text(answer)};
     }
     json_free(records);
+    if (!p.count)
+        fail(2, "%s has no problems in it: lines {\"question\": ..., \"answer\": ...} were expected", path);
     return p;
 }
 
-// =============================================================================================
-// 10  Checkpoints
-// =============================================================================================
-// A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
-// the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
-// moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
-enum { ALWAYS, WITH_OPTIMIZER, WITH_VALUE };
-static const struct { const char* name; int when; } run_files[] = {
-    {"config.json", ALWAYS},                     // the architecture: Qwen3ForCausalLM, or for a scalar model
-    {"generation_config.json", ALWAYS},          // Qwen3ForSequenceClassification with one label
-    {"tokenizer.json", ALWAYS},                  // bytes and special tokens
-    {"tokenizer_config.json", ALWAYS},
-    {"model.safetensors", ALWAYS},               // the weights
-    {"optimizer.safetensors", WITH_OPTIMIZER},   // both moments of AdamW
-    {"value.safetensors", WITH_VALUE},           // PPO's value model: the body that config.json describes,
-    {"value_optimizer.safetensors", WITH_VALUE}, // with a score as its head; and its moments
-    {"trainer_state.json", WITH_OPTIMIZER},      // updates done, and every option of the run
-    {"metrics.csv", ALWAYS},                     // one row for each update
-};
-enum { RUN_FILES = sizeof run_files / sizeof *run_files };
-
-// ---- a set of files that appears whole or not at all
-//
-// A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
-// renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
-// killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
-// changes nothing; the next run that writes here moves what is left. (All files carry the number of updates.)
-
-// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
-static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
-    char saved[PATH_SIZE];
-    join_path(saved, folder, ".saved");
-    join_path(path, saved, name);
-    FILE* file = fopen(path, "rb");
-    if (file) return file;
-    join_path(path, folder, name);
-    return fopen(path, "rb");
-}
-
-static int has_saved(const char* folder, const char* name) {
-    char path[PATH_SIZE];
-    FILE* file = open_saved(path, folder, name);
-    if (file) fclose(file);
-    return file != NULL;
-}
-
-// Moves all files of folder/from into the folder, or removes them; then folder/from is gone.
-static void empty_folder(const char* folder, const char* from, int keep) {
-    char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
-    join_path(inner, folder, from);
-    flush_folder(folder);
-    for (int i = 0; i < RUN_FILES; i++) {
-        join_path(old, inner, run_files[i].name);
-        join_path(new, folder, run_files[i].name);
-        if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
-            fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
-    }
-    flush_folder(folder);
-    rmdir(inner);
-}
-
-static FILE* begin_save(char path[PATH_SIZE], const char* folder, const char* name) {
-    char inner[PATH_SIZE];
-    join_path(inner, folder, ".saving");
-    mkdir(inner, 0777);
-    join_path(path, inner, name);
-    return fopen(path, "wb");
-}
-
-static void end_save(FILE* file, const char* folder, const char* path) {
-    int reason = close_written(file);
-    if (!reason) return;
-    empty_folder(folder, ".saving", 0);
-    fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
-}
-
-static void save_text(const char* folder, const char* name, Text* text) {
-    char path[PATH_SIZE];
-    FILE* file = begin_save(path, folder, name);
-    if (file) fwrite(text->data, 1, text->length, file);
-    end_save(file, folder, path);
-    text_free(text);
-}
-
-// ---- config.json
-
-// The architectures by their Hugging Face names, [scalar].
-static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
-
-static const struct { const char* name; size_t at; } config_sizes[] = {
-    {"vocab_size", offsetof(Config, vocab_size)},
-    {"max_position_embeddings", offsetof(Config, context)},
-    {"num_hidden_layers", offsetof(Config, layers)},
-    {"hidden_size", offsetof(Config, width)},
-    {"intermediate_size", offsetof(Config, mlp_width)},
-    {"num_attention_heads", offsetof(Config, heads)},
-    {"num_key_value_heads", offsetof(Config, kv_heads)},   // the last two may be missing
-    {"head_dim", offsetof(Config, head_dim)},
-};
-enum { CONFIG_SIZES = sizeof config_sizes / sizeof *config_sizes };
-
-// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
-static const char* const config_plain[][2] = {
-    {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
-    {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
-    {"partial_rotary_factor", "1.0"},
-};
-enum { CONFIG_PLAIN = sizeof config_plain / sizeof *config_plain, CONFIG_WRITTEN = 5 };
-
-static void config_to_json(Text* out, const Config* c) {
-    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n", architectures[c->scalar]);
-    // transformers takes the score of the last token that is not padding, and refuses two texts at once when
-    // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
-    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
-    for (int i = 0; i < CONFIG_SIZES; i++) {
-        const int* size = (const int*)((const char*)c + config_sizes[i].at);
-        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *size);
-    }
-    for (int i = 0; i < CONFIG_WRITTEN; i++)
-        text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
-    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n",
-                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false");
-    text_printf(out, "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
-                BOS, ASSISTANT_END);
-}
-
-static int json_is_size(const Json* j, double limit) {
-    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
-    return x >= 0.0 && x <= limit && x == floor(x);
-}
-
-// Whether two values are the same, whatever the order of their fields.
-static int json_same(const Json* a, const Json* b) {
-    if (!a || !b || a->type != b->type || a->number != b->number) return a == b;
-    if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
-    const Json *x = a->child, *y = b->child;
-    for (; x && y; x = x->next, y = y->next)
-        if (!json_same(x, a->type == JSON_OBJECT ? json_get(b, x->key) : y)) return 0;
-    return !x && !y;
-}
-
-static int json_same_text(const Json* j, const char* text) {
-    Json* expected = json_parse(text, strlen(text), "", 1);
-    int same = json_same(j, expected);
-    json_free(expected);
-    return same;
-}
-
-static void check_plain(const Json* j, const char* path) {
-    for (int i = 0; i < CONFIG_PLAIN; i++) {
-        const char *name = config_plain[i][0], *value = config_plain[i][1];
-        const Json* field = json_get(j, name);
-        if (!field || field->type == JSON_NULL || json_same_text(field, value)) continue;
-        if (field->type == JSON_OBJECT && json_get(field, "rope_type")) continue;   // check_plain() sees it
-        fail(2, "%s: \"%s\" is %s; only %s can be computed", path, name,
-             field->type == JSON_STRING ? field->string : "another one", value);
-    }
-}
-
-static float config_float(const Json* j, const char* name, double fallback, const char* path) {
-    const Json* field = json_get(j, name);
-    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
-    return (float)(field ? field->number : fallback);
-}
-
-static Config config_from_json(const char* folder) {
-    char path[PATH_SIZE];
-    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
-    const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
-    const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
-    const Json *labels = json_get(j, "num_labels"), *names = json_get(j, "id2label");
-    const char* name = built && built->child ? built->child->string : NULL;
-    int scalar = name && !strcmp(name, architectures[1]);
-    if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
-    if (name && !scalar && strcmp(name, architectures[0]))
-        fail(2, "%s: the architecture is \"%s\", not %s (or %s)", path, name, architectures[0],
-             architectures[1]);
-    check_plain(j, path);
-    check_plain(rope, path);
-    check_plain(json_get(j, "rope_scaling"), path);
-    for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
-        if (!json_same_text(layer, "\"full_attention\""))
-            fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
-    // one number per token; transformers may name it instead of counting
-    int named = names && names->type == JSON_OBJECT;
-    int one = named ? names->child && !names->child->next : json_same_text(labels, "1");
-    if (scalar && !one) fail(2, "%s: a reward model gives one number per token (num_labels 1)", path);
-    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
-    for (int i = 0; i < CONFIG_SIZES; i++) {
-        const Json* field = json_get(j, config_sizes[i].name);
-        int* value = (int*)((char*)&c + config_sizes[i].at);
-        const char* problem = !field && i < CONFIG_SIZES - 2 ? "missing"
-                            : field && !json_is_size(field, 1e9) ? "not a whole number" : NULL;
-        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
-        int usual = value == &c.kv_heads ? c.heads : c.heads ? c.width / c.heads : 0;
-        *value = field ? (int)field->number : usual;
-    }
-    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
-    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
-    const char* problem = config_problem(&c);
-    if (problem) fail(2, "%s: %s", path, problem);
-    json_free(j);
-    return c;
-}
-
-// ---- tokenizer.json
-
-static void tokenizer_to_json(Text* out) {
-    static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-                                "\"trim_offsets\": true, \"use_regex\": false}";
-    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  "
-                     "\"added_tokens\": [\n");
-    for (int i = 256; i < VOCAB_SIZE; i++)
-        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
-                         "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
-                    i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
-    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
-                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
-                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
-                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
-    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
-    // bytes are U+0100 and up in order
-    for (int b = 0, next = 256; b < 256; b++) {
-        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
-        utf8_append(out, (unsigned)(visible ? b : next++));
-        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
-    }
-    text_printf(out, "    }, \"merges\": []}\n}\n");
-}
-
-// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
-static void check_tokenizer(const char* folder) {
-    static const char* const parts[] = {"added_tokens", "vocab", "merges"};
-    char path[PATH_SIZE];
-    Text text = {0};
-    FILE* file = open_saved(path, folder, "tokenizer.json");
-    if (!file) return;
-    tokenizer_to_json(&text);
-    Json *ours = json_parse(text.data, text.length, "", 1), *theirs = json_read_stream(file, path);
-    for (int i = 0; i < 3; i++) {
-        const Json *a = i ? json_get(ours, "model") : ours, *b = i ? json_get(theirs, "model") : theirs;
-        if (!json_same(json_get(a, parts[i]), json_get(b, parts[i])))
-            fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
-    }
-    json_free(ours), json_free(theirs);
-    text_free(&text);
-}
-
-// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
-
-// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
-// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
-static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
-    int finite = 1;
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < max_int(t->cols, 1); j++) {
-            float* place = &t->data[(size_t)i * t->row + (size_t)j * t->col];
-            union { float f; uint32_t u; } number = {.u = 0};
-            if (!reads) number.f = *place;
-            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
-                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
-                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
-            finite &= isfinite(number.f) != 0;
-            if (reads) *place = number.f;
-        }
-    return finite;
-}
-
-// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
-static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
-    int each = tensor_count(c);
-    Tensor* list = allocate(2 * (size_t)each, sizeof(Tensor));
-    tensor_list(list, o ? &o->first : w, c);
-    if (o) tensor_list(list + each, &o->second, c);
-    *count = o ? 2 * each : each;
-    for (int k = 0; k < *count && o; k++) {
-        Tensor t = list[k];
-        snprintf(list[k].name, sizeof t.name, "%s%.80s", k < each ? "exp_avg." : "exp_avg_sq.", t.name);
-    }
-    return list;
-}
-
-// step counts updates, taken the optimizer's own steps: AdamW counts each minibatch of an update.
-static void write_safetensors(FILE* file, const Tensor* list, int count, long step, long taken) {
-    Text header = {0};
-    size_t offset = 0;
-    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
-                step, taken);
-    for (int k = 0; k < count; k++) {
-        size_t bytes = 4 * (size_t)list[k].rows * (size_t)max_int(list[k].cols, 1);
-        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", list[k].name, list[k].rows);
-        if (list[k].cols) text_printf(&header, ",%d", list[k].cols);
-        text_printf(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
-        offset += bytes;
-    }
-    text_append(&header, "}", 1);
-    while (header.length % 8) text_append(&header, " ", 1);
-    for (int i = 0; i < 8; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
-    fwrite(header.data, 1, header.length, file);
-    for (int k = 0; k < count; k++) pass_tensor(file, &list[k], 0, 4);
-    text_free(&header);
-}
-
-// What is not finite is neither trained on nor saved: the checkpoint before it stays.
-static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
-                         const char* folder, long step) {
-    int count;
-    Tensor* list = list_tensors(&count, c, w, o);
-    for (int k = 0; k < count; k++) {
-        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
-        empty_folder(folder, ".saving", 0);
-        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
-             step, whose, list[k].name, folder);
-    }
-    free(list);
-}
-
-// The header of an open file, as JSON. *size becomes the number of bytes behind it.
-static Json* read_header(double* size, FILE* file, const char* path) {
-    struct stat info;
-    uint64_t length = 0;
-    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
-    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
-    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
-        fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
-    char* text = allocate((size_t)length + 1, 1);
-    if (fread(text, 1, (size_t)length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
-    *size = (double)info.st_size - 8.0 - (double)length;
-    Json* header = json_parse(text, (size_t)length, path, 1);
-    free(text);
-    return header;
-}
-
-// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
-static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
-    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
-    const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
-    int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
-    char shape[32];
-    snprintf(shape, sizeof shape, t->cols ? "[%d,%d]" : "[%d]", t->rows, t->cols);
-    if (!bytes)
-        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
-    if (!json_same_text(json_get(entry, "shape"), shape))
-        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name, shape);
-    if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
-        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
-    return bytes;
-}
-
-// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
-// that there is no gap, no overlap, and no other end than the file's.
-static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
-                         const char* path) {
-    int found = 0, entries = 0;
-    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
-    for (int k = 0; k < count; k++)
-        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
-    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
-        const Json *entry = header->child, *from = NULL;
-        for (; entry; entry = entry->next) {
-            from = json_get(entry, "data_offsets");
-            from = from ? from->child : NULL;
-            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
-        }
-        if (!entry || from->next->number <= at)
-            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
-        end = from->next->number;
-        int k = 0;
-        while (k < count && strcmp(list[k].name, entry->key)) k++;
-        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
-            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
-        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
-            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
-        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
-    }
-    if (found != entries || ferror(file) || feof(file))
-        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
-}
-
-// A count from the metadata, all of it digits; without it: the fallback.
-static long metadata_count(const Json* header, const char* name, long fallback, const char* path) {
-    const Json* count = json_get(json_get(header, "__metadata__"), name);
-    if (!count) return fallback;
-    const char* text = count->type == JSON_STRING ? count->string : "";
-    if (!*text || strlen(text) > 15 || text[strspn(text, "0123456789")])
-        fail(2, "%s: \"%s\" in its header is '%s', not a number of up to 15 digits", path, name, text);
-    return strtol(text, NULL, 10);
-}
-
-// Reads weights, or both moments, from a file of a checkpoint; with neither only its number of updates. That
-// must be `step` (if it is not -1), or the weights of one update would go on with the moments of another.
-// Returns the number of the optimizer's steps; files that do not tell it took one per update.
-static long read_weights(const Weights* w, const Optimizer* o, const Config* c, const char* folder,
-                         const char* name, long step) {
-    char path[PATH_SIZE];
-    double size;
-    int count;
-    FILE* file = open_saved(path, folder, name);
-    Json* header = read_header(&size, file, path);
-    if (w || o) {
-        Tensor* list = list_tensors(&count, c, w, o);
-        read_tensors(list, count, header, size, file, path);
-        free(list);
-    }
-    long found = metadata_count(header, "step", -1, path);
-    long taken = metadata_count(header, "optimizer_steps", found, path);
-    if (step >= 0 && found != step)
-        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
-    json_free(header);
-    fclose(file);
-    return taken;
-}
-
-// ---- a whole checkpoint
-
-// Saves the weights of m, or with an optimizer both of its moments.
-static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
-                         long step) {
-    char path[PATH_SIZE];
-    int count;
-    check_finite(&m->config, &m->weights, o, "", folder, step);
-    FILE* file = begin_save(path, folder, name);
-    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
-    if (file) write_safetensors(file, list, count, step, o ? o->step : step);
-    free(list);
-    end_save(file, folder, path);
-}
-
-// Writes a checkpoint directory; it appears whole or not at all. state is the text of trainer_state.json and
-// is used up. Without an optimizer (NULL) neither it nor the state is written, without a value model neither
-// that nor its optimizer; what an earlier run has left of them is removed. (Whoever is killed before that
-// leaves a file of another update, which is refused.)
-static void save_checkpoint(const char* folder, const Model* m, const Optimizer* o, const Model* value,
-                            const Optimizer* value_o, Text* state, long step) {
-    Text text = {0};
-    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE];
-    make_folder(folder);
-    config_to_json(&text, &m->config);
-    save_text(folder, "config.json", &text);
-    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
-                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
-    save_text(folder, "generation_config.json", &text);
-    tokenizer_to_json(&text);
-    save_text(folder, "tokenizer.json", &text);
-    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
-                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
-                special_names[0], special_names[ASSISTANT_END - 256]);
-    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
-    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
-    save_text(folder, "tokenizer_config.json", &text);
-    save_weights(folder, "model.safetensors", m, NULL, step);
-    if (o) save_weights(folder, "optimizer.safetensors", m, o, step);
-    if (value) save_weights(folder, "value.safetensors", value, NULL, step);
-    if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
-    if (o) save_text(folder, "trainer_state.json", state);
-    join_path(saving, folder, ".saving");
-    join_path(saved, folder, ".saved");
-    flush_folder(saving);
-    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
-    empty_folder(folder, ".saved", 1);
-    for (int i = 0; i < RUN_FILES; i++) {
-        join_path(path, folder, run_files[i].name);
-        int when = run_files[i].when;
-        if ((when == WITH_OPTIMIZER && !o) || (when == WITH_VALUE && !value)) remove(path);
-    }
-}
-
-// A model from one file of weights. The file's size is looked at before memory for the numbers is asked for.
-static Model read_model(Config c, const char* folder, const char* name, long step) {
-    char path[PATH_SIZE];
-    struct stat info;
-    size_t undecayed;
-    FILE* file = open_saved(path, folder, name);
-    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
-    fclose(file);
-    if ((double)info.st_size < 2.0 * (double)weight_count(&c, &undecayed))
-        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
-    Model m = model_new(c);
-    read_weights(&m.weights, NULL, &c, folder, name, step);
-    return m;
-}
-
-static Model load_model(const char* folder) {
-    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
-    Model m = read_model(config_from_json(folder), folder, "model.safetensors", -1);
-    if (m.config.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
-    return m;
-}
-
-// A model that can write, in the tokens of this tokenizer.
-static Model load_fitting_model(const char* folder) {
-    Model m = load_model(folder);
-    int V = m.config.vocab_size;
-    if (m.config.scalar)
-        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
-    if (V != VOCAB_SIZE)
-        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder, V, VOCAB_SIZE);
-    return m;
-}
-
-static Optimizer read_optimizer(const Config* c, const char* folder, const char* name, long step) {
-    Optimizer o = optimizer_new(c);
-    o.step = read_weights(NULL, &o, c, folder, name, step);
-    return o;
-}
-
-// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
-static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
-    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
-    return read_optimizer(c, folder, "optimizer.safetensors", step);
-}
-
-#ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
-// The value model of a checkpoint and its optimizer; c is the policy's configuration.
-static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
-    if (!has_saved(folder, "value.safetensors"))
-        fail(2, "%s has no value.safetensors: the run that was saved there has no value model", folder);
-    Config config = *c;
-    config.scalar = 1;
-    Model m = read_model(config, folder, "value.safetensors", step);
-    *o = read_optimizer(&config, folder, "value_optimizer.safetensors", step);
-    return m;
-}
-#endif
-
-// =============================================================================================
-// 11  Options, the log, and the signal that says stop
-// =============================================================================================
+// ==== 10  Options ============================================================================
 // Every program of this project has one table of options. The table parses the command line, prints --help,
 // is written into trainer_state.json, and is read back from there when a run is resumed.
 
@@ -2785,39 +2180,498 @@ static int asked_for_help(int argc, char** argv, const char* what, const char* u
     return asked;
 }
 
-// A checkpoint from which the run can be resumed; the value model and its optimizer may be NULL.
-// trainer_state.json says which program it was, how many updates are done, and every option of the run.
-// Random numbers need no entry: they are functions of seed and update (see random_stream).
-static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
-                     const Optimizer* o, const Model* value, const Optimizer* value_o) {
-    Text state = {0};
-    const char* comma = "";
-    text_printf(&state, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
-    for (const Option* t = options; t->name; t++) {
-        char text[PATH_SIZE];
-        if (!t->saved) continue;
-        option_text(t, text, sizeof text);
-        text_printf(&state, "%s\n    \"%s\": ", comma, t->name);
-        json_append_string(&state, text);
-        comma = ",";
-    }
-    text_printf(&state, "\n  }\n}\n");
-    save_checkpoint(folder, m, o, value, value_o, &state, step);
+// ==== 11  Checkpoints and runs ===============================================================
+// A checkpoint is a Hugging Face model directory, which other programs can open, plus files of our own, from
+// the optimizer on. With them a resumed run is bit for bit the run that was never stopped. (Without the
+// moments it is not: nanochat's RL leaves them out, and D1 names that as a limitation.)
+static const char* const run_files[] = {
+    "config.json",                   // the architecture: Qwen3ForCausalLM, or for a scalar model
+    "generation_config.json",        // Qwen3ForSequenceClassification with one label
+    "tokenizer.json",                // bytes and special tokens
+    "tokenizer_config.json",
+    "model.safetensors",             // the weights
+    "optimizer.safetensors",         // both moments of AdamW
+    "trainer_state.json",            // updates done, and every option of the run
+    "metrics.csv",                   // one row for each update
+    "value.safetensors",             // PPO's value model: the body that config.json describes, with a score
+    "value_optimizer.safetensors",   // as its head; and its moments. Other runs have none.
+};
+enum { RUN_FILES = sizeof run_files / sizeof *run_files, VALUE_FILES = 2 };
+
+// ---- a set of files that appears whole or not at all
+// A save is written into the folder .saving within the run's folder and flushed to the disk. Then .saving is
+// renamed to .saved: this one step is the save. Its files are then moved into their places. A process that is
+// killed earlier leaves the old files, later the new ones: whoever reads a file looks in .saved first, and
+// changes nothing; the next run that writes here moves what is left.
+
+// File `name` of a checkpoint, opened to be read; NULL when it is not there. path is where it was looked for.
+static FILE* open_saved(char path[PATH_SIZE], const char* folder, const char* name) {
+    char saved[PATH_SIZE];
+    join_path(saved, folder, ".saved");
+    join_path(path, saved, name);
+    FILE* file = fopen(path, "rb");
+    if (file) return file;
+    join_path(path, folder, name);
+    return fopen(path, "rb");
 }
 
-// Takes the folder for this process, until it ends or closes the file that is returned: a second one that
-// wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
-// killed save has left is moved.
-static int lock_folder(const char* folder) {
+static int has_saved(const char* folder, const char* name) {
+    char path[PATH_SIZE];
+    FILE* file = open_saved(path, folder, name);
+    if (file) fclose(file);
+    return file != NULL;
+}
+
+// Moves all files of folder/from into the folder, or removes them; then folder/from is gone.
+static void empty_folder(const char* folder, const char* from, int keep) {
+    char inner[PATH_SIZE], old[PATH_SIZE], new[PATH_SIZE];
+    join_path(inner, folder, from);
+    flush_folder(folder);
+    for (int i = 0; i < RUN_FILES; i++) {
+        join_path(old, inner, run_files[i]);
+        join_path(new, folder, run_files[i]);
+        if ((keep ? rename(old, new) : remove(old)) != 0 && errno != ENOENT)
+            fail(1, "cannot %s %s: %s", keep ? "move" : "remove", old, strerror(errno));
+    }
+    flush_folder(folder);
+    rmdir(inner);
+}
+
+static FILE* begin_save(char path[PATH_SIZE], const char* folder, const char* name) {
+    char inner[PATH_SIZE];
+    join_path(inner, folder, ".saving");
+    mkdir(inner, 0777);
+    join_path(path, inner, name);
+    return fopen(path, "wb");
+}
+
+static void end_save(FILE* file, const char* folder, const char* path) {
+    int reason = close_written(file);
+    if (!reason) return;
+    empty_folder(folder, ".saving", 0);
+    fail(1, "cannot write %s: %s; what was there before is untouched", path, strerror(reason));
+}
+
+static void save_text(const char* folder, const char* name, Text* text) {
+    char path[PATH_SIZE];
+    FILE* file = begin_save(path, folder, name);
+    if (file) fwrite(text->data, 1, text->length, file);
+    end_save(file, folder, path);
+    text_free(text);
+}
+
+// ---- config.json
+
+// The architectures by their Hugging Face names, [scalar].
+static const char* const architectures[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
+
+// What section 5 computes. A model with anything else in its place would be computed wrong: it is refused.
+static const char* const config_plain[][2] = {
+    {"model_type", "\"qwen3\""},      {"hidden_act", "\"silu\""},   {"attention_bias", "false"},
+    {"use_sliding_window", "false"},  {"rope_scaling", "null"},     {"rope_type", "\"default\""},
+    {"partial_rotary_factor", "1.0"},
+};
+enum { CONFIG_PLAIN = sizeof config_plain / sizeof *config_plain, CONFIG_WRITTEN = 5 };
+
+static void config_to_json(Text* out, const Config* c) {
+    text_printf(out, "{\n  \"architectures\": [\"%s\"],\n", architectures[c->scalar]);
+    // transformers takes the score of the last token that is not padding, and refuses two texts at once when
+    // it does not know which token padding is. <|bos|> never ends a text; <|assistant_end|> does.
+    if (c->scalar) text_printf(out, "  \"num_labels\": 1,\n  \"pad_token_id\": %d,\n", BOS);
+    for (int i = 0; i < CONFIG_SIZES; i++)
+        text_printf(out, "  \"%s\": %d,\n", config_sizes[i].name, *config_size(c, i));
+    for (int i = 0; i < CONFIG_WRITTEN; i++)
+        text_printf(out, "  \"%s\": %s,\n", config_plain[i][0], config_plain[i][1]);
+    text_printf(out, "  \"rope_theta\": %.9g,\n  \"rms_norm_eps\": %.9g,\n  \"tie_word_embeddings\": %s,\n"
+                     "  \"bos_token_id\": %d,\n  \"eos_token_id\": %d,\n  \"torch_dtype\": \"float32\"\n}\n",
+                (double)c->rope_theta, (double)c->norm_eps, c->tied ? "true" : "false", BOS, ASSISTANT_END);
+}
+
+static int json_is_size(const Json* j, double limit) {
+    double x = j && j->type == JSON_NUMBER ? j->number : -1.0;
+    return x >= 0.0 && x <= limit && x == floor(x);
+}
+
+// Whether two values are the same, whatever the order of their fields.
+static int json_same(const Json* a, const Json* b) {
+    if (!a || !b || a->type != b->type || a->number != b->number) return a == b;
+    if (a->type == JSON_STRING) return !strcmp(a->string, b->string);
+    const Json *x = a->child, *y = b->child;
+    for (; x && y; x = x->next, y = y->next)
+        if (!json_same(x, a->type == JSON_OBJECT ? json_get(b, x->key) : y)) return 0;
+    return !x && !y;
+}
+
+static int json_same_text(const Json* j, const char* text) {
+    Json* expected = json_parse(text, strlen(text), "");
+    int same = json_same(j, expected);
+    json_free(expected);
+    return same;
+}
+
+static void check_plain(const Json* j, const char* path) {
+    for (int i = 0; i < CONFIG_PLAIN; i++) {
+        const char *name = config_plain[i][0], *value = config_plain[i][1];
+        const Json* field = json_get(j, name);
+        if (!field || field->type == JSON_NULL || json_same_text(field, value)) continue;
+        if (field->type == JSON_OBJECT && json_get(field, "rope_type")) continue;   // check_plain() sees it
+        fail(2, "%s: \"%s\" is %s; only %s can be computed", path, name,
+             field->type == JSON_STRING ? field->string : "another one", value);
+    }
+}
+
+static float config_float(const Json* j, const char* name, double fallback, const char* path) {
+    const Json* field = json_get(j, name);
+    if (field && field->type != JSON_NUMBER) fail(2, "%s: the field \"%s\" is not a number", path, name);
+    return (float)(field ? field->number : fallback);
+}
+
+static Config config_from_json(const char* folder) {
+    char path[PATH_SIZE];
+    Json* j = json_read_stream(open_saved(path, folder, "config.json"), path);
+    const Json *built = json_get(j, "architectures"), *tied = json_get(j, "tie_word_embeddings");
+    const Json *rope = json_get(j, "rope_parameters"), *layers = json_get(j, "layer_types");
+    const char* name = built && built->child ? built->child->string : NULL;
+    int scalar = name && !strcmp(name, architectures[1]);
+    if (!json_get(j, "model_type")) fail(2, "%s: the field \"model_type\" is missing", path);
+    if (name && !scalar && strcmp(name, architectures[0]))
+        fail(2, "%s: the architecture is \"%s\"; only %s can be computed", path, name, architectures[0]);
+    check_plain(j, path);
+    check_plain(rope, path);
+    check_plain(json_get(j, "rope_scaling"), path);
+    for (const Json* layer = layers ? layers->child : NULL; layer; layer = layer->next)
+        if (!json_same_text(layer, "\"full_attention\""))
+            fail(2, "%s: \"layer_types\" has another layer than \"full_attention\"", path);
+    Config c = {.tied = tied && tied->type == JSON_TRUE, .scalar = scalar};
+    for (int i = 0; i < CONFIG_SIZES; i++) {
+        const Json* field = json_get(j, config_sizes[i].name);
+        int *size = config_size(&c, i), usual = size == &c.kv_heads ? c.heads : c.width / max_int(c.heads, 1);
+        const char* problem = field && !json_is_size(field, 1e9) ? "not a whole number"
+                            : !field && i < CONFIG_SIZES - 2 ? "missing" : NULL;
+        if (problem) fail(2, "%s: the field \"%s\" is %s", path, config_sizes[i].name, problem);
+        *size = field ? (int)field->number : usual;
+    }
+    c.norm_eps = config_float(j, "rms_norm_eps", 1e-6, path);
+    c.rope_theta = config_float(json_get(j, "rope_theta") ? j : rope, "rope_theta", 10000.0, path);
+    check_config(&c, path);
+    json_free(j);
+    return c;
+}
+
+// ---- tokenizer.json
+
+static void tokenizer_to_json(Text* out) {
+    static const char bytes[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
+                                "\"trim_offsets\": true, \"use_regex\": false}";
+    text_printf(out, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  "
+                     "\"added_tokens\": [\n");
+    for (int i = 256; i < VOCAB_SIZE; i++)
+        text_printf(out, "    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                         "\"rstrip\": false, \"normalized\": false, \"special\": true}%s\n",
+                    i, special_names[i - 256], i + 1 < VOCAB_SIZE ? "," : "");
+    text_printf(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": null,\n"
+                     "  \"decoder\": %s,\n  \"model\": {\"type\": \"BPE\", \"dropout\": null, "
+                     "\"unk_token\": null, \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null,"
+                     "\n    \"fuse_unk\": false, \"byte_fallback\": false, \"vocab\": {\n", bytes, bytes);
+    // GPT-2's way to write a byte as a visible character: printable Latin-1 stands for itself, the other 68
+    // bytes are U+0100 and up in order
+    for (int b = 0, next = 256; b < 256; b++) {
+        int visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+        text_printf(out, "      \"%s", b == '"' || b == '\\' ? "\\" : "");
+        utf8_append(out, (unsigned)(visible ? b : next++));
+        text_printf(out, "\": %d%s\n", b, b < 255 ? "," : "");
+    }
+    text_printf(out, "    }, \"merges\": []}\n}\n");
+}
+
+// Tokens that were cut in another way would be read as nonsense. (A folder may have no tokenizer.)
+static void check_tokenizer(const char* folder) {
+    char path[PATH_SIZE];
+    Text text = {0};
+    FILE* file = open_saved(path, folder, "tokenizer.json");
+    if (!file) return;
+    tokenizer_to_json(&text);
+    Json *ours = json_parse(text.data, text.length, ""), *theirs = json_read_stream(file, path);
+    const Json *a = json_get(ours, "model"), *b = json_get(theirs, "model");
+    if (!json_same(json_get(ours, "added_tokens"), json_get(theirs, "added_tokens")) ||
+        !json_same(json_get(a, "vocab"), json_get(b, "vocab")) ||
+        !json_same(json_get(a, "merges"), json_get(b, "merges")))
+        fail(2, "%s is another tokenizer than this program's 256 bytes and nine special tokens", path);
+    json_free(ours), json_free(theirs);
+    text_free(&text);
+}
+
+// ---- safetensors: the length of the header in 8 bytes, the header as JSON, the numbers row by row
+
+// Writes or reads the numbers of a tensor in the order of the file: IEEE floats, the lowest byte first; of
+// BF16 (bytes = 2) the upper half. Without a file only looks at them. Returns whether all are finite.
+static int pass_tensor(FILE* file, const Tensor* t, int reads, int bytes) {
+    int finite = 1;
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < max_int(t->cols, 1); j++) {
+            float* place = &t->data[i * t->row + j * t->col];
+            union { float f; uint32_t u; } number = {.u = 0};
+            if (!reads) number.f = *place;
+            for (int shift = 32 - 8 * bytes; shift < 32 && file; shift += 8)
+                if (reads) number.u |= (uint32_t)(getc_unlocked(file) & 0xFF) << shift;
+                else putc_unlocked((int)(number.u >> shift & 0xFF), file);
+            finite &= isfinite(number.f) != 0;
+            if (reads) *place = number.f;
+        }
+    return finite;
+}
+
+// What a file holds: the tensors of the weights w, or of both moments of an optimizer; to be freed.
+static Tensor* list_tensors(int* count, const Config* c, const Weights* w, const Optimizer* o) {
+    int each = tensor_count(c);
+    Tensor* list = allocate(2 * each, sizeof(Tensor));
+    tensor_list(list, o ? &o->first : w, c, o ? "exp_avg." : "");
+    if (o) tensor_list(list + each, &o->second, c, "exp_avg_sq.");
+    *count = o ? 2 * each : each;
+    return list;
+}
+
+// What is not finite is neither trained on nor saved: the checkpoint before it stays.
+static void check_finite(const Config* c, const Weights* w, const Optimizer* o, const char* whose,
+                         const char* folder, long step) {
+    int count;
+    Tensor* list = list_tensors(&count, c, w, o);
+    for (int k = 0; k < count; k++) {
+        if (pass_tensor(NULL, &list[k], 0, 4)) continue;
+        empty_folder(folder, ".saving", 0);
+        fail(1, "after update %ld %s%s is not finite; what was saved before stays in %s; try a smaller --lr",
+             step, whose, list[k].name, folder);
+    }
+    free(list);
+}
+
+// Checks type and shape of a tensor that the header describes in `entry`; returns the bytes of a number.
+static int tensor_bytes(const Tensor* t, const Json* entry, const char* path) {
+    const Json *dtype = json_get(entry, "dtype"), *from = json_get(entry, "data_offsets")->child;
+    const char* format = dtype && dtype->type == JSON_STRING ? dtype->string : "of another kind";
+    int bytes = !strcmp(format, "F32") ? 4 : !strcmp(format, "BF16") ? 2 : 0;
+    if (!bytes)
+        fail(2, "%s: tensor %s has the number format %s; F32 and BF16 can be read", path, t->name, format);
+    if (!json_same_text(json_get(entry, "shape"), t->shape))
+        fail(2, "%s: tensor %s does not have the shape that config.json asks for, %s", path, t->name,
+             t->shape);
+    if (from->next->number - from->number != (double)bytes * t->rows * max_int(t->cols, 1))
+        fail(2, "%s: tensor %s has another number of bytes than its shape", path, t->name);
+    return bytes;
+}
+
+// Reads the numbers of `count` tensors, in the order of the file: each begins where the last one ended, so
+// that there is no gap, no overlap, and no other end than the file's.
+static void read_tensors(const Tensor* list, int count, const Json* header, double size, FILE* file,
+                         const char* path) {
+    int found = 0, entries = 0;
+    for (const Json* j = header->child; j; j = j->next) entries += strcmp(j->key, "__metadata__") != 0;
+    for (int k = 0; k < count; k++)
+        if (!json_get(header, list[k].name)) fail(2, "%s: the tensor %s is missing", path, list[k].name);
+    for (double at = 0.0, end = 0.0; at < size; at = end, found++) {
+        const Json *entry = header->child, *from = NULL;
+        for (; entry; entry = entry->next) {
+            from = json_get(entry, "data_offsets");
+            from = from ? from->child : NULL;
+            if (json_is_size(from, size) && json_is_size(from->next, size) && from->number == at) break;
+        }
+        if (!entry || from->next->number <= at)
+            fail(2, "%s: no tensor begins at byte %.0f behind the header: it is damaged", path, at);
+        end = from->next->number;
+        int k = 0;
+        while (k < count && strcmp(list[k].name, entry->key)) k++;
+        if (k < count && !pass_tensor(file, &list[k], 1, tensor_bytes(&list[k], entry, path)))
+            fail(2, "%s: the tensor %s has numbers that are not finite", path, entry->key);
+        if (k == count && strcmp(entry->key, "lm_head.weight"))   // some write a tied embedding twice
+            fail(2, "%s has the tensor %s, which is not in the model of config.json", path, entry->key);
+        if (k == count) fseek(file, (long)(end - at), SEEK_CUR);
+    }
+    if (found != entries || ferror(file) || feof(file))
+        fail(2, "%s: %d tensors overlap, or the file is truncated", path, entries - found);
+}
+
+// A count from the metadata, all of it digits; without it: the fallback.
+static long metadata_count(const Json* header, const char* name, long fallback, const char* path) {
+    const Json* count = json_get(json_get(header, "__metadata__"), name);
+    if (!count) return fallback;
+    const char* text = count->type == JSON_STRING ? count->string : "";
+    if (!*text || strlen(text) > 15 || text[strspn(text, "0123456789")])
+        fail(2, "%s: \"%s\" in its header is '%s', not a number of up to 15 digits", path, name, text);
+    return strtol(text, NULL, 10);
+}
+
+// Reads a model, or an optimizer, of the sizes c from a file of a checkpoint; with neither (NULL) only its
+// number of updates. That must be `step` (if it is not -1), or the weights of one update would go on with the
+// moments of another. The file's size is looked at before memory for its numbers is asked for.
+static void read_weights(Model* m, Optimizer* o, const Config* c, const char* folder, const char* name,
+                         long step) {
+    char path[PATH_SIZE];
+    struct stat info;
+    size_t undecayed;
+    uint64_t length = 0;
+    int count;
+    FILE* file = open_saved(path, folder, name);
+    if (!file || fstat(fileno(file), &info) != 0) fail(2, "cannot open %s: %s", path, strerror(errno));
+    for (int i = 0; i < 8; i++) length |= (uint64_t)(getc(file) & 0xFF) << 8 * i;
+    if (info.st_size < 8 || length > (uint64_t)info.st_size - 8 || length > 1 << 22)
+        fail(2, "%s: the file ends inside its header; it is truncated or no safetensors file", path);
+    char* text = allocate(length + 1, 1);
+    if (fread(text, 1, length, file) != length) fail(2, "cannot read %s: %s", path, strerror(errno));
+    double size = (double)info.st_size - 8.0 - (double)length;   // of the numbers
+    Json* header = json_parse(text, length, path);
+    long found = metadata_count(header, "step", -1, path);
+    if (step >= 0 && found != step)
+        fail(2, "%s belongs to update %ld, trainer_state.json to update %ld", path, found, step);
+    if (size < 2.0 * (double)weight_count(c, &undecayed))
+        fail(2, "%s is too small for the model that config.json describes; it is truncated or damaged", path);
+    if (m) *m = model_new(*c);
+    if (o) *o = optimizer_new(c);
+    if (o) o->step = metadata_count(header, "optimizer_steps", found, path);   // else one for each update
+    if (m || o) {
+        Tensor* list = list_tensors(&count, c, m ? &m->weights : NULL, o);
+        read_tensors(list, count, header, size, file, path);
+        free(list);
+    }
+    json_free(header), free(text);
+    fclose(file);
+}
+
+// Saves the weights of m, or with an optimizer both of its moments. step counts updates; an optimizer adds
+// its own steps, since AdamW counts each minibatch of an update.
+static void save_weights(const char* folder, const char* name, const Model* m, const Optimizer* o,
+                         long step) {
+    char path[PATH_SIZE];
+    Text header = {0};
+    size_t offset = 0;
+    int count;
+    check_finite(&m->config, &m->weights, o, "", folder, step);
+    Tensor* list = list_tensors(&count, &m->config, &m->weights, o);
+    text_printf(&header, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%ld\",\"optimizer_steps\":\"%ld\"}",
+                step, o ? o->step : step);
+    for (int k = 0; k < count; k++) {
+        size_t bytes = 4 * (size_t)list[k].rows * max_int(list[k].cols, 1);
+        text_printf(&header, ",\"%s\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
+                    list[k].name, list[k].shape, offset, offset + bytes);
+        offset += bytes;
+    }
+    text_append(&header, "}", 1);
+    while (header.length % 8) text_append(&header, " ", 1);
+    FILE* file = begin_save(path, folder, name);
+    for (int i = 0; i < 8 && file; i++) putc((int)((uint64_t)header.length >> 8 * i & 0xFF), file);
+    if (file) fwrite(header.data, 1, header.length, file);
+    for (int k = 0; k < count && file; k++) pass_tensor(file, &list[k], 0, 4);
+    end_save(file, folder, path);
+    text_free(&header), free(list);
+}
+
+// Saves a checkpoint from which the run can be resumed; it appears whole or not at all. trainer_state.json
+// says which program it was, how many updates are done, and every option of the run. (Random numbers need no
+// entry: they are functions of seed and update.) Without a value model (NULL) what an earlier run has left of
+// one is removed. (Whoever is killed before that leaves a file of another update, which is refused.)
+static void save_run(const char* folder, const char* kind, const Option* options, long step, const Model* m,
+                     const Optimizer* o, const Model* value, const Optimizer* value_o) {
+    Text text = {0};
+    char path[PATH_SIZE], saving[PATH_SIZE], saved[PATH_SIZE], value_text[PATH_SIZE];
+    const char* comma = "";
+    make_folder(folder);
+    config_to_json(&text, &m->config);
+    save_text(folder, "config.json", &text);
+    text_printf(&text, "{\n  \"bos_token_id\": %d,\n  \"eos_token_id\": [%d, %d],\n  \"do_sample\": true,\n"
+                       "  \"temperature\": 1.0,\n  \"top_k\": 50\n}\n", BOS, ASSISTANT_END, BOS);
+    save_text(folder, "generation_config.json", &text);
+    tokenizer_to_json(&text);
+    save_text(folder, "tokenizer.json", &text);
+    text_printf(&text, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"bos_token\": \"%s\",\n  "
+                       "\"eos_token\": \"%s\",\n  \"clean_up_tokenization_spaces\": false,\n  ",
+                special_names[0], special_names[ASSISTANT_END - 256]);
+    if (m->config.scalar) text_printf(&text, "\"pad_token\": \"%s\",\n  ", special_names[0]);
+    text_printf(&text, "\"model_max_length\": %d\n}\n", m->config.context);
+    save_text(folder, "tokenizer_config.json", &text);
+    save_weights(folder, "model.safetensors", m, NULL, step);
+    save_weights(folder, "optimizer.safetensors", m, o, step);
+    if (value) save_weights(folder, "value.safetensors", value, NULL, step);
+    if (value) save_weights(folder, "value_optimizer.safetensors", value, value_o, step);
+    text_printf(&text, "{\n  \"kind\": \"%s\",\n  \"step\": %ld,\n  \"options\": {", kind, step);
+    for (const Option* t = options; t->name; t++) {
+        if (!t->saved) continue;
+        option_text(t, value_text, sizeof value_text);
+        text_printf(&text, "%s\n    \"%s\": ", comma, t->name);
+        json_append_string(&text, value_text);
+        comma = ",";
+    }
+    text_printf(&text, "\n  }\n}\n");
+    save_text(folder, "trainer_state.json", &text);
+    join_path(saving, folder, ".saving");
+    join_path(saved, folder, ".saved");
+    flush_folder(saving);
+    if (rename(saving, saved) != 0) fail(1, "cannot rename %s to %s: %s", saving, saved, strerror(errno));
+    empty_folder(folder, ".saved", 1);
+    for (int i = RUN_FILES - VALUE_FILES; i < RUN_FILES && !value; i++) {
+        join_path(path, folder, run_files[i]);
+        remove(path);
+    }
+}
+
+static Model load_model(const char* folder) {
+    if (!file_exists(folder)) fail(2, "there is no checkpoint directory '%s'", folder);
+    Config c = config_from_json(folder);
+    Model m;
+    read_weights(&m, NULL, &c, folder, "model.safetensors", -1);
+    if (c.vocab_size == VOCAB_SIZE) check_tokenizer(folder);
+    return m;
+}
+
+// A model that can write, in the tokens of this tokenizer.
+static Model load_fitting_model(const char* folder) {
+    Model m = load_model(folder);
+    if (m.config.scalar)
+        fail(2, "%s holds a reward model: it gives scores and cannot write; choose another one", folder);
+    if (m.config.vocab_size != VOCAB_SIZE)
+        fail(2, "the model %s has a vocabulary of %d tokens; this tokenizer has %d", folder,
+             m.config.vocab_size, VOCAB_SIZE);
+    return m;
+}
+
+// The optimizer of a checkpoint. Are the weights that load_model() has read of the same update?
+static Optimizer load_optimizer(const char* folder, const Config* c, long step) {
+    Optimizer o;
+    read_weights(NULL, NULL, c, folder, "model.safetensors", step);
+    read_weights(NULL, &o, c, folder, "optimizer.safetensors", step);
+    return o;
+}
+
+#ifdef TRAIN_GPT_NO_MAIN   // rl.c has value models
+// The value model of a checkpoint and its optimizer; c is the policy's configuration.
+static Model load_value_model(Optimizer* o, const char* folder, const Config* c, long step) {
+    Config config = *c;
+    Model m;
+    config.scalar = 1;
+    read_weights(&m, NULL, &config, folder, "value.safetensors", step);
+    read_weights(NULL, o, &config, folder, "value_optimizer.safetensors", step);
+    return m;
+}
+#endif
+
+// ---- the folder of a run
+
+// Takes the folder `out` for this process, until it ends or closes the file that is returned: a second one
+// that wants to write there is refused. (A lock ends with its process. A disk without locks has none.) What a
+// killed save has left is moved. A run that is there is worth more than a forgotten --out.
+static int take_folder(const char* out, int is_new, int overwrite) {
     char path[PATH_SIZE];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    join_path(path, folder, ".lock");
+    join_path(path, out, ".saving/value_optimizer.safetensors");
+    if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
+    join_path(path, out, ".lock");
     int file = open(path, O_RDWR | O_CREAT, 0666);
     if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;   // no folder, no run
-    if (file < 0) fail(1, "cannot write into the directory %s: %s", folder, strerror(errno));
+    if (file < 0) fail(1, "cannot write into the directory %s: %s", out, strerror(errno));
     if (fcntl(file, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
-        fail(2, "another program is training into %s; wait for its end, or try another --out", folder);
-    empty_folder(folder, ".saved", 1);
+        fail(2, "another program is training into %s; wait for its end, or try another --out", out);
+    empty_folder(out, ".saved", 1);
+    if (is_new && !overwrite && has_saved(out, "model.safetensors"))
+        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
+             out, out);
     return file;
 }
 
@@ -2844,17 +2698,6 @@ static long state_from_json(const char* folder, const char* kind, Option* option
     return (long)step->number;
 }
 
-// A new run into the folder `out`. What makes the first save fail is better known before any work is done;
-// and a finished run is worth more than a forgotten --out.
-static void check_new_run(const char* out, int overwrite) {
-    char path[PATH_SIZE];
-    join_path(path, out, ".saving/value_optimizer.safetensors");
-    if (!file_exists(path) && errno == ENAMETOOLONG) fail(2, "the path %s is too long", path);
-    if (!overwrite && (has_saved(out, "trainer_state.json") || has_saved(out, "model.safetensors")))
-        fail(2, "%s holds a run: --resume %s goes on with it, --overwrite replaces it; or try another --out",
-             out, out);
-}
-
 // The first thing that a training command does: it goes on with the run `resume`, whose options it takes, or
 // begins one in *out (*usual, when no --out was given). Returns the number of updates done.
 static long choose_run(const char** out, const char* usual, const char* resume, int overwrite,
@@ -2865,8 +2708,7 @@ static long choose_run(const char** out, const char* usual, const char* resume, 
         fail(2, "a run goes on in its own folder: copy %s to %s and resume that, or leave --out out",
              resume, *out);
     if (resume) *out = resume;
-    else check_new_run(*out, overwrite);
-    lock_folder(*out);
+    take_folder(*out, !resume, overwrite);
     return resume ? state_from_json(resume, kind, options) : 0;
 }
 
@@ -2880,29 +2722,6 @@ static void check_data(uint64_t* known, const char* path) {
         fail(2, "%s has changed since the run began; bring the old file back, or start a new run", path);
     *known = hash;
     text_free(&text);
-}
-
-// Ctrl-C asks the loop to finish its update, to save and to say how to go on. A second Ctrl-C ends at once,
-// and so does one while no loop is looking (-1).
-static volatile sig_atomic_t stop_asked = -1;
-static void on_stop(int sig) {
-    static const char words[] = "error: stopped by a signal; what was not written yet is lost\n";
-    if (stop_asked == 0) stop_asked = 1;
-    else _exit(write(2, words, sizeof words - 1) < 0 ? 1 : 128 + sig);
-}
-
-// What was ignored when the program was started (nohup does this) stays so. The last two become errors like a
-// full disk: a file beyond the user's limit, a pipe that nobody reads.
-static void watch_signals(void) {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
-    for (int i = 0; i < 3; i++) {
-        struct sigaction before;
-        sigaction(stops[i], NULL, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 // "update 37 of 100, 12 s left", rewritten in place, on a terminal only
@@ -2919,39 +2738,32 @@ static void progress(long done, long total, double started) {
 // that weights and rows never come from two runs.
 static FILE* open_metrics(const char* out, const char* header, long step) {
     char path[PATH_SIZE];
-    size_t at = strlen(header);
     FILE* file;
     join_path(path, out, "metrics.csv");
     if (step == 0) {
-        int replaces = has_saved(out, "trainer_state.json");
-        file = replaces ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
-        if (file) fprintf(file, "%s\n", header);
+        file = has_saved(out, "model.safetensors") ? begin_save(path, out, "metrics.csv") : fopen(path, "wb");
+        if (file) fputs(header, file);
     } else {
         Text old = read_file(path);
-        int ok = !strncmp(old.data, header, at) && old.data[at] == '\n';
-        for (long row = 0; row < step; row++) {   // at is the end of the row before
-            char *line = old.data + at + 1, *stop = line;
+        size_t at = strlen(header);
+        int ok = !strncmp(old.data, header, at);
+        for (long row = 0; row < step; row++) {
+            char *line = old.data + at, *stop = line;
             ok = ok && isdigit((unsigned char)*line) && strtol(line, &stop, 10) == row && *stop == ',';
-            if (ok) at += 1 + strcspn(line, "\n");
-            if (!ok || old.data[at] != '\n')
+            if (!ok || !strchr(line, '\n'))
                 fail(2, "%s does not have its row of update %ld any more; bring the file back", path, row);
+            at += strcspn(line, "\n") + 1;
         }
         text_free(&old);
-        file = truncate(path, (off_t)at + 1) == 0 ? fopen(path, "ab") : NULL;
+        file = truncate(path, (off_t)at) == 0 ? fopen(path, "ab") : NULL;
     }
     if (!file || fflush(file) != 0) fail(1, "cannot write %s: %s", path, strerror(errno));
     return file;
 }
 
 // ---- a run: what all kinds of training have around their updates
-//
-//     Run r = run_begin(out, overwrite, columns, step, steps, log_every, save_every);
-//     while (run_goes_on(&r)) {
-//         ... update number r.step, the first is 0 ...
-//         run_record(&r, model, value, &record);     one more is done: a row, perhaps a line; r.step grows
-//         if (run_saves(&r)) ... save ...
-//     }
-//     return run_end(&r, "./program", out);
+// It begins (run_begin), and while it goes on (run_goes_on) update number r.step is made, the first is 0, and
+// recorded (run_record: a row, perhaps a line; r.step grows), and saved when it is time (run_saves).
 
 // What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one
 // tells what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN
@@ -2979,15 +2791,15 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
         fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
              out, step, steps);
     make_folder(out);
-    Run r = {.out = out, .lock = lock_folder(out), .columns = columns, .step = step, .steps = steps,
-             .begun = step, .log_every = log_every, .save_every = save_every, .started = seconds_now()};
-    if (step == 0) check_new_run(out, overwrite);
+    Run r = {.out = out, .lock = take_folder(out, step == 0, overwrite), .columns = columns, .step = step,
+             .steps = steps, .begun = step, .log_every = log_every, .save_every = save_every,
+             .started = seconds_now()};
     empty_folder(out, ".saving", 0);
     text_printf(&header, "step");
     for (const Column* c = columns; c->name; c++) text_printf(&header, ",%s", c->name);
+    text_printf(&header, "\n");
     r.metrics = open_metrics(out, header.data, step);
     text_free(&header);
-    watch_signals();
     stop_asked = 0;
     return r;
 }
@@ -2999,7 +2811,7 @@ static int run_due(const Run* r, int every) { return !run_goes_on(r) || (every &
 
 static void print_line(Run* r) {
     if (!r->lines++) {
-        printf("%6s", "update");
+        printf("update");
         for (const Column* c = r->columns; c->name; c++) if (c->title) printf("%*s", c->width, c->title);
         printf("\n");
     }
@@ -3061,15 +2873,9 @@ static int run_end(Run* r, const char* program, const char* out) {
     return 130;
 }
 
-// =============================================================================================
-// 12  Supervised training
-// =============================================================================================
+// ==== 12  Supervised training ================================================================
 // The loss is the mean of -logp over the assistant's own tokens (mask 1), over the whole batch:
-//
 //     loss = -1/M sum over scored tokens of log p(token | what came before)          d(loss)/d(logp) = -1/M
-//
-// The examples are taken in a random order that changes every epoch. Batch and order are functions of (seed,
-// update), so that a resumed run continues with the same examples.
 
 typedef struct {
     const char *data, *eval_data, *model, *out, *resume;
@@ -3126,24 +2932,20 @@ static void train_options(Option* t, TrainOptions* o) {
     memcpy(t, table, sizeof table);
 }
 
-// Examples in a random order that is new in every epoch. Which ones update `step` gets is a function of
-// (seed, step) alone, so a resumed run goes on with the same ones.
-typedef struct { int *order, count; long epoch; uint64_t seed; } Deck;
-
-static Deck deck_new(int count, uint64_t seed) {
-    return (Deck){allocate((size_t)count, sizeof(int)), count, -1, seed};
-}
-
-static void deck_deal(int* chosen, Deck* d, long step, int per_step) {
-    for (int i = 0; i < per_step; i++) {
-        long index = step * per_step + i, epoch = index / d->count;
-        if (epoch != d->epoch) {
-            Rng rng = random_stream(d->seed, 1, (uint64_t)epoch);
-            shuffle(d->order, d->count, &rng);
-            d->epoch = epoch;
+// The `per_step` examples of update `step`, of `count` in a random order that is new in every epoch. They are
+// a function of (seed, step) alone, so that a resumed run goes on with the same ones.
+static void deal_examples(int* chosen, int per_step, long step, int count, uint64_t seed) {
+    int* order = allocate(count, sizeof(int));
+    for (long i = 0, dealt = -1; i < per_step; i++) {
+        long index = step * per_step + i, epoch = index / count;
+        if (epoch != dealt) {
+            Rng rng = random_stream(seed, 1, (uint64_t)epoch);
+            shuffle(order, count, &rng);
+            dealt = epoch;
         }
-        chosen[i] = d->order[index % d->count];
+        chosen[i] = order[index % count];
     }
+    free(order);
 }
 
 // Conversations that fit the context; the others are counted and left out.
@@ -3168,9 +2970,8 @@ static int render_all(Tokens* out, const Problems* p, int context, const char* p
 // The mask moves with the tokens: out[b,t] = mask[b,t+1] (why: chapter 3 of rl.c). out (B,T-1), mask (B,T).
 // T <= 1 writes nothing. out may be mask itself: reading is always ahead of writing.
 void shift_mask(int* out, const int* mask, int B, int T) {
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t + 1 < T; t++)
-            out[(size_t)b * (size_t)(T - 1) + (size_t)t] = mask[(size_t)b * (size_t)T + (size_t)t + 1];
+    for (int b = 0; b < B && T > 1; b++, out += T - 1, mask += T)
+        for (int t = 0; t + 1 < T; t++) out[t] = mask[t + 1];
 }
 
 static int count_masked(const int* mask, int n) {
@@ -3224,11 +3025,11 @@ typedef struct { int T, *ids, *mask; } Padded;
 static Padded pad_conversations(const Tokens* const* list, int K) {
     Padded p = {0};
     for (int k = 0; k < K; k++) p.T = max_int(p.T, list[k]->length + 1);
-    p.ids = allocate((size_t)K * (size_t)p.T, sizeof(int));
-    p.mask = allocate((size_t)K * (size_t)p.T, sizeof(int));
+    p.ids = allocate((size_t)K * p.T, sizeof(int));
+    p.mask = allocate((size_t)K * p.T, sizeof(int));
     for (int k = 0; k < K; k++) {
-        memcpy(p.ids + (size_t)k * p.T, list[k]->ids, (size_t)list[k]->length * sizeof(int));
-        memcpy(p.mask + (size_t)k * p.T, list[k]->mask, (size_t)list[k]->length * sizeof(int));
+        memcpy(p.ids + (size_t)k * p.T, list[k]->ids, list[k]->length * sizeof(int));
+        memcpy(p.mask + (size_t)k * p.T, list[k]->mask, list[k]->length * sizeof(int));
     }
     shift_mask(p.mask, p.mask, K, p.T);
     return p;
@@ -3242,10 +3043,10 @@ enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
     int T = p.T, T1 = T - 1, turns = turns_of(m);
-    size_t n = (size_t)count * (size_t)T1;
+    size_t n = (size_t)count * T1;
     float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
     float* w = allocate(n, sizeof(float));
-    double *part = allocate((size_t)count, sizeof(double)), loss = 0.0;
+    double *part = allocate(count, sizeof(double)), loss = 0.0;
     token_weights(w, p.mask, count, T1, NORM_TOKEN_MEAN, 0);
     #pragma omp parallel for schedule(dynamic)
     for (int turn = 0; turn < turns; turn++) {
@@ -3264,55 +3065,41 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
     return loss;
 }
 
-// What the model answers now. There is no tool here: the model has to write the calculator's output itself.
-static void print_sample(Model* m, const char* question, uint64_t seed) {
-    Tokens prompt = {0};
+// What the model answers now to the question of a conversation. There is no tool here: the model has to write
+// the calculator's output itself.
+static void print_sample(Model* m, Tokens prompt, uint64_t seed) {
     Text text = {0}, shown = {0};
-    render_prompt(&prompt, question);
-    if (prompt.length < m->config.context) {
-        SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
-        Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
-        text_printf(&text, "\n%s\n", question);
-        decode_tokens(&text, r->ids + r->prompt, r->length, 1);
-        append_printable(&shown, text.data, text.length);
-        printf("%s\n\n", shown.data);
-        rollouts_free(r);
-    }
-    text_free(&text), text_free(&shown), tokens_free(&prompt);
+    SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};
+    while (prompt.ids[prompt.length - 1] != ASSISTANT_START) prompt.length--;
+    Rollout* r = generate(m, &prompt, 1, 1, o, NULL, seed, 0);
+    decode_tokens(&text, prompt.ids, prompt.length, 0);
+    text_append(&text, "\n", 1);
+    decode_tokens(&text, r->ids + r->prompt, r->length, 1);
+    append_printable(&shown, text.data, text.length);
+    printf("\n%s\n\n", shown.data);
+    rollouts_free(r), text_free(&text), text_free(&shown);
 }
 
-// A model that is read brings its sizes with it and replaces those of o. A size that was given all the same
-// must be the model's; in a resumed run all of them are given, by trainer_state.json.
-static void take_sizes(TrainOptions* o, const Option* options, const Model* m, const char* from) {
-    for (const Option* t = options; t->name; t++) {
-        uintptr_t place = (uintptr_t)t->value - (uintptr_t)&o->config;
-        if (place >= sizeof(Config) || !(t->given || o->resume)) continue;
-        Config config = m->config;
-        Option own = *t;
-        char asked[32], found[32];
-        own.value = (char*)&config + place;
-        option_text(t, asked, sizeof asked);
-        option_text(&own, found, sizeof found);
-        if (strcmp(asked, found))
-            fail(2, "--%s is %s for the model in %s, not %s; leave it out: a model brings its sizes with it",
-                 t->name, found, from, asked);
-    }
-    o->config = m->config;
-}
-
-// The model that a run begins with: random, that of --model, or that of --resume. (In a resumed run o->model
-// says where the run once began, which may be gone by now.)
+// The model that a run begins with: random, that of --model, or that of --resume (o->model then says where
+// the run once began, which may be gone by now). A model that is read brings its sizes with it. A size that
+// was given all the same must be the model's; in a resumed run all are given, by trainer_state.json.
 static Model first_model(TrainOptions* o, const Option* options) {
     const char* from = o->resume ? o->resume : o->model;
-    if (!from) {
-        Model m = model_new(o->config);
-        model_init(&m, o->seed);
-        return m;
-    }
-    if (!o->resume && same_folder(o->out, from))
+    Model m = from ? load_fitting_model(from) : model_new(o->config);
+    Config asked = o->config;
+    if (!from) model_init(&m, o->seed);
+    else if (!o->resume && same_folder(o->out, from))
         fail(2, "the run would be written over the model in %s that it starts from; try another --out", from);
-    Model m = load_fitting_model(from);
-    take_sizes(o, options, &m, from);
+    o->config = m.config;
+    for (const Option* t = options; t->name; t++) {
+        uintptr_t place = (uintptr_t)t->value - (uintptr_t)&o->config;
+        char found[32];
+        if (place >= sizeof(Config) || !(t->given || o->resume)) continue;
+        if (!memcmp(t->value, (const char*)&asked + place, sizeof(int))) continue;
+        option_text(t, found, sizeof found);
+        fail(2, "--%s is %s for the model in %s; leave it out: a model brings its sizes with it", t->name,
+             found, from);
+    }
     return m;
 }
 
@@ -3328,8 +3115,8 @@ static const Column sft_columns[] = {
     {0},
 };
 
-// The whole run. Returns 0, or 130 after Ctrl-C. The trained model is left in *m when m is not NULL.
-static int train(TrainOptions* o, Option* options, Model* result) {
+// The whole run. Returns 0, or 130 after Ctrl-C.
+static int train(TrainOptions* o, Option* options) {
     set_threads(o->threads);
     if (o->resume && o->model) fail(2, "--model starts a run and --resume goes on with one: leave one out");
     long step = choose_run(&o->out, train_defaults().out, o->resume, o->overwrite, "sft", options);
@@ -3338,21 +3125,20 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     if (o->eval_data && *o->eval_data) eval = load_problems(o->eval_data);
     Model m = first_model(o, options);
     Optimizer optimizer = o->resume ? load_optimizer(o->resume, &m.config, step) : optimizer_new(&m.config);
-    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
-    Tokens* held = allocate((size_t)eval.count, sizeof(Tokens));
+    Tokens* examples = allocate(problems.count, sizeof(Tokens));
+    Tokens* held = allocate(eval.count, sizeof(Tokens));
     int count = render_all(examples, &problems, m.config.context, o->data);
     int held_count = eval.count ? render_all(held, &eval, m.config.context, o->eval_data) : 0;
-    Deck deck = deck_new(count, o->seed);
-    int* chosen = allocate((size_t)o->batch_size, sizeof(int));
-    const Tokens** batch = allocate((size_t)o->batch_size, sizeof(Tokens*));
-    const Tokens** all = allocate((size_t)held_count, sizeof(Tokens*));
+    int* chosen = allocate(o->batch_size, sizeof(int));
+    const Tokens** batch = allocate(o->batch_size, sizeof(Tokens*));
+    const Tokens** all = allocate(held_count, sizeof(Tokens*));
     for (int i = 0; i < held_count; i++) all[i] = &held[i];
     Run run = run_begin(o->out, o->overwrite, sft_columns, step, o->steps, o->log_every, o->save_every);
     printf("supervised training: %d conversations, %zu parameters, %d threads\n", count, m.weights.count,
            thread_count());
     while (run_goes_on(&run)) {
         SftMetrics s = {.held_out = NAN, .seconds = -seconds_now()};
-        deck_deal(chosen, &deck, run.step, o->batch_size);
+        deal_examples(chosen, o->batch_size, run.step, count, o->seed);
         for (int i = 0; i < o->batch_size; i++) {
             batch[i] = &examples[chosen[i]];
             s.tokens_per_second += batch[i]->length;
@@ -3369,15 +3155,13 @@ static int train(TrainOptions* o, Option* options, Model* result) {
     }
     int status = run_end(&run, "./train_gpt", o->out);
     if (!status) {
-        print_sample(&m, problems.list[0].question, o->seed);
+        print_sample(&m, examples[0], o->seed);
         printf("saved %s (%.0f MB of memory were used)\n", o->out, peak_memory_mb());
     }
     for (int i = 0; i < count; i++) tokens_free(&examples[i]);
     for (int i = 0; i < held_count; i++) tokens_free(&held[i]);
-    free(examples), free(held), free(deck.order), free(chosen), free(batch), free(all);
-    problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer);
-    if (result) *result = m;
-    else model_free(&m);
+    free(examples), free(held), free(chosen), free(batch), free(all);
+    problems_free(&problems), problems_free(&eval), optimizer_free(&optimizer), model_free(&m);
     return status;
 }
 
@@ -3392,6 +3176,6 @@ int main(int argc, char** argv) {
                        "./train_gpt [--option=value ...]", options))
         return end_of_output(0);
     parse_options(options, argc - 1, argv + 1, NULL, 0);
-    return end_of_output(train(&o, options, NULL));
+    return end_of_output(train(&o, options));
 }
 #endif

@@ -390,7 +390,6 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOpti
     const PairLoss* loss = find_pair_loss(o, c);
     int per_epoch = (p->count + o->batch_size - 1) / o->batch_size;
     long steps = o->num_steps ? o->num_steps : (long)o->num_epochs * per_epoch;
-    Deck deck = deck_new(p->count, o->seed);
     int* chosen = allocate((size_t)o->batch_size, sizeof(int));
     Pair** batch = allocate((size_t)o->batch_size, sizeof(Pair*));
     char how[64];
@@ -399,14 +398,14 @@ static int train_on_pairs(Model* m, Optimizer* optimizer, Pairs* p, const RlOpti
            loss->what);
     while (run_goes_on(&run)) {
         double decay = lr_schedule(run.step, steps, o->warmup_steps, 0.0);
-        deck_deal(chosen, &deck, run.step, o->batch_size);
+        deal_examples(chosen, o->batch_size, run.step, p->count, o->seed);
         for (int i = 0; i < o->batch_size; i++) batch[i] = &p->list[chosen[i]];
         PairMetrics s = pairs_step(m, optimizer, batch, o->batch_size, loss, o->beta, o->lr * (float)decay,
                                    o->grad_clip, o->adam);
         run_record(&run, m, NULL, &s);
         if (run_saves(&run)) save_run(o->out, c->name, options, run.step, m, optimizer, NULL, NULL);
     }
-    free(deck.order), free(chosen), free(batch);
+    free(chosen), free(batch);
     snprintf(how, sizeof how, "./rl %s", c->name);
     return run_end(&run, how, o->out);
 }

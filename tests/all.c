@@ -72,6 +72,7 @@ static int write_golden(void) {
 
 int main(int argc, char** argv) {
     signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it
+    watch_signals();                 // as the program's main() does
     if (argc == 2 && !strcmp(argv[1], "--write")) return write_golden();
     return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv);
 }

@@ -180,14 +180,13 @@ for file in config.json trainer_state.json model.safetensors optimizer.safetenso
 done
 broken 'a negative size' 'is not a whole number' config.json sed 's/"hidden_size": 8/"hidden_size": -8/'
 broken 'a fractional size' 'is not a whole number' config.json sed 's/"hidden_size": 8/"hidden_size": 8.5/'
-broken 'a huge size' 'width must be' config.json sed 's/"hidden_size": 8/"hidden_size": 999999999/'
+broken 'a huge size' 'hidden_size must be from 1 to 16384' config.json sed 's/"hidden_size": 8/"hidden_size": 999999999/'
 broken 'a size that overflows' 'not a whole' config.json sed 's/"hidden_size": 8/"hidden_size": 4294967304/'
 broken 'another size' 'too small' config.json sed 's/"vocab_size": 265/"vocab_size": 99999/'
 broken 'another shape' 'not have the shape' config.json sed 's/"intermediate_size": 8/"intermediate_size": 7/'
 broken 'another architecture' 'only "qwen3"' config.json sed 's/"qwen3"/"llama"/'
 broken 'a kind of model that is unknown' 'the architecture is "Qwen3ForTokenClassification"' config.json \
     sed 's/CausalLM/TokenClassification/'
-broken 'two scores' 'gives one number per token' config.json sed 's/CausalLM/SequenceClassification/'
 broken 'a score that is missing' 'score.weight is missing' config.json \
     sed 's/CausalLM"],/SequenceClassification"], "num_labels": 1,/'
 broken 'another kind of run' 'of kind "rl"' trainer_state.json sed 's/"sft"/"rl"/'

@@ -1038,18 +1038,16 @@ static void chapter_10_every_update_draws_anew(void) {
 
 static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
     // 10 questions, 3 per update: updates 0..2 and the first of 3 are one epoch, each question once.
-    int chosen[3], seen[10] = {0}, again[3];
-    Deck deck = deck_new(10, 42), other = deck_new(10, 42);
-    for (long step = 0; step < 3; step++) {
-        deck_deal(chosen, &deck, step, 3);
-        for (int i = 0; i < 3; i++) seen[chosen[i]]++;
-    }
-    deck_deal(chosen, &deck, 3, 3);
-    seen[chosen[0]]++;
+    int chosen[12], seen[10] = {0}, all[12], next[10], moved = 0;
+    for (long step = 0; step < 4; step++) deal_examples(chosen + 3 * step, 3, step, 10, 42);
+    for (int i = 0; i < 10; i++) seen[chosen[i]]++;
     for (int i = 0; i < 10; i++) CHECK(seen[i] == 1);
-    deck_deal(again, &other, 3, 3);                          // asked afresh, as after a resume
-    CHECK(!memcmp(chosen, again, sizeof again));
-    free(deck.order), free(other.order);
+    deal_examples(all, 12, 0, 10, 42);                       // the same four as one update
+    CHECK(!memcmp(chosen, all, sizeof all));
+    deal_examples(next, 10, 1, 10, 42);                      // the second epoch
+    CHECK(next[0] == chosen[10] && next[1] == chosen[11]);
+    for (int i = 0; i < 10; i++) moved += next[i] != chosen[i];
+    CHECK(moved > 5);
 }
 
 static void test_chapter_10(void) {

@@ -667,14 +667,14 @@ static void put_taught_model(const char* name) {
         sft_loss(&m, list, CROWD, 1);
         clip_and_step(&m, &o, 1e-2, 1.0, rl_defaults().adam);
     }
-    save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder(name), &m);
     for (int i = 0; i < CROWD; i++) tokens_free(&t[i]);
     optimizer_free(&o), model_free(&m);
 }
 
 static void put_tiny_model(const char* name, int scalar) {
     Model policy = tiny_model(9), m = scalar ? scalar_model_on(&policy) : tiny_model(9);
-    save_checkpoint(in_folder(name), &m, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder(name), &m);
     model_free(&m), model_free(&policy);
 }
 
@@ -763,10 +763,10 @@ static void chapter_12_models_of_the_wrong_kind(void) {
     // a reference of other sizes, and one of another vocabulary
     Model other = model_new((Config){VOCAB_SIZE, 96, 1, 8, 2, 1, 4, 24, 1, 10000.0f, 1e-6f, 0});
     model_init(&other, 1);
-    save_checkpoint(in_folder("small"), &other, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder("small"), &other);
     model_free(&other);
     other = model_new((Config){100, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    save_checkpoint(in_folder("foreign"), &other, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder("foreign"), &other);
     model_free(&other);
     REFUSED(COMMAND(command_dpo, policy, data, out, option("reference", "small")),
             "has other sizes than the policy");

@@ -84,11 +84,10 @@ static void check_train_columns(int* told, const char* reward) {
            "--log-every=1", "--eval-every=2", option("eval-data", "questions.jsonl"), "--eval-examples=5",
            "--eval-samples=2", "--allow-overlap", "--overwrite", "--threads=1");
     START(&w, "--algo=grpo", reward, "--epochs-per-batch=2", "--lr=0.03");
-    Deck deck = deck_new(w.q.count, w.o.seed);
     Metrics s = {0};
     for (long step = 0; step < 2; step++) {
         int chosen[QUESTIONS];
-        deck_deal(chosen, &deck, step, QUESTIONS);
+        deal_examples(chosen, QUESTIONS, step, w.q.count, w.o.seed);
         s = rl_step(&w.setup.learner, w.group, &w.q, chosen, step, lr_schedule(step, 2, 0, 0.0));
     }
     Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL, w.o.seed + 2);
@@ -112,7 +111,7 @@ static void check_train_columns(int* told, const char* reward) {
     CHECK(file_exists(in_folder("run/model.safetensors")) && file_exists(in_folder("run/trainer_state.json")));
     Model trained = load_model(in_folder("run"));
     CHECK(same_weights(&trained.weights, &w.setup.policy.weights));
-    model_free(&trained), evaluation_free(&e), free(deck.order), finish(&w);
+    model_free(&trained), evaluation_free(&e), finish(&w);
 }
 
 // The model's part of the reward tells it from the accuracy, the verifier alone makes zero-variance groups.
@@ -356,7 +355,7 @@ static void command_run_story(void) {
     CHECK(a.pass[0] != b.pass[0] && a.length != b.length);
     CHECK(a.tool_rate != b.tool_rate && a.format_rate != b.format_rate);
     Text text = read_file(in_folder("story/result.json"));
-    Json* result = json_parse(text.data, text.length, "result.json", 1);
+    Json* result = json_parse(text.data, text.length, "result.json");
     const Json *before = json_get(result, "before"), *after = json_get(result, "after");
     CHECK(before && after);
     CHECK_NEAR(json_get(before, "pass_at_1")->number, a.pass[0], 1e-4);
@@ -396,7 +395,7 @@ static void command_lesson_pages(void) {
 static void test_commands(void) {
     make_models();
     Model m = tiny_model(6);                      // solves nothing
-    save_checkpoint(in_folder("before"), &m, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder("before"), &m);
     model_free(&m);
     put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
     put("held.jsonl", "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 7\"}\n"

@@ -290,7 +290,7 @@ static void the_exam_is_not_trained_on(void) {
     char model[PATH_SIZE + 16], out[PATH_SIZE + 8];
     Model m = model_new(tiny);
     model_init(&m, 1);
-    save_checkpoint(in_folder("model"), &m, NULL, NULL, NULL, NULL, 0);
+    put_model(in_folder("model"), &m);
     model_free(&m);
     snprintf(model, sizeof model, "--model-tag=%s", in_folder("model"));
     snprintf(out, sizeof out, "--out=%s", in_folder("out"));

@@ -444,7 +444,7 @@ static Model small_model(int heads, int kv_heads, int head_dim, int head) {
     Model m = model_new(c);
     int count = tensor_count(&m.config);
     Tensor* list = allocate((size_t)count, sizeof(Tensor));
-    tensor_list(list, &m.weights, &m.config);
+    tensor_list(list, &m.weights, &m.config, "");
     for (int k = 0; k < count; k++)
         for (int i = 0; i < list[k].rows; i++)
             for (int j = 0; j < max_int(list[k].cols, 1); j++) {
@@ -479,8 +479,8 @@ static void check_model(int heads, int kv_heads, int head_dim, int head) {
     head_backward(&model, &batch, token_weight);
     int count = tensor_count(&model.config);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
-    tensor_list(w, &model.weights, &model.config);
-    tensor_list(g, &model.grads, &model.config);
+    tensor_list(w, &model.weights, &model.config, "");
+    tensor_list(g, &model.grads, &model.config, "");
     for (int k = 0; k < count; k++) {
         double error = gradient_error(model_loss, w[k], g[k]);
         if (!(error < TOLERANCE))
@@ -911,8 +911,8 @@ static void gradients_of_answers(void) {
         answers_backward(&answers_model, answers_d, answers_ids, answers_mask, ANSWERS_K, ANSWERS_T);
         int count = tensor_count(&answers_model.config);
         Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
-        tensor_list(w, &answers_model.weights, &answers_model.config);
-        tensor_list(g, &answers_model.grads, &answers_model.config);
+        tensor_list(w, &answers_model.weights, &answers_model.config, "");
+        tensor_list(g, &answers_model.grads, &answers_model.config, "");
         for (int k = 0; k < count; k++) CHECK_NEAR(gradient_error(answers_loss, w[k], g[k]), 0, TOLERANCE);
         free(w), free(g);
         model_free(&answers_model);

@@ -252,7 +252,7 @@ static void methods_a_reward_that_is_no_number_is_refused(void) {
     model_init(&m, 3);
     for (int i = 0; i < 16; i++) m.weights.score[i] = 3e38f;
     for (int i = 0; i < 16; i++) m.weights.norm[i] = 1e4f;
-    save_checkpoint(loud, &m, NULL, NULL, NULL, NULL, 0);
+    put_model(loud, &m);
     model_free(&m);
     Ending e = ending_of(train_into, (const char*[]){out, "--algo=nanochat", reward, "--save-every=1", NULL});
     CHECK(e.status == 2 && strstr(e.said, "error: the reward model's score ") &&
@@ -292,11 +292,10 @@ static void every_method_resumes(void) {
         b.o.out = two;
         CHECK(rl_train(&a.setup.learner, a.options, 0) == 0);
         int chosen[QUESTIONS];
-        Deck deck = deck_new(b.q.count, b.o.seed);
         Learner* half = &b.setup.learner;
         Run run = run_begin(two, 0, rl_columns, 0, 4, 100, 0);
         while (run.step < 2) {           // the first half by hand, with the schedule of the whole
-            deck_deal(chosen, &deck, run.step, QUESTIONS);
+            deal_examples(chosen, QUESTIONS, run.step, b.q.count, b.o.seed);
             Metrics s = rl_step(half, b.group, &b.q, chosen, run.step, lr_schedule(run.step, 4, 0, 0.0));
             run_record(&run, half->policy, half->value, &s);
         }
@@ -327,7 +326,7 @@ static void every_method_resumes(void) {
             CHECK(same_weights(&a.setup.value_optimizer.second, &c.setup.value_optimizer.second));
             CHECK(a.setup.value_optimizer.step == c.setup.value_optimizer.step);
         }
-        free(deck.order), model_free(&begun), finish(&a), finish(&b), setup_free(&c.setup);
+        model_free(&begun), finish(&a), finish(&b), setup_free(&c.setup);
     }
 }
 

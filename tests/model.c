@@ -342,7 +342,7 @@ static void model_reference(void) {
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
     Tensor *w = allocate((size_t)count, sizeof(Tensor)), *g = allocate((size_t)count, sizeof(Tensor));
-    tensor_list(w, &m.weights, &m.config);
+    tensor_list(w, &m.weights, &m.config, "");
     for (int k = 0; k < count; k++)
         for (int i = 0, n = 0; i < w[k].rows; i++)
             for (int j = 0; j < columns(&w[k]); j++) {
@@ -379,7 +379,7 @@ static void model_reference(void) {
     CHECK_NEAR(loss, qwen3_loss, 1e-6);
     model_zero_grads(&m);
     model_backward(&m, &b, dlogp);
-    tensor_list(g, &m.grads, &m.config);
+    tensor_list(g, &m.grads, &m.config, "");
     const double* expected = qwen3_gradient;
     for (int k = 0; k < count; k++) {
         worst = largest = 0.0;
@@ -408,7 +408,7 @@ static void model_tensors_cover_the_weights(void) {
         Weights w = weights_new(&c);
         int count = tensor_count(&c), once = 1, sorted = 1;
         Tensor* list = allocate((size_t)count, sizeof(Tensor));
-        tensor_list(list, &w, &c);
+        tensor_list(list, &w, &c, "");
         for (int k = 0; k < count; k++)
             for (int i = 0; i < list[k].rows; i++)
                 for (int j = 0; j < columns(&list[k]); j++) {
@@ -445,7 +445,7 @@ static void model_initial_weights(void) {
     model_init(&again, 2);
     CHECK(!same_bits(m.weights.memory, again.weights.memory, m.weights.count));
     Tensor list[32];
-    tensor_list(list, &m.weights, &m.config);
+    tensor_list(list, &m.weights, &m.config, "");
     for (int k = 0; k < tensor_count(&m.config); k++) {
         const Tensor* t = &list[k];
         double square = 0.0, n = (double)t->rows * columns(t);
@@ -501,8 +501,8 @@ static void model_scalar_has_the_same_body(void) {
         size_t body = policy.weights.count - head_count(&policy.config);
         CHECK(body == scalar.weights.count - head_count(&scalar.config) && head_count(&scalar.config) == 12);
         Tensor p[32], s[32];
-        tensor_list(p, &policy.weights, &policy.config);
-        tensor_list(s, &scalar.weights, &scalar.config);
+        tensor_list(p, &policy.weights, &policy.config, "");
+        tensor_list(s, &scalar.weights, &scalar.config, "");
         for (int k = 0; k < 2 + 2 * 11; k++)
             CHECK(!strcmp(p[k].name, s[k].name) &&
                   p[k].data - policy.weights.memory == s[k].data - scalar.weights.memory);
@@ -527,10 +527,12 @@ static void model_scalar_has_the_same_body(void) {
                 sum += (double)scalar.acts.hidden[i * 12 + j] * (double)scalar.weights.score[j];
             CHECK_NEAR(scalar.acts.scalar[i], sum, 1e-6);
         }
-        // no logits, no probabilities: for 16 tokens 2 * 16 * 265 numbers less
-        Activations a = {0};
-        CHECK(activations_layout(&a, &policy.config, 1, 16, NULL) -
-                  activations_layout(&a, &scalar.config, 1, 16, NULL) == 2 * 16 * 265);
+        // room for 256 tokens; a scalar model has no logits and no probabilities, 2 * 256 * 265 numbers less
+        model_reserve(&policy, 1);
+        CHECK(policy.acts.capacity == 256 && scalar.acts.capacity == 256);
+        CHECK(policy.acts.probs - policy.acts.logits == 256 * 265);
+        CHECK(policy.acts.logp - policy.acts.probs == 256 * 265);
+        CHECK(scalar.acts.logits == scalar.acts.probs && scalar.acts.probs == scalar.acts.logp);
         model_free(&policy), model_free(&scalar), batch_free(&b);
     }
 }
@@ -900,7 +902,7 @@ static Model decoding_model(int context) {
             m.weights.unembedding[loud[k] * 20 + i] = (float)(0.8 * random_normal(&rng));
     for (int i = 0; i < VOCAB_SIZE * 20; i++) m.weights.embedding[i] *= 20.0f;   // tokens matter, too
     Tensor list[32];
-    tensor_list(list, &m.weights, &m.config);
+    tensor_list(list, &m.weights, &m.config, "");
     for (int k = 0; k < tensor_count(&m.config); k++)                            // no two norms are the same
         for (int i = 0; i < list[k].rows && !list[k].cols; i++)
             list[k].data[i] += (float)(0.3 * random_normal(&rng));
@@ -1306,21 +1308,21 @@ static void model_top_p(void) {
     check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
 }
 
-static void model_kth_largest(void) {
-    // against sorting, with many ties: 60 lists, every k
+static void model_keep_largest(void) {
+    // Against the definition, with many ties: a number stays when fewer than k others come before it, which
+    // are larger, or equal and further ahead. 60 lists, every k; numbers from 0 to 1, and tiny ones.
     Rng rng = {3};
     int wrong = 0;
     for (int n = 1; n <= 60; n++)
         for (int k = 1; k <= n; k++) {
-            float x[60], sorted[60];
-            for (int i = 0; i < n; i++) sorted[i] = x[i] = (float)random_int(&rng, 1 + n / 2);
-            for (int i = 1; i < n; i++)
-                for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
-                    float t = sorted[j];
-                    sorted[j] = sorted[j - 1];
-                    sorted[j - 1] = t;
-                }
-            wrong += kth_largest(x, n, k) != sorted[k - 1];
+            float x[60], kept[60], unit = k % 3 ? 1.0f / (float)n : 1e-37f;
+            for (int i = 0; i < n; i++) kept[i] = x[i] = unit * (float)random_int(&rng, 1 + n / 2);
+            keep_largest(kept, n, k);
+            for (int i = 0; i < n; i++) {
+                int before = 0;
+                for (int j = 0; j < n; j++) before += x[j] > x[i] || (x[j] == x[i] && j < i);
+                wrong += kept[i] != (before < k ? x[i] : 0.0f);
+            }
         }
     CHECK(wrong == 0);
 }
@@ -1552,7 +1554,7 @@ static void test_model(void) {
     RUN(model_sampler);
     RUN(model_top_k);
     RUN(model_top_p);
-    RUN(model_kth_largest);
+    RUN(model_keep_largest);
     RUN(model_training_learns);
     RUN(model_training_does_not_depend_on_threads);
     RUN(model_loss_of_conversations);

@@ -15,12 +15,19 @@ typedef struct {
     Group* group;
 } World;
 
+// A checkpoint of a model that was never trained.
+static void put_model(const char* path, const Model* m) {
+    Optimizer o = optimizer_new(&m->config);
+    save_run(path, "test", (Option[]){{0}}, 0, m, &o, NULL, NULL);
+    optimizer_free(&o);
+}
+
 static void save_model(const char* path, Config c) {
     Model m = model_new(c);
     model_init(&m, 3);
     Rng rng = {5};
     for (int i = 0; c.scalar && i < c.width; i++) m.weights.score[i] = (float)random_normal(&rng);
-    save_checkpoint(path, &m, NULL, NULL, NULL, NULL, 0);
+    put_model(path, &m);
     model_free(&m);
 }
 
@@ -32,7 +39,7 @@ static void make_models(void) {
     join_path(reward_model_path, folder, "reward_model");
     write_questions(folder);
     Model m = guessing_model(5);
-    save_checkpoint(model_path, &m, NULL, NULL, NULL, NULL, 0);
+    put_model(model_path, &m);
     save_model(reward_model_path, (Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 1});
     model_free(&m);
 }

@@ -113,7 +113,7 @@ static void strings_come_back(const Json* j) {
         if (j->type != JSON_STRING) continue;
         Text text = {0};
         json_append_string(&text, j->string);
-        Json* again = json_parse(text.data, text.length, "again", 1);
+        Json* again = json_parse(text.data, text.length, "again");
         demand(again->type == JSON_STRING && !strcmp(again->string, j->string));
         json_free(again), text_free(&text);
     }
@@ -122,9 +122,8 @@ static void strings_come_back(const Json* j) {
 static void fuzz_json(const uint8_t* data, size_t size) {
     may_end = setjmp(ended) == 0;
     if (!may_end) return;
-    char* text = allocate(size, 1); // no 0 behind it: the reader must stop by itself
-    if (size) memcpy(text, data, size);
-    Json* j = json_parse(text, size, "text", 1);
+    char* text = text_of(data, size);
+    Json* j = json_parse(text, size, "text");
     may_end = 0;
     strings_come_back(j);
     json_free(j), free(text);
