@@ -426,15 +426,16 @@ static void pack_panel(float* panel, View b, int K, int n) {
         for (int k = 0; k < K; k++)
             memcpy(panel + (size_t)k * TILE_N, b.data + k * b.row, TILE_N * sizeof(float));
     } else {
-        for (int j = 0; j < n; j++)
-            for (int k = 0; k < K; k++)
-                panel[(size_t)k * TILE_N + j] = b.data[k * b.row + j * b.col];
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < n; j++) panel[(size_t)k * TILE_N + j] = b.data[k * b.row + j * b.col];
     }
 }
 
 // One tile of c with m1 x n1 elements. At the right edge of c the result goes through a block of full size;
-// at the lower edge the rows of a are first completed with zeros (and stored column by column).
-static void matmul_tile(float* c, size_t ldc, int add, View a, const float* panel, int m1, int n1, int K) {
+// at the lower edge the rows of a are first completed with zeros (and stored column by column). (Inlined:
+// a View passed in memory would wait for the stores of the tile before, a seventh of the time.)
+static inline __attribute__((always_inline))
+void matmul_tile(float* c, size_t ldc, int add, View a, const float* panel, int m1, int n1, int K) {
     float block[TILE_M * TILE_N], rows[PANEL_K * TILE_M], *target = c;
     size_t stride = ldc;
     if (m1 < TILE_M) {
