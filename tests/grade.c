@@ -34,7 +34,7 @@ static void math_array(void) {
 
 static void rl_sees_only_the_final_answer(void) {
     // MATH: the bare answer. The solution's own box and its "#### 7" are never read.
-    Questions q = load_questions(put("math.json", MATH), 256, 16);
+    Questions q = load_questions(put("math.json", MATH), 256, 16, &reward_kinds[1]);
     CHECK(q.count == 2);
     CHECK_TEXT(q.list[0].truth, "83");
     CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
@@ -45,7 +45,7 @@ static void rl_sees_only_the_final_answer(void) {
     questions_free(&q);
     // GSM8K: the number behind the last ####
     q = load_questions(put("gsm8k.jsonl", "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"),
-                       256, 16);
+                       256, 16, &reward_kinds[0]);
     CHECK_TEXT(q.list[0].truth, "2");
     questions_free(&q);
 }
