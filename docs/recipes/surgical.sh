@@ -21,9 +21,9 @@ grep -v "$KIND" $TEST > $OUT/other.jsonl
 
 ./rl train --algo grpo --model-tag $MODEL --data $OUT/train.jsonl --eval-data $OUT/same.jsonl --num-steps $STEPS \
     --seed $SEED --out $OUT/rl
-./train_gpt --model $MODEL --data $OUT/train.jsonl --steps $((3 * STEPS)) --lr 0.0005 --seed $SEED --out $OUT/sft
+./train_gpt --model $MODEL --data $OUT/train.jsonl --steps $((3 * STEPS)) --lr 0.0005 --seed $SEED --out $OUT/supervised
 
 for questions in same other; do
-    ./rl compare $MODEL $OUT/rl $OUT/sft --reference $MODEL --data $OUT/$questions.jsonl \
+    ./rl compare $MODEL $OUT/rl $OUT/supervised --reference $MODEL --data $OUT/$questions.jsonl \
         --eval-examples $QUESTIONS --seed $SEED
 done
