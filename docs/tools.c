@@ -655,7 +655,9 @@ static int command_overlap(int argc, char** argv) {
     RlOptions o = rl_defaults();
     int count[LIKENESSES + 1] = {0}, shown[LIKENESSES + 1] = {0};
     if (begin_command(&o, NULL, path, 2, 0, argc, argv,
-                      "overlap - which questions of B also stand in A, exactly or nearly", " A B") < 2)
+                      "overlap - which questions of B also stand in A, exactly or nearly\n"
+                      "  It does not see: the same in other words or in another language, capitals of\n"
+                      "  three bytes (Vietnamese), accents that are characters of their own", " A B") < 2)
         fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
     Problems a = load_problems(path[0]), b = load_problems(path[1]);
     Match* match = match_questions(&a, &b);
