@@ -4,8 +4,8 @@
 # What to look at: RLHF brings the tool and the format, in which most of the pairs differ. Whether a sum is the
 # right one the reward model can hardly tell, so pass@k falls, and pass@1 stays below that of a verifier.
 #
-# The questions of stages 2 and 3 are kept apart: D3 says that this is no coincidence, on answers that it knows a
-# reward model is easier to exploit. "shared" is the control, PPO on the reward model's own questions.
+# The questions of stages 2 and 3 are kept apart, and D3 says that this is no coincidence: on prompts that it knows a
+# reward model may be easier to exploit. "shared" is the control, PPO on the reward model's own questions; compare.
 set -e
 cd "$(dirname "$0")/../.."             # names of files and directories without spaces, please
 SEED=${SEED:-1}                        # SEED=2 sh docs/recipes/instructgpt.sh, and so with all that follow
