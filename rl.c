@@ -3100,8 +3100,8 @@ static void lesson_chain(int more) {
  *     6  backward, clip the gradient, AdamW                      train_gpt.c
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
- * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program,
- * and where it errs (chapter 5) a KL term would not mend it. No ratio and no clipping: each batch is used
+ * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program.
+ * (Where that errs, chapter 5, a KL term limits the damage.) No ratio and no clipping: each batch is used
  * once, by the policy that sampled it, so the ratio is exactly 1. No division by the standard deviation. What
  * is left is close to REINFORCE with a baseline, averaged over tokens as in DAPO.
  *
@@ -3189,9 +3189,18 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
 typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
+// Is a right answer paid itself, where the reward looks? Else hardly anything can earn it.
+static int is_earnable(const char* answer, const RewardKind* kind) {
+    char truth[MAX_ANSWER + 1], own[2 * MAX_ANSWER + 32];
+    if (!extract_truth(truth, sizeof truth, answer)) return 0;
+    snprintf(own, sizeof own, "\\boxed{%s}\n#### %s", truth, truth);
+    return kind->verifier(own, truth) == 1.0f;
+}
+
 // Loads a file; prompts that leave no room for `room` new tokens in the context are counted and skipped.
-static Questions load_questions(const char* path, int context, int room) {
+static Questions load_questions(const char* path, int context, int room, const RewardKind* kind) {
     Questions q = {.problems = load_problems(path)};
+    int unearned = 0;
     q.list = allocate((size_t)q.problems.count, sizeof(Question));
     for (int i = 0; i < q.problems.count; i++) {
         const Problem* p = &q.problems.list[i];
@@ -3205,10 +3214,14 @@ static Questions load_questions(const char* path, int context, int room) {
         const char* answer = extract_truth(truth, sizeof truth, p->answer) ? truth : p->answer;
         q.list[q.count++] = (Question){prompt, copy_text(answer), p->question, p->answer};
         q.longest = max_int(q.longest, prompt.length);
+        unearned += !is_earnable(answer, kind);
     }
     if (q.count < q.problems.count)
         printf("%s: %d of %d prompts leave no room for %d new tokens in the context of %d and are skipped\n",
                path, q.problems.count - q.count, q.problems.count, room, context);
+    if (unearned)
+        printf("%s: %d of %d right answers are empty, too long, or nothing that the reward %s pays for as it "
+               "stands\n", path, unearned, q.count, kind->name);
     if (!q.count)
         fail(2, "%s: no question fits the model's context of %d tokens with %d new ones", path, context,
              room);
@@ -3267,15 +3280,6 @@ typedef struct {
 // So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
 // token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do). In every
 // row each question is normalized by itself, then the mean over the questions is taken.
-//
-// The same knobs elsewhere, as they come:
-//
-//                  here                 TRL (GRPOConfig)           verl
-//     beta         0; grpo 0.04         beta 0.0                   kl_loss_coef 0.001, off
-//     clip         0.2, 0.2             epsilon 0.2                clip_ratio 0.2
-//     norm         token, by question   loss_type dapo: the batch  loss_agg_mode token-mean: the minibatch
-//     grpo's std   sample, eps 1e-6     scale_rewards group, 1e-4  norm_adv_by_std_in_grpo, 1e-6
-//     epochs       1                    num_iterations 1           ppo_epochs 1
 
 typedef struct {
     const char *name, *paper, *differs;             // differs: where the row leaves its paper
@@ -3287,31 +3291,32 @@ typedef struct {
 
 static const Method methods[] = {
     {"nanochat", "Karpathy 2025 (D1)",
-     "there, 16 rollouts are averaged in two passes of 8; gradients not clipped", "centered", "none", "token",
-     0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline at all, as in the first algorithm of the paper", "none",
-     "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"rloo", "Ahmadian et al. 2024", "there with a KL penalty in the reward: --beta 0.03 --kl-in reward",
-     "rloo", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"grpo", "Shao et al. 2024", "one gradient step per batch as there; the reference stays the first policy",
+     "there the 16 rollouts are averaged in two passes of 8, gradients are not\n"
+     "  clipped, and Muon steps the matrices",
+     "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"reinforce", "Williams 1992", "no baseline, the paper's b is 0; AdamW on all answers, there plain steps",
+     "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
+    {"rloo", "Ahmadian et al. 2024", "there 2 or 4 answers, and a KL penalty in the reward: --beta 0.03",
+     "rloo", "none", "sum", 0, 0, 0, "k1", "reward", 0, 0, 0},
+    {"grpo", "Shao et al. 2024", "16 answers, there 64; the reference stays the first policy, there it moves",
      "grpo", "token", "sequence", 0.2f, 0.2f, 0.04f, "k3", "loss", 0, 0, 0},
     {"drgrpo", "Liu et al. 2025", "nothing of weight: the constant is the longest possible answer",
      "centered", "token", "constant", 0.2f, 0.2f, 0, "k3", "loss", 0, 0, 0},
     {"dapo", "Yu et al. 2025",
      "2 gradient steps, there 16; at most 3 redraws, there no end; tokens are\n"
-     "  averaged per question, there over the batch",
+     "  averaged per question as in its formula, in its code over the batch",
      "grpo", "token", "token", 0.2f, 0.28f, 0, "k3", "loss", 8, 3, 16},
     {"gspo", "Zheng et al. 2025",
      "bounds 100 times wider than 3e-4 and 4e-4, since a mean over few tokens\n"
      "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
     {"cispo", "MiniMax 2025",
-     "tokens are averaged per question, there over the batch; the lower bound,\n"
-     "  1 - 1 = 0, is none, as there",
+     "2 gradient steps, there 16, with dapo's redraws and length penalty; tokens\n"
+     "  as in dapo; no lower bound (1 - 1 = 0), as there; the upper is not told",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
     {"ppo", "Ouyang et al. 2022",
-     "advantages are not whitened; the value model begins as the policy's\n"
-     "  body, there as the reward model; no mix with pretraining",
+     "2 gradient steps, there 8; advantages are not whitened; the value model\n"
+     "  begins as the policy's body, there as the reward model; no pretraining mix",
      "gae", "token", "token", 0.2f, 0.2f, 0.02f, "k1", "reward", 8, 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -3364,7 +3369,20 @@ static void print_methods(void) {
         if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
         printf("\n  %s\n", m->differs);
     }
-    printf("\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
+    printf("\nThe same knobs elsewhere, as they come:\n\n"
+           "           here               TRL                        verl\n"
+           "answers    16                 num_generations 8          rollout.n 1\n"
+           "steps      all / minibatch    1                          1024 / 256\n"
+           "epochs     1                  num_iterations 1; PPO 4    ppo_epochs 1\n"
+           "norm       token, a question  loss_type dapo: a batch    token-mean: a minibatch\n"
+           "std        K - 1, + 1e-6      K - 1, + 1e-4              K - 1, + 1e-6\n"
+           "clip       0.2                epsilon 0.2                clip_ratio 0.2\n"
+           "beta       0; see above       beta 0; RLOO, PPO 0.05     kl_loss_coef 0.001, off\n"
+           "lambda     0.95               PPO: lam 0.95              lam 1\n"
+           "value clip 0.2                PPO: cliprange_value 0.2   cliprange_value 0.5\n"
+           "grad clip  1                  max_grad_norm 1            grad_clip 1\n"
+           "top-k      50, uncorrected    top_k 0: all               top_k -1: all\n"
+           "\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
            "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
 }
 
@@ -3469,7 +3487,7 @@ typedef struct {
     float *value_old, *target, *value, *dvalue;  // of the value model
 } Group;
 
-// B groups of K rollouts with room for T tokens. Whoever makes them can look at them after rl_step().
+// B groups of K rollouts with room for T tokens.
 static Group* groups_new(int B, int K, int T) {
     Group* group = allocate((size_t)B, sizeof(Group));
     size_t n = (size_t)K * (size_t)(T - 1);
@@ -6480,8 +6498,9 @@ static void check_method(const RlOptions* o, const Option* options) {
 static int rl_train(Learner* l, const Option* options, long step) {
     const RlOptions* o = l->o;
     int context = l->policy->config.context, room = o->sample.max_new_tokens;
-    Questions q = load_questions(o->data, context, room), test = {0};
-    if (o->eval_every) test = load_questions(o->eval_data, context, room);
+    const RewardKind* kind = l->reward.kind;
+    Questions q = load_questions(o->data, context, room, kind), test = {0};
+    if (o->eval_every) test = load_questions(o->eval_data, context, room, kind);
     Group* group = groups_new(o->examples_per_step, o->num_samples, q.longest + room + 1);
     int* chosen = allocate((size_t)o->examples_per_step, sizeof(int));
     long steps = o->num_steps ? o->num_steps
@@ -6494,7 +6513,7 @@ static int rl_train(Learner* l, const Option* options, long step) {
         Metrics s = rl_step(l, group, &q, chosen, run.step, lr_schedule(run.step, steps, 0, 0.0));
         if (o->eval_every && (run.step + 1) % o->eval_every == 0) {
             Evaluation e = evaluate_model(l->policy, &test, o->eval_examples, o->eval_samples, o->sample,
-                                          l->reward.kind, NULL, o->seed + 2);
+                                          kind, NULL, o->seed + 2);
             s.held_out = e.pass[0];
             evaluation_free(&e);
         }
@@ -6552,12 +6571,12 @@ static int command_algos(int argc, char** argv) {
 
 // Samples, scores and keeps; writes the kept answers to OUT/kept.jsonl.
 static void write_kept(Model* m, const RlOptions* o, int rule) {
-    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens);
-    int K = o->num_samples, n = q.count * K, questions = 0;
-    double mean = 0.0, kept_mean = 0.0;
     char path[PATH_SIZE];
     Model reward_model;
     Reward reward = read_reward(o->reward, path);
+    Questions q = load_questions(o->data, m->config.context, o->sample.max_new_tokens, reward.kind);
+    int K = o->num_samples, n = q.count * K, questions = 0;
+    double mean = 0.0, kept_mean = 0.0;
     if (*path) {
         reward_model = load_reward_model(path, m->config.context);
         reward.model = &reward_model;
@@ -6761,7 +6780,7 @@ static int command_run(int argc, char** argv) {
     setup_load(&setup, &o, 0);
     Model* m = &setup.policy;
     const RewardKind* kind = setup.learner.reward.kind;
-    Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens);
+    Questions test = load_questions(o.eval_data, m->config.context, o.sample.max_new_tokens, kind);
     Evaluation before = look_at(&three[0], m, &test, &o, kind);
     printf(
         "before RL, on %d held-out questions: pass@1 %.3f,\ncalculator used %.3f, rewarded format %.3f\n\n",

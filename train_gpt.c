@@ -2983,10 +2983,11 @@ static int count_masked(const int* mask, int n) {
 
 // Every loss of this project is  sum over tokens of  w * f(token).  Papers differ in the weight w:
 //
-//     NORM_TOKEN_MEAN     1 / (scored tokens of the group)   every token counts the same    nanochat, DAPO
+//     NORM_TOKEN_MEAN     1 / (scored tokens of the group)   every token counts the same    DAPO, nanochat*
 //     NORM_SEQUENCE_MEAN  1 / (K * tokens of its sequence)   every answer counts the same   GRPO, GSPO
 //     NORM_SEQUENCE_SUM   1 / K                              log pi(y) = sum over tokens    REINFORCE, RLOO
 //     NORM_CONSTANT       1 / (K * max_tokens)               the sum, over a constant       Dr. GRPO
+// * nanochat takes 8 of its 16 rollouts at a time, and then the mean of the two passes.
 enum { NORM_TOKEN_MEAN, NORM_SEQUENCE_MEAN, NORM_SEQUENCE_SUM, NORM_CONSTANT };
 
 // w, mask (K,T1); no unit. 0 where the mask is 0. A sequence without scored tokens adds nothing but counts in

@@ -338,7 +338,8 @@ static Subject subject_load(const Stages* stages, const char* data) {
         s.reward.model = &s.judge;
     }
     if (s.has[1] && file_exists(s.o.eval_data))
-        s.questions = load_questions(s.o.eval_data, s.model[1].config.context, s.o.sample.max_new_tokens);
+        s.questions = load_questions(s.o.eval_data, s.model[1].config.context, s.o.sample.max_new_tokens,
+                                     s.reward.kind);
     return s;
 }
 

@@ -90,7 +90,7 @@ static int command_eval(int argc, char** argv) {
         m[i] = load_tagged_model(tag[i]);
         context = min_int(context, m[i].config.context);
     }
-    Questions q = load_questions(o.data, context, o.sample.max_new_tokens);
+    Questions q = load_questions(o.data, context, o.sample.max_new_tokens, kind);
     const char* name = o.out ? out_file(folder, o.out) : NULL;
     printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
            min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
@@ -279,9 +279,9 @@ static const PairLoss* find_pair_loss(const RlOptions* o, const PairCommand* c) 
 // numbers are its own.
 static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float noise, int most, int made) {
     uint64_t seed = o->seed + 4 + 2 * (uint64_t)made;
-    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens);
-    PairRules rules = {find_annotator(o->annotator), find_reward(o->reward), o->per_question, noise,
-                       seed + 1};
+    const RewardKind* kind = find_reward(o->reward);
+    Questions q = load_questions(path, m->config.context, o->sample.max_new_tokens, kind);
+    PairRules rules = {find_annotator(o->annotator), kind, o->per_question, noise, seed + 1};
     Pairs p = {0};
     int used = 0;
     printf("%s: %d answers to each of %d questions\n  annotator: %s\n", path, o->num_samples, q.count,
@@ -542,7 +542,7 @@ static int command_experiment(int argc, char** argv) {
     if (number < 1 || number > 3 || which[1])
         fail(2, "which experiment? 1, 2 or 3, not '%s'; --help says what they show", which);
     Model m = load_tagged_model(o.model);
-    Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
+    Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens, &reward_kinds[0]);
     printf("EXPERIMENT %d (D3, hands-on experiments)\n\nModel     %s\n", number, o.model);
     print_wrapped("Question", q.list[0].question);
     if (number == 3) experiment_on_groups(&m, &q, &o);
@@ -654,7 +654,9 @@ static int command_overlap(int argc, char** argv) {
     RlOptions o = rl_defaults();
     int count[LIKENESSES + 1] = {0}, shown[LIKENESSES + 1] = {0};
     if (begin_command(&o, NULL, path, 2, 0, argc, argv,
-                      "overlap - which questions of B also stand in A, exactly or nearly", " A B") < 2)
+                      "overlap - which questions of B also stand in A, exactly or nearly\n"
+                      "  It does not see: the same in other words or in another language, capitals of\n"
+                      "  three bytes (Vietnamese), accents that are characters of their own", " A B") < 2)
         fail(2, "two files are needed: ./rl overlap data/train.jsonl data/test.jsonl");
     Problems a = load_problems(path[0]), b = load_problems(path[1]);
     Match* match = match_questions(&a, &b);
@@ -761,8 +763,8 @@ static Evaluation evaluate_responses(int* longest, Responses* r) {
 
 static void print_grades(Responses* r, const RewardKind* kind) {
     enum { LISTED = 12 };
-    char answer[MAX_ANSWER + 1];
-    int n = r->count, right = 0, missing = 0, outside = 0, longest;
+    char answer[MAX_ANSWER + 1], truth[MAX_ANSWER + 1];
+    int n = r->count, right = 0, missing = 0, outside = 0, unearned = 0, longest;
     Text not_right = {0};
     for (Graded* g = r->list; g < r->list + n; g++) {
         Grade grade = grade_answer(g->response, g->answer, kind);
@@ -772,7 +774,8 @@ static void print_grades(Responses* r, const RewardKind* kind) {
         right += grade.correct;
         missing += !grade.found;
         outside += !grade.found && extract_lenient(g->response, answer, sizeof answer) &&
-                   answers_equal(answer, g->answer);
+                   extract_truth(truth, sizeof truth, g->answer) && answers_equal(answer, truth);
+        unearned += !is_earnable(g->answer, kind);
     }
     int wrong = n - right - missing;
     Evaluation e = evaluate_responses(&longest, r);
@@ -781,6 +784,9 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     printf("  wrong      %6d   %6.4f   in the format, but not the answer\n", wrong, (double)wrong / n);
     printf("  no format  %6d   %6.4f   nothing where the reward looks\n", missing, (double)missing / n);
     if (outside) printf("             %6d            of these, right when read leniently\n", outside);
+    if (unearned)
+        printf("\nOf %d records the right answer is empty, too long, or nothing that the reward\n"
+               "pays for as it stands.\n", unearned);
     printf("\n");
     print_evaluation(&e);
     if (longest > e.samples)
@@ -808,11 +814,10 @@ static void print_understood(const char* label, const char* answer) {
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
-    char number[64], lenient[MAX_ANSWER + 1];
-    const char* answer = g->answer;
+    char truth[MAX_ANSWER + 1], lenient[MAX_ANSWER + 1];
+    const char* answer = extract_truth(truth, sizeof truth, g->answer) ? truth : g->answer;
     Grade grade = grade_answer(g->response, g->answer, kind);
     int outside = !grade.found && extract_lenient(g->response, lenient, sizeof lenient);
-    if (kind->reward == reward_gsm8k && extract_hash_answer(answer, number, sizeof number)) answer = number;
     printf("Record %d of %s, line %d, reward %s\n\n", g->number, path, g->line, kind->name);
     print_wrapped("Response", g->response);
     printf("\n");
@@ -966,14 +971,15 @@ static int command_compare(int argc, char** argv) {
                               "compare - finished runs in one table", " DIR...");
     if (!count) fail(2, "the runs are missing; ./rl compare out/run/sft out/run/rl compares two");
     for (int i = 0; i < count; i++) tagged_path(path, runs[i]);        // a wrong name is to cost no minutes
+    const RewardKind* kind = find_reward(o.reward);
     Model reference = o.reference ? load_tagged_model(o.reference) : (Model){0};
     printf("%69s%11s\n%-12s %6s %11s %6.6s %11s%6s%7s%6s%5s%6s\n", "", "to 0.90", "", "pass@1", "95% interv.",
            "pass@k", "95% interv.", "KL", "length", "s", "upd.", "s");
     for (int i = 0; i < count; i++) {
         tagged_path(path, runs[i]);
         Model m = load_fitting_model(path);
-        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens);
-        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, find_reward(o.reward),
+        Questions q = load_questions(o.data, m.config.context, o.sample.max_new_tokens, kind);
+        Evaluation e = evaluate_model(&m, &q, o.eval_examples, o.num_samples, o.sample, kind,
                                       o.reference ? &reference : NULL, o.seed + 2);
         print_run(path, &e, o.reference != NULL);
         questions = e.questions;

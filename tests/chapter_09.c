@@ -512,9 +512,12 @@ static void chapter_09_one_example_through_every_row(void) {
         broadcast_advantages(adv, of_answer, mask, 2, 2);
         method_loss(d, &l, logp, old, NULL, adv, mask, 2, 2);
         for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], rows[i].d[t], 2e-6);
-        // a KL term: grpo k3 in the loss, ppo k1 in the reward; only dapo draws again and shortens
+        // a KL term: grpo k3 in the loss, ppo k1 in the reward, and so rloo's when it gets a beta; only dapo
+        // draws again and shortens
         int grpo = !strcmp(o.algo, "grpo"), ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo");
-        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == ppo && l.estimator == (ppo ? 1 : 3));
+        int in_reward = ppo || !strcmp(o.algo, "rloo");
+        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == in_reward);
+        CHECK(l.estimator == (in_reward ? 1 : 3));
         CHECK((o.resample > 0) == dapo && (o.overlong > 0) == dapo);
     }
 }

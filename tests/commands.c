@@ -60,7 +60,7 @@ static Evaluation evaluated_on(const char* file, int new_tokens, const char* pat
     Model m = load_model(path);
     RlOptions o = rl_defaults();
     o.sample.max_new_tokens = new_tokens;
-    Questions q = load_questions(file, m.config.context, new_tokens);
+    Questions q = load_questions(file, m.config.context, new_tokens, find_reward("gsm8k"));
     Evaluation e = evaluate_model(&m, &q, count, samples, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
     questions_free(&q), model_free(&m);
     return e;

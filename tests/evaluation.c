@@ -185,7 +185,7 @@ static void a_model_votes(void) {
     join_path(data, folder, "questions.jsonl");
     Model m = guessing_model(5);
     RlOptions o = small_run(folder);
-    Questions q = load_questions(data, m.config.context, 12);
+    Questions q = load_questions(data, m.config.context, 12, find_reward("gsm8k"));
     Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
     CHECK(e.questions == 9 && e.pass[0] > 0.0 && e.pass[0] < 1.0);
     CHECK_NEAR(e.vote[0], e.pass[0], 1e-15);

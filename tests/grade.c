@@ -34,7 +34,7 @@ static void math_array(void) {
 
 static void rl_sees_only_the_final_answer(void) {
     // MATH: the bare answer. The solution's own box and its "#### 7" are never read.
-    Questions q = load_questions(put("math.json", MATH), 256, 16);
+    Questions q = load_questions(put("math.json", MATH), 256, 16, &reward_kinds[1]);
     CHECK(q.count == 2);
     CHECK_TEXT(q.list[0].truth, "83");
     CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
@@ -45,7 +45,7 @@ static void rl_sees_only_the_final_answer(void) {
     questions_free(&q);
     // GSM8K: the number behind the last ####
     q = load_questions(put("gsm8k.jsonl", "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"),
-                       256, 16);
+                       256, 16, &reward_kinds[0]);
     CHECK_TEXT(q.list[0].truth, "2");
     questions_free(&q);
 }
@@ -350,7 +350,7 @@ static void grades(void) {
     SAYS(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n");
     SAYS(r->out, "Not right: record 3 4 5 6; --explain N shows why.\n");
     SAYS_NOT(r->out, "\n     2   ");
-    // gsm8k looks elsewhere: all six are without format, and four are right when read leniently
+    // gsm8k looks elsewhere: all six are without format, and three are right when read leniently
     r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
     SAYS(r->out, "  no format       6   1.0000 ");
     SAYS(r->out, "                  3            of these");
@@ -366,6 +366,37 @@ static void grades(void) {
                                  "{\"response\": \"#### 12\", \"answer\": \"13\"}\n"));
     SAYS(r->out, "  right           1   0.5000\n");
     SAYS(r->out, "  wrong           1   0.5000 ");
+    SAYS_NOT(r->out, "stands");
+}
+
+// The reward's name and a file.
+static int command_load_questions(int argc, char** argv) {
+    Questions q = load_questions(argv[argc - 1], 2048, 16, find_reward(argv[0]));
+    printf("first %s\n", q.list[0].truth);
+    questions_free(&q);
+    return 0;
+}
+
+// A right answer that nothing can earn: there is none, it is too long, or no number where a reward wants one.
+// Training and evaluation, which load questions, read and count them as grading does.
+static void what_nothing_earns_is_counted(void) {
+    char lengthy[1200] = "", file[2000];
+    memset(lengthy, 'x', sizeof lengthy - 1);
+    snprintf(file, sizeof file,
+             "{\"question\": \"a\", \"response\": \"so 42\", \"answer\": \"\\\\boxed{42}\"}\n"
+             "{\"question\": \"b\", \"response\": \"\", \"answer\": \"####\"}\n"
+             "{\"question\": \"c\", \"response\": \"\", \"answer\": \"%s\"}\n"
+             "{\"question\": \"d\", \"response\": \"\", \"answer\": \"yes\"}\n", lengthy);
+    const char* path = put("unearned.jsonl", file);
+    const Ran* r = COMMAND(command_grade, path);
+    SAYS(r->out, "                  1            of these, right when read leniently\n"); // the truth is 42
+    SAYS(r->out, "\nOf 2 records the right answer is empty, too long, or nothing that the reward\n");
+    SAYS(COMMAND(command_grade, path, "--reward=gsm8k")->out, "\nOf 3 records the right answer is ");
+    SAYS(COMMAND(command_grade, path, "--explain=1")->out, "Compared  equal\nReward    0\n");
+    SAYS(COMMAND(command_load_questions, "boxed", path)->out, ": 2 of 4 right answers are empty, too long,");
+    r = COMMAND(command_load_questions, "gsm8k", path);
+    SAYS(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for");
+    SAYS(r->out, "first 42\n");
 }
 
 #define GIVE(field, value, box)                                                                              \
@@ -524,6 +555,7 @@ static void test_grade(void) {
     RUN(overlap_is_fast);
     RUN(the_exam_is_not_trained_on);
     RUN(grades);
+    RUN(what_nothing_earns_is_counted);
     RUN(several_responses_to_a_question);
     RUN(explanations);
     RUN(what_cannot_be_graded);

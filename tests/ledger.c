@@ -388,8 +388,9 @@ static Verdict check_cost(Text* f) {
     double runs = rl * questions / (3.0 * t.batch_size * t.steps);
     problems_free(&p);
     text_printf(f, "passes for one question (forward 1, backward 2): SFT 3, RL with %d rollouts %g. Our "
-                "whole runs: %d demonstrations against %g questions, RL %.2f times as much", o.num_samples,
-                rl, t.steps * t.batch_size, questions, runs);
+                "whole runs: %d demonstrations against %g questions, RL %.2f times as much, and %.2f if all "
+                "groups were zero-variance, which cost their sampling alone", o.num_samples, rl,
+                t.steps * t.batch_size, questions, runs, runs / 4.0);
     return decide(rl > 15.0 && runs > 5.0, rl > 15.0);
 }
 

@@ -77,7 +77,8 @@ static void read_words(World* w, const char* const* words) {
 static void start(World* w, const char* const* words) {
     read_words(w, words);
     setup_load(&w->setup, &w->o, 0);
-    w->q = load_questions(data_path, w->setup.policy.config.context, w->o.sample.max_new_tokens);
+    w->q = load_questions(data_path, w->setup.policy.config.context, w->o.sample.max_new_tokens,
+                          w->setup.learner.reward.kind);
     w->group =
         groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + w->o.sample.max_new_tokens + 1);
 }

@@ -3,8 +3,9 @@
 # About six minutes on two cores. `make run` leaves the model to start from.
 #
 # What to look at:
-#   pass@1   all of them arrive; the differences are smaller than the 95% intervals
-#   KL       how far each went for it: grpo and ppo, which have a KL term, pay least
+#   pass@1   all of them arrive; most differences are smaller than the 95% intervals
+#   KL       how far each went for it: of the nine, grpo and ppo, which have a KL term, go the shortest way;
+#            best-of-n goes as short a way without one
 #   pass@k   "best-random" trains on answers taken at random: it is the choice that teaches, and variety is lost
 set -e
 cd "$(dirname "$0")/../.."             # names of files and directories without spaces, please

@@ -7,10 +7,10 @@
 # better, because being right does please them; then it finds what pleases more.
 #
 # What to look at, in the plots:
-#   beta-0      the reward rises to the end, the right answers have long become fewer, the KL grows
+#   beta-0      the reward stays high to the end, the right answers have long become fewer, the KL grows
 #   beta-0.3    the KL stays where the reward model's pairs came from: both rise
 #   mean-0.3    the penalty as a mean over the tokens, as D3 prints it: for 45 tokens 45 times cheaper
-#   verifier    cannot be pleased but by being right: nothing to prevent, so nanochat and D2 need no KL term
+#   verifier    is pleased by the right number where it looks, and by little else: here no KL term is needed
 set -e
 cd "$(dirname "$0")/../.."             # names of files and directories without spaces, please
 SEED=${SEED:-1}                        # SEED=2 sh docs/recipes/overoptimize.sh, and so with all that follow

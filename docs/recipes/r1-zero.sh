@@ -3,7 +3,7 @@
 #
 # What to look at: a base model that never saw the rewarded format (####) never gets a reward: every group is a
 # zero-variance group, the gradient is 0, nothing is learned. Twelve demonstrations among a thousand are enough
-# to begin. What pre-training has not put in, RL cannot elicit.
+# to begin. (One model, one seed: that RL cannot elicit what pre-training has not put in fits it, no more.)
 set -e
 cd "$(dirname "$0")/../.."             # names of files and directories without spaces, please
 SEED=${SEED:-1}                        # SEED=2 sh docs/recipes/r1-zero.sh, and so with all that follow
