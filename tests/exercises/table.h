@@ -316,7 +316,8 @@ static const Exercise exercises[] = {
  "all right: p to the power K; all wrong: 1 - p to the power K; add",
  {{"p 1/2, K 4", "0.125", "1/16 + 1/16"}, {"p 1/4, K 2", "0.625", "1/16 + 9/16"}},
  make_zero_variance_odds, call_zero_variance_odds, BIND(my_zero_variance_odds, sol_zero_variance_odds), 0,
- {{BIND(my_zero_variance_odds, odds_all_right), "0.0625", "one side only: all wrong is no signal either"},
+ {{BIND(my_zero_variance_odds, odds_all_right), "0.0625",
+   "one side only: all wrong is no signal either (in an int 1 - p is 0)"},
   {BIND(my_zero_variance_odds, odds_all_wrong), "0.0625", "one side only: all right is no signal either"},
   {BIND(my_zero_variance_odds, odds_complement), "0.875",
    "the complement: this is how often there IS a signal"},
@@ -576,7 +577,7 @@ static const Exercise exercises[] = {
   {BIND(my_vote, vote_address_2), "0",
    "always the first answer, as if each had one vote: == compares addresses in C, use equal()"},
   {BIND(my_vote, vote_others_only), "-1",
-   "an answer votes for itself too: a single vote is more than none"}}},
+   "a single vote is more than none: an answer votes for itself too, and most begins with 0"}}},
 };
 
 enum { EXERCISES = sizeof exercises / sizeof *exercises };
