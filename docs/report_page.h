@@ -65,7 +65,7 @@ static const char* const style[] = {
     ".rollout{break-inside:avoid;margin-bottom:1em} .rollout p{font-size:.88em;margin:.2em 0}",
 
     "@media print{body{font-size:11pt;max-width:none;padding:0} nav,.tall{display:none} .wide{display:block}",
-    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact} h2,h3,h4{break-after:avoid}",
+    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact} h2,h3,h4,h2+p{break-after:avoid}",
     ".charts{grid-template-columns:1fr 1fr}}",
 };
 

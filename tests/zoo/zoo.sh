@@ -151,7 +151,7 @@ curves() {  # curves NAME DIR COLUMN OPTIONS...: 20 updates by the right program
     start=out/run/sft
     if [ ! -f "$start/model.safetensors" ]; then
         start=out/bug/start
-        echo "(out/run/sft is not there; ./rl run makes it. A short supervised run instead, once.)"
+        echo "(out/run/sft is not there; make run makes it. A short supervised run instead, once, half a minute.)"
         [ -f "$start/model.safetensors" ] || ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 || {
             tail -n 3 "$dir/log"; return; }
     fi
