@@ -66,7 +66,7 @@ static const char* const style[] = {
 
     "@media print{body{font-size:11pt;max-width:none;padding:0} nav,.tall{display:none} .wide{display:block}",
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact} h2,h3,h4,h2+p{break-after:avoid}",
-    ".charts{grid-template-columns:1fr 1fr}}",
+    "p{break-inside:avoid} .charts{grid-template-columns:1fr 1fr}}",
 };
 
 // Text as it stands in HTML, in ASCII: other characters by their number; bytes that are no UTF-8, and control
