@@ -282,7 +282,7 @@ static int check_choices(const char* line, Model* m, const Rollout* r) {
         const float* z = logits + (t - 1) * V;
         double p = 0.0, logp = 0.0, last = 1.0, total;
         int number = -1, at = 0, id = 0;
-        if (line) line = strchr(line, '\n') + 1;
+        if (line && (line = strchr(line, '\n')) != NULL) line++;
         CHECK(line && sscanf(line, "%d", &number) == 1 && number == t - r->prompt);
         token_text(text, r->ids[t]);
         CHECK(line && !strncmp(line + 4, text, strlen(text)));
@@ -291,7 +291,8 @@ static int check_choices(const char* line, Model* m, const Rollout* r) {
             CHECK(line && !strncmp(line + 21, " forced       -  written by the calculator\n", 43));
             continue;
         }
-        CHECK(sscanf(line + 21, "%lf%lf%n", &p, &logp, &at) == 2 && at == 15);
+        CHECK(strlen(line) > 36 && sscanf(line + 21, "%lf%lf%n", &p, &logp, &at) == 2 && at == 15);
+        if (at != 15) break;
         CHECK_NEAR(logp, r->logp[t - 1], 5.1e-5);                  // as it was recorded
         CHECK_NEAR(p, exp(logp), 1.1e-4);
         sum += r->logp[t - 1];
