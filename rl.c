@@ -6235,6 +6235,7 @@ static const RlOption rl_options[] = {
     {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL | FOR_TRACE, "another model; eval: the one before training"},
     {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
     {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},
+    {"explain", FLAG(explain), 0, 0, 0, FOR_SAMPLE, "each token's probability, and its alternatives"},
     {"completion", TEXT(completion), 0, 0, 0, FOR_EXPERIMENT, "a reply for 1 and 2; else one is sampled"},
     {"smooth", INT(smooth), 1, 1e6, 0, FOR_PLOT, "each value is the mean of so many"},
     {"together", FLAG(together), 0, 0, 0, FOR_PLOT, "several columns on one scale"},
@@ -6962,14 +6963,16 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static int rl_main(int argc, char** argv, const Command* more, int count) {
     open_standard_streams();
     int help = argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+    const Command* chosen = NULL;
     if (help)
         printf("rl - reinforcement learning for language models\n\nusage: ./rl COMMAND [--help] "
                "[--option=value ...]\n\n");
     for (int i = 0; i < COMMANDS + count; i++) {
         const Command* c = i < COMMANDS ? &commands[i] : &more[i - COMMANDS];
-        if (help) printf("  %-13s %s\n", c->name, c->what);
-        else if (!strcmp(argv[1], c->name)) return end_of_output(c->run(argc - 2, argv + 2));
+        if (help && c->what) printf("  %-13s %s\n", c->name, c->what);
+        if (!help && !strcmp(argv[1], c->name)) chosen = c;       // a tool goes before what has its name here
     }
+    if (chosen) return end_of_output(chosen->run(argc - 2, argv + 2));
     if (!help) fail(2, "there is no command '%s'; ./rl --help lists them", argv[1]);
     return end_of_output(argc < 2 ? 2 : 0);
 }

@@ -127,6 +127,14 @@ static void put_stages(Text* page, const Stages* stages) {
     put(page, "</tbody>\n</table>\n");
 }
 
+// An option's value as a reader would write it: 0.1 is saved as 0.100000001, the float it is.
+static void put_setting(Text* page, const char* name, const char* value) {
+    char number[32], *end;
+    double x = strtod(value, &end);
+    snprintf(number, sizeof number, "%.6g", x);
+    put(page, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, !*value ? "(none)" : *end ? value : number);
+}
+
 static void put_settings(Text* page, const Stages* stages) {
     put(page, "<section id='settings'>\n<h2>Settings</h2>\n<p>Every option of each stage, from its <code>"
               "trainer_state.json</code>. The command's <code>--help</code> says what each means.</p>\n");
@@ -140,8 +148,8 @@ static void put_settings(Text* page, const Stages* stages) {
         }
         put(page, "<dl>\n");
         for (const Json* o = options->child; o; o = o->next)
-            if (o->type == JSON_STRING && o->key)
-                put(page, "<div><dt>%s</dt><dd>%s</dd></div>\n", o->key, *o->string ? o->string : "(none)");
+            if (o->type == JSON_STRING && o->key && strcmp(o->key, "data-hash"))     // no choice of anybody's
+                put_setting(page, o->key, o->string);
         put(page, "</dl>\n");
     }
     put(page, "</section>\n");

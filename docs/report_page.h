@@ -65,8 +65,8 @@ static const char* const style[] = {
     ".rollout{break-inside:avoid;margin-bottom:1em} .rollout p{font-size:.88em;margin:.2em 0}",
 
     "@media print{body{font-size:11pt;max-width:none;padding:0} nav,.tall{display:none} .wide{display:block}",
-    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact} h2,h3,h4{break-after:avoid}",
-    ".charts{grid-template-columns:1fr 1fr}}",
+    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact} h2,h3,h4,h2+p{break-after:avoid}",
+    "p{break-inside:avoid} .charts{grid-template-columns:1fr 1fr}}",
 };
 
 // Text as it stands in HTML, in ASCII: other characters by their number; bytes that are no UTF-8, and control

@@ -114,29 +114,110 @@ static int command_eval(int argc, char** argv) {
 
 // ---- ./rl sample
 
-static int command_sample(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    const char* question = "";
-    o.model = "out/run/rl";
-    o.num_samples = 4;
-    begin_command(&o, NULL, &question, 1, FOR_SAMPLE, argc, argv,
-                  "sample - answers of a model to one question", " \"QUESTION\"");
-    if (!*question)
-        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
-                "have now?\"");
-    const RewardKind* kind = find_reward(o.reward);
-    Model m = load_tagged_model(o.model);
-    Tokens prompt = question_prompt(question, &m);
-    Rollout* rollouts = generate(&m, &prompt, 1, o.num_samples, o.sample, tool_calculator, o.seed + 2, 0);
-    for (int i = 0; i < o.num_samples; i++) {
-        Text raw = rollout_text(&rollouts[i]), text = {0};
+// The likeliest tokens beside the one that was drawn, as many as have room in the line. z is the row of
+// logits (V); what has been told is taken out of it.
+static void print_alternatives(float* z, int drawn, int V) {
+    enum { ALTERNATIVES = 3, ROOM = 44 };
+    double lse = log_sum_exp(z, V);
+    char text[24], words[40];
+    z[drawn] = -INFINITY;
+    for (int i = 0, used = 0; i < ALTERNATIVES; i++) {
+        int next = 0;
+        for (int v = 1; v < V; v++) if (z[v] > z[next]) next = v;
+        double p = exp(z[next] - lse);
+        used += snprintf(words, sizeof words, "  %s %.4f", token_text(text, next), p);
+        if (p < 5e-5 || used > ROOM) return;               // it would be printed as 0
+        printf("%s", words);
+        z[next] = -INFINITY;
+    }
+}
+
+// An answer as the choices it was made of, a line per token: its probability, which is that of the model
+// before temperature, top-k and top-p, the log-probability that sampling recorded, and what else was likely.
+static void print_choices(Model* m, const Rollout* r) {
+    int V = m->config.vocab_size, end = r->prompt + r->length;
+    float* logits = all_logits(m, r->ids, end);
+    double sum = 0.0;
+    char text[24];
+    printf("%3s %-17s %6s %7s  alternatives\n", "t", "token", "p", "log pi");
+    for (int t = r->prompt; t < end; t++) {
+        printf("%3d %-17.17s", t - r->prompt, token_text(text, r->ids[t]));
+        if (r->mask[t]) {
+            sum += r->logp[t - 1];
+            printf(" %.4f", exp((double)r->logp[t - 1]));
+            print_nats(r->logp[t - 1], 1);
+            print_alternatives(logits + (size_t)(t - 1) * (size_t)V, r->ids[t], V);       // the shift
+        } else printf(" forced       -  written by the calculator");
+        printf("\n");
+    }
+    printf("all %-17d %.4f", count_masked(r->mask, r->T), exp(sum));
+    print_nats(sum, 1);
+    printf("  product of the p, sum of the log pi\n\n");
+    free(logits);
+}
+
+// --num-samples answers. `number` counts the questions of this call: each draws random numbers of its own.
+static void answer_question(Model* m, const char* question, const RlOptions* o, int number) {
+    const RewardKind* kind = find_reward(o->reward);
+    Tokens prompt = question_prompt(question, m);
+    uint64_t first = (uint64_t)number;
+    Rollout* r = generate(m, &prompt, 1, o->num_samples, o->sample, tool_calculator, o->seed + 2, first);
+    for (int i = 0; i < o->num_samples; i++, r++) {
+        Text raw = rollout_text(r), text = {0};
         append_readable(&text, raw.data);
-        printf("rollout %d: %d tokens%s", i + 1, rollouts[i].length, rollouts[i].finished ? "" : ", cut off");
-        if (o.answer) printf(", reward %g", (double)grade_answer(raw.data, o.answer, kind).reward);
+        printf("rollout %d: %d tokens%s", i + 1, r->length, r->finished ? "" : ", cut off");
+        if (o->answer) printf(", reward %g", (double)grade_answer(raw.data, o->answer, kind).reward);
         printf("\n%s\n\n", text.data);
+        if (o->explain) print_choices(m, r);
         text_free(&raw), text_free(&text);
     }
-    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
+    rollouts_free(r - o->num_samples), tokens_free(&prompt);
+    fflush(stdout);
+}
+
+// The next question that is typed; 0 = the input has ended, or the line is empty. To be freed. On a terminal
+// it is asked for, from elsewhere it is repeated above its answer.
+static int read_question(Text* line) {
+    enum { LONGEST = 1 << 16 };                            // no context is longer
+    int asks = isatty(0) && isatty(1), c = 0;
+    *line = (Text){0};
+    text_append(line, "", 0);
+    if (asks) printf("question> ");
+    fflush(stdout);
+    while (line->length < LONGEST && (c = getchar()) != EOF && c != '\n') {
+        if (!c) fail(2, "a byte of the question is 0; questions are lines of text");
+        if (c != '\r') text_append(line, &(char){(char)c}, 1);
+    }
+    if (asks) printf(c == EOF ? "\n\n" : "\n");
+    else if (line->length) print_wrapped("Question", line->data);
+    return line->length > 0;
+}
+
+static int command_sample(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    Option options[RL_OPTIONS] = {{0}};
+    const char* question = "";
+    Text line;
+    int number = 0;
+    o.model = "out/run/rl";
+    o.num_samples = 4;
+    begin_command(&o, options, &question, 1, FOR_SAMPLE, argc, argv,
+                  "sample - answers of a model to one question. With --explain each token's\n"
+                  "probability is shown and, without a question, every line of the input is\n"
+                  "taken for one, up to an empty line",
+                  " \"QUESTION\"");
+    if (!*question && (!o.explain || o.answer))
+        fail(2, "a question is missing: ./rl sample \"Tom has 3 pens and buys 4 more. How many pens does Tom "
+                "have now?\"");
+    find_reward(o.reward);
+    if (o.explain && !is_given(options, "num-samples")) o.num_samples = 1;
+    Model m = load_tagged_model(o.model);
+    if (*question) answer_question(&m, question, &o, 0);
+    else {
+        for (; read_question(&line); text_free(&line)) answer_question(&m, line.data, &o, number++);
+        text_free(&line);
+    }
+    model_free(&m);
     return 0;
 }
 
@@ -993,6 +1074,49 @@ static int command_compare(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl lesson --zh: titles and Take aways in Chinese
+
+static const char CHINESE[] = "docs/lessons.zh.txt";
+
+// What the file says of a lesson in its lines that begin with `key`.
+static void print_chinese(const char* name, const char* key, int indent) {
+    Text text = read_file(CHINESE);
+    size_t n = strlen(name), k = strlen(key);
+    int here = 0;
+    for (const char* s = text.data; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        int length = (int)strcspn(s, "\n");
+        if (!strncmp(s, "lesson ", 7)) here = !strncmp(s + 7, name, n) && s[7 + n] == ' ';
+        else if (here && !strncmp(s, key, k)) printf("%*s%.*s\n", indent, "", length - (int)k, s + k);
+    }
+    text_free(&text);
+}
+
+// The lessons of the book, with --zh between the two.
+static int command_lesson_zh(int argc, char** argv) {
+    int words = 0, found = 0;
+    for (int i = 0; i < argc; i++) if (strcmp(argv[i], "--zh")) argv[words++] = argv[i];
+    int zh = argc - words, all = words && !strcmp(argv[0], "all");
+    int list = !words || !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h");
+    const char* wanted = list ? "" : argv[0];
+    if (zh && !file_exists(CHINESE))
+        fail(2, "--zh reads %s, which is not here; start ./rl in its own directory", CHINESE);
+    for (int i = 0; zh && i < (all ? LESSONS : ENTRIES); i++) {
+        char name[8];
+        snprintf(name, sizeof name, "%s", lessons[i].name);
+        if (list) printf("  %5s  %s\n", name, lessons[i].title);
+        else if (!all && strcmp(wanted, name)) continue;
+        if (found++ && !list) printf("\n\n");
+        print_chinese(name, "title ", list ? 9 : 0);
+        if (list) continue;
+        argv[0] = name;
+        command_lesson(words, argv);
+        print_chinese(name, "take away ", 0);
+    }
+    if (!found) command_lesson(words, argv);
+    if (list) printf("%s--zh adds titles and Take aways in Chinese: ./rl lesson 7 --zh\n", zh ? "\n" : "");
+    return 0;
+}
+
 // ---- the table, and main
 
 static const Command tools[] = {
@@ -1008,6 +1132,7 @@ static const Command tools[] = {
     {"plot", "columns of a run's metrics.csv, as curves", command_plot},
     {"grade", "grades a file of anybody's answers, or explains one grade", command_grade},
     {"overlap", "which questions of one file also stand in another", command_overlap},
+    {"lesson", NULL, command_lesson_zh},                   // in the list of the book's own commands
 };
 
 #ifndef TOOLS_NO_MAIN

@@ -355,7 +355,7 @@ narrow() {
     done < "$log/stdout"
 }
 narrow 'rl algos fits a terminal' "$rl" algos
-for command in train pairs reward-model dpo best-of-n eval compare plot experiment; do
+for command in train pairs reward-model dpo best-of-n eval compare plot experiment sample; do
     narrow "rl $command --help fits a terminal" "$rl" $command --help
 done
 narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
@@ -363,6 +363,8 @@ narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-n
 rm -rf narrow
 check 'rl algos: a word too many' 2 "'now' is not expected" "$rl" algos now
 check 'rl sample: question missing' 2 'question is missing' "$rl" sample --model-tag=./out
+check 'rl sample: one answer to many questions' 2 'question is missing' "$rl" sample --explain --answer=3
+check 'rl lesson: --zh elsewhere' 2 'docs/lessons.zh.txt, which is not here' "$rl" lesson 3 --zh
 check 'rl overlap: one file' 2 'two files are needed' "$rl" overlap good.jsonl
 check 'rl overlap: three files' 2 "'c' is not expected" "$rl" overlap good.jsonl good.jsonl c
 check 'rl overlap: data file missing' 2 'cannot open nowhere' "$rl" overlap good.jsonl nowhere

@@ -270,6 +270,86 @@ static void command_sample_answers(void) {
     rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
 }
 
+// What --explain prints of one answer, from its header to the line of its sums, against the rollout and the
+// logits. Returns how many tokens were forced.
+static int check_choices(const char* line, Model* m, const Rollout* r) {
+    int V = m->config.vocab_size, end = r->prompt + r->length, forced = 0;
+    float* logits = all_logits(m, r->ids, end);
+    double sum = 0.0;
+    char text[24];
+    for (int t = r->prompt; t < end; t++) {
+        const float* z = logits + (t - 1) * V;
+        double p = 0.0, logp = 0.0, last = 1.0, total;
+        int number = -1, at = 0, id = 0;
+        if (line && (line = strchr(line, '\n')) != NULL) line++;
+        CHECK(line && sscanf(line, "%d", &number) == 1 && number == t - r->prompt);
+        token_text(text, r->ids[t]);
+        CHECK(line && !strncmp(line + 4, text, strlen(text)));
+        if (!line || !r->mask[t]) {
+            forced++;
+            CHECK(line && !strncmp(line + 21, " forced       -  written by the calculator\n", 43));
+            continue;
+        }
+        CHECK(strlen(line) > 36 && sscanf(line + 21, "%lf%lf%n", &p, &logp, &at) == 2 && at == 15);
+        if (at != 15) break;
+        CHECK_NEAR(logp, r->logp[t - 1], 5.1e-5);                  // as it was recorded
+        CHECK_NEAR(p, exp(logp), 1.1e-4);
+        sum += r->logp[t - 1];
+        total = p;
+        for (const char* s = line + 36; *s != '\n'; s += strlen(text) + 9) {      // "  token 0.1234"
+            for (id = 0; id < V; id++) {
+                token_text(text, id);
+                if (!strncmp(s + 2, text, strlen(text)) && s[2 + strlen(text)] == ' ') break;
+            }
+            CHECK(id < V && id != r->ids[t]);
+            if (id == V) break;
+            p = strtod(s + 2 + strlen(text), NULL);
+            CHECK_NEAR(p, exp(z[id] - log_sum_exp(z, V)), 5.1e-5);
+            CHECK(p > 0.0 && p <= last);
+            last = p;
+            total += p;
+        }
+        CHECK(total < 1.0 + 2.1e-4);                               // four numbers that were rounded
+    }
+    if (line) ROW(strchr(line, '\n'), "all %d %.4f %.4f product of the p, sum of the log pi",
+                  count_masked(r->mask, r->T), exp(sum), sum);
+    free(logits);
+    return forced;
+}
+
+// Questions from a file: one answer to each, up to the empty line, and no prompt.
+static void command_sample_explains(void) {
+    static const char* const asked[] = {"1+1?", "2+2?", "1+1?"};
+    put_taught_model("taught");
+    put("asked.txt", "1+1?\r\n2+2?\n1+1?\n\n9+9?\n");
+    CHECK(freopen(in_folder("asked.txt"), "r", stdin) != NULL);
+    const Ran* r = RL("sample", "--explain", option("model-tag", "taught"), "--num-samples=2",
+                      "--max-new-tokens=20");
+    Model m = load_model(in_folder("taught"));
+    RlOptions o = rl_defaults();
+    const char* line = r->out;
+    int forced = 0;
+    o.sample.max_new_tokens = 20;
+    for (int q = 0; q < 3; q++) {
+        Tokens prompt = {0};
+        render_prompt(&prompt, asked[q]);
+        Rollout* x = generate(&m, &prompt, 1, 2, o.sample, tool_calculator, o.seed + 2, (uint64_t)q);
+        ROW(line, "Question %s", asked[q]);
+        for (int k = 0; k < 2; k++) {
+            ROW(line, "rollout %d: %d tokens%s", k + 1, x[k].length, x[k].finished ? "" : ", cut off");
+            line = strstr(line, "alternatives\n");
+            CHECK(line != NULL);
+            forced += check_choices(line, &m, &x[k]);
+            line = line ? line + 1 : r->out;
+        }
+        rollouts_free(x), tokens_free(&prompt);
+    }
+    CHECK(forced > 0);
+    SAYS_NOT(r->out, "9+9?");
+    SAYS_NOT(r->out, "question>");
+    model_free(&m);
+}
+
 // Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
 static void command_trace_columns(void) {
     const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
@@ -382,6 +462,10 @@ static void command_thermostat_learns(void) {
 static void command_lesson_pages(void) {
     SAYS(RL("lesson", "7")->out, "LESSON 7. ");
     SAYS(RL("lesson", "chain")->out, "LESSON chain. ");
+    const Ran* zh = COMMAND(rl, "lesson", "3", "--zh");
+    CHECK(!strncmp(zh->out, "\u8bed\u8a00\u6a21\u578b\u5c31\u662f\u7b56\u7565\nLESSON 3. ", 31));
+    SAYS(zh->out, "moves with it.\n\u8981\u70b9\uff1alogits[t] ");
+    SAYS_NOT(RL("lesson", "3")->out, "\u8981\u70b9");
     SAYS(RL("cartpole", "--seed=3")->out, "   value + GAE  solved after ");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo", "best-of-n",
@@ -413,6 +497,7 @@ static void test_commands(void) {
     RUN(command_eval_columns);
     RUN(command_eval_compare_columns);
     RUN(command_sample_answers);
+    RUN(command_sample_explains);
     RUN(command_trace_columns);
     RUN(command_experiments);
     RUN(command_compare_columns);

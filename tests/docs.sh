@@ -149,18 +149,26 @@ numbers() {  # numbers WORD: those behind "Claims" or "Exercises" in the index
 } > "$dir/bad"
 result docs_claims_and_exercises "$dir/bad"
 
-# ---- the Chinese titles and Take aways: a block for each lesson, in their order
-{
-    "$rl" lesson --help | awk '$1 ~ /^[0-9]+$/ { print "lesson", $1 }'
-    echo "lesson chain"
-} > "$dir/lessons"
-awk '/^lesson /                           { print }
-     !/^lesson |^title .|^take away .|^#|^$/ { print "line " NR " is neither title nor take away: " $0 }' \
-    docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
-awk 'function end() { if (name && (!title || !take)) print name ": no title or no take away" }
-     /^lesson / { end(); name = $0; title = take = 0 }
-     /^title ./ { title++ }
-     /^take away ./ { take++ }
+# ---- the Chinese titles and Take aways: a block for each lesson, in their order, with the English that the
+# lesson prints, and lines that fit a terminal (in UTF-8 a character of three bytes is two columns wide)
+"$rl" lesson --help | sed -n 's/^ *\([0-9][0-9]*\|chain\)  /\1 /p' | while read -r name title; do
+    echo "lesson $name $title"
+    "$rl" lesson "$name" | sed -n '/^Take away: /,$s/^/> /p'
+done > "$dir/lessons"
+[ "$(grep -c '^> Take away' "$dir/lessons")" = 13 ] || echo "not thirteen Take aways" >> "$dir/lessons"
+grep '^lesson \|^>' docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
+awk 'function end() { if (name && (title != 1 || !take)) print name ": not one title and a take away" }
+     /^lesson / { end(); name = $0; title = take = 0; next }
+     /^#|^$|^>/ { next }
+     !/^(title|take away) ./ { print "line " NR " is neither title nor take away: " $0 }
+     {
+         title += sub(/^title /, "")
+         take += sub(/^take away /, "")
+         columns = length($0)
+         columns -= gsub(/[\200-\277]/, "")
+         columns += gsub(/[\342-\357]/, "")
+         if (columns > 80) print "line " NR " has " columns " columns"
+     }
      END { end() }' docs/lessons.zh.txt >> "$dir/bad"
 result docs_chinese_lessons "$dir/bad"
 

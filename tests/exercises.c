@@ -226,6 +226,28 @@ static double odd_clip(double* slope, double ratio, double adv, double low, doub
     return loss;
 }
 
+static void odd_behind_the_last(float* r, const int* mask, int n, float verdict) {
+    for (int t = 0; t < n; t++) r[t] = t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f;
+}
+static void odd_smallest_subtracted(float* out, const float* z, int V) {
+    double low = z[0], sum = 0.0;
+    for (int i = 1; i < V; i++) low = fmin(low, z[i]);
+    for (int i = 0; i < V; i++) sum += exp(z[i] - low);
+    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - low - log(sum));
+}
+static void odd_nearly(float* reward, const char* const* response, int K, double truth) {
+    for (int k = 0; k < K; k++) {
+        const char* at = after_last(response[k], "####");
+        reward[k] = at && fabs(number_at(at) - truth) < 1.0;
+    }
+}
+static void odd_none_is_0(float* reward, const char* const* response, int K, double truth) {
+    for (int k = 0; k < K; k++) {
+        const char* at = after_last(response[k], "####");
+        reward[k] = (at ? number_at(at) : 0.0) == truth;
+    }
+}
+
 static void test_no_wrong_diagnosis(void) {
     static const struct { const char* function; Fn fn;
     } odd[] = {{"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)},
@@ -237,7 +259,11 @@ static void test_no_wrong_diagnosis(void) {
                {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)},
                {"my_kl", BIND(my_kl, odd_absolute)},
                {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)},
-               {"my_clip", BIND(my_clip, odd_clip)}};
+               {"my_clip", BIND(my_clip, odd_clip)},
+               {"my_step_rewards", BIND(my_step_rewards, odd_behind_the_last)},
+               {"my_log_softmax", BIND(my_log_softmax, odd_smallest_subtracted)},
+               {"my_hash_rewards", BIND(my_hash_rewards, odd_nearly)},
+               {"my_hash_rewards", BIND(my_hash_rewards, odd_none_is_0)}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         static Verdict v;
         judge(&v, exercise_named(odd[i].function), odd[i].fn);

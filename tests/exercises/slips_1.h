@@ -200,7 +200,7 @@ SCORE(score_left_nothing, SCORE_LEFT_NOTHING)
 static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which < 2 ? 5 : random_whole(rng, 7, 9), prompt = random_whole(rng, 1, 2),
-        end = n - random_whole(rng, 1, 2);
+        end = n - random_whole(rng, 2, 3);
     for (int t = 0; t < n; t++)
         mask[t] = t >= prompt && t < end && t != prompt + 1; // the tool wrote one token
     add_arg(c, "reward", OUT_FLOATS, n);
@@ -245,9 +245,10 @@ static void steps_always_1(float* r, const int* mask, int n, float verdict) {
 
 static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     double z[VALUES];
-    int V = which == 0 ? 2 : random_whole(rng, 3, 5);
+    int V = which < 2 ? 2 : random_whole(rng, 3, 5);
     add_arg(c, "out", OUT_FLOATS, V);
-    add_numbers(c, "z", FLOATS, V, which == 0 ? NUMBERS(1000, 1001) : some(z, V, -3, 3, rng));
+    add_numbers(c, "z", FLOATS, V, which == 0 ? NUMBERS(1000, 1001)
+                : which == 1 ? NUMBERS(-1000, 0) : some(z, V, -3, 3, rng));
     add_number(c, "V", WHOLE, V);
 }
 
@@ -519,20 +520,20 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     char text[TEXTS][TEXT_SIZE];
     const char* list[TEXTS];
     int K = which == 0   ? 6
-            : which == 1 ? 3
-                         : 7,
+            : which == 1 ? 4
+                         : 8,
         x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
     static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0",
-                                       "so %d",   "#### %d then #### %d", "#### %d.5"};
+                                       "so %d",   "#### %d then #### %d", "#### %d.5", "#### %d.5"};
     for (int k = 0; k < TEXTS; k++) {
-        int a = k == 1 ? y : x, b = k == 1 ? x : y;
-        snprintf(text[k], TEXT_SIZE, form[k < 7 ? k : 0], a, b);
+        int a = k == 1 ? y : k == 7 ? x - 1 : x, b = k == 1 ? x : y;
+        snprintf(text[k], TEXT_SIZE, form[k], a, b);
         list[k] = text[k];
     }
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K,
               which == 0   ? first
-              : which == 1 ? LIST("#### 0", "#### none", "#### 0.5")
+              : which == 1 ? LIST("#### 0", "#### none", "#### 0.5", "none")
                            : list);
     add_number(c, "K", WHOLE, K);
     add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);

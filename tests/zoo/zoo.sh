@@ -50,6 +50,10 @@ build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the so
     [ -x "$1/all" ] || build_all "$1" && cp "$1/all" "$1/$2"      # the part needs another one
 }
 
+place() {  # place N: the chapter of rl.c, or train_gpt.c
+    field "$1" chapter | sed -e 's/^\([0-9]\)/chapter \1/' -e 's/^model/train_gpt.c/'
+}
+
 parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
 
 run_part() {  # run_part PROGRAM PART: what it prints
@@ -130,7 +134,10 @@ all() {
 }
 
 list() {
-    echo 'make bug N=12 hands out a copy of the two files with one mistake; make bug N=12 ANSWER=1 tells it.'
+    echo 'make bug N=12 hands out a copy of the two files with one mistake, and tests it again when you have'
+    echo 'mended it; with ANSWER=1 it tells the story. The copy runs too:'
+    echo 'cc -O1 -w out/bug/12/rl.c -lm -o out/bug/12/rl && out/bug/12/rl lesson 5'
+    echo
     awk -v show=chapter -f tests/zoo/bugs.awk "$bugs" | awk '
         { n = $1; $1 = ""; name = $0 ~ /model/ ? "train_gpt.c" : "chapter" $0
           if (!(name in of)) order[++count] = name
@@ -138,13 +145,13 @@ list() {
         END { for (i = 1; i <= count; i++) printf "  %-12s%s\n", order[i], of[order[i]] }'
 }
 
-curves() {  # curves N DIR COLUMN OPTIONS...: 20 updates by the right program and by the broken one, drawn together
-    n=$1 dir=$2 column=$3
+curves() {  # curves NAME DIR COLUMN OPTIONS...: 20 updates by the right program and by the copy, drawn together
+    name=${1:-mended} dir=$2 column=$3
     shift 3
     start=out/run/sft
     if [ ! -f "$start/model.safetensors" ]; then
         start=out/bug/start
-        echo "(out/run/sft is not there; ./rl run makes it. A short supervised run instead, once.)"
+        echo "(out/run/sft is not there; make run makes it. A short supervised run instead, once, half a minute.)"
         [ -f "$start/model.safetensors" ] || ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 || {
             tail -n 3 "$dir/log"; return; }
     fi
@@ -154,12 +161,12 @@ curves() {  # curves N DIR COLUMN OPTIONS...: 20 updates by the right program an
     if [ ! -f "$right/metrics.csv" ] || [ ./rl -nt "$right/metrics.csv" ]; then
         twenty ./rl "$right" "$@"
     fi
-    twenty "$dir/rl" "$dir/broken" "$@"
+    twenty "$dir/rl" "$dir/$name" "$@"
     mkdir -p "$dir/right"
-    if [ -s "$right/metrics.csv" ] && [ -s "$dir/broken/metrics.csv" ]; then
+    if [ -s "$right/metrics.csv" ] && [ -s "$dir/$name/metrics.csv" ]; then
         cp "$right/metrics.csv" "$dir/right/"
         echo "20 updates, ./rl train $*: $column"
-        ./rl plot "$dir/right" "$dir/broken" "$column" | sed 1d
+        ./rl plot "$dir/right" "$dir/$name" "$column" | sed 1d
     fi
 }
 
@@ -175,13 +182,14 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
 }
 
 symptom() {  # symptom N
-    dir=out/bug/$1
+    dir=out/bug/$1 n=$1 again=''
     mkdir -p "$dir"
-    if [ -f "$dir/rl.c" ]; then echo "out/bug/$1 is there already and stays as you left it; remove it to begin anew."
+    if [ -f "$dir/rl.c" ]; then again="This is your copy as you left it; rm -r $dir, and you get a new one."
     else sources "$dir" "$1" || exit 1
     fi
-    echo "Bug $1, chapter $(field "$1" chapter). One place in $dir/rl.c or train_gpt.c is wrong."
+    echo "Bug $1, $(place "$1"): one place in $dir/rl.c or $dir/train_gpt.c is wrong."
     field "$1" symptom | awk '{ print "  " $0 }'
+    [ -z "$again" ] || printf '\n%s\n' "$again"
     echo
     shadow=build/zoo/student
     rm -rf "$shadow"
@@ -191,13 +199,15 @@ symptom() {  # symptom N
     copy_tests "$shadow"
     found=''
     for part in $(field "$1" test); do
-        build_part "$shadow" "$part" || { sed "s|$shadow/|$dir/|" "$shadow/log"; exit 1; }
+        build_part "$shadow" "$part" || {
+            echo "It does not compile:"
+            grep -A 2 'error: ' "$shadow/log" | sed "s|^.*/\.\./|$dir/|" | head -n 12
+            exit 1
+        }
         found=$(catcher "$shadow" "$part" "$part")
         [ -n "$found" ] && break
     done
-    if [ -z "$found" ]; then
-        echo "The tests find nothing wrong any more:" $(field "$1" test)
-        echo "make bug N=$1 ANSWER=1 tells the story."
+    if [ -z "$found" ]; then echo "Mended: these tests find nothing wrong any more:" $(field "$1" test)
     else
         echo "A test of $part fails:"
         awk -v name="$found" '
@@ -207,14 +217,14 @@ symptom() {  # symptom N
             { line[++n] = $0 }' "$shadow/log" | sed "s|$shadow/||g"
     fi
     rm -rf "$shadow"
-    set -- "$1" $(field "$1" train)
-    if [ $# -gt 1 ]; then
-        n=$1
-        shift
+    set -- "${found:+broken}" "$dir" $(field "$1" train)
+    if [ $# -gt 2 ]; then
         echo
-        curves "$n" "$dir" "$@"
+        curves "$@"
     fi
-    [ -z "$found" ] || printf '\nFind it, mend it in %s, and run the same command again.\n' "$dir"
+    echo
+    [ -z "$found" ] || echo "Find it and mend it in $dir; make bug N=$n tests your copy again."
+    echo "make bug N=$n ANSWER=1 tells the story."
 }
 
 answer() {  # answer N
@@ -222,7 +232,7 @@ answer() {  # answer N
     rm -rf "$dir"
     sources "$dir" "$1" || exit 1
     file=$(field "$1" file)
-    echo "Bug $1, chapter $(field "$1" chapter): $(field "$1" title)"
+    echo "Bug $1, $(place "$1"): $(field "$1" title)"
     echo
     field "$1" story | awk '{ print "  " $0 }'
     echo
