@@ -1437,11 +1437,6 @@ static void lesson_4(int more) {
  * correct, and a lucky guess (D1) is paid like an insight.
  */
 
-// In the appendix behind chapter 12: the inside of answers_equal (declared in chapter 3), and what the lesson
-// shows of it.
-static double solve_linear(const char* left, const char* right);
-static void print_comparisons(void);
-
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_TOKENS = 1200,      // of a taken-apart answer
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
@@ -1682,6 +1677,20 @@ static void print_four_rollouts(const char* truth) {
            "   pays it in full. RL makes what is paid more likely: it would train this.\n\n");
 }
 
+static void print_comparisons(void) {
+    static const char* const pairs[][2] = {
+        {"(3x-9)/2 = x+37", "x = 83"}, {"\\frac{14}{3}", "14/3"}, {"1/3", "0.333333"},
+        {"11,\\! 111", "11111"}, {"90^\\circ", "90"}, {"52_8", "528"},
+        {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
+        {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
+        {"\\sqrt{x^2}", "x"}};
+    printf("2. The same answer? Normalize the spelling, then evaluate:\n\n");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
+               answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
+    printf("\n");
+}
+
 static void print_hash_answers(void) {
     static const char* const responses[] = {"#### **$42.00** apples", "#### 42, no, #### 41",
                                             "The answer is 42", "#### forty-two"};
@@ -1697,19 +1706,15 @@ static void print_hash_answers(void) {
 }
 
 static void lesson_5(int more) {
-    const char *left = "(3x-9)/2", *right = "x+37";
-    char truth[32];
     (void)more;
-    snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
     printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n"
            "   Question  An answer has been written. Who says how good it is?\n"
            "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
            "   Symbols   x the question, y the response; a program, the verifier, compares\n\n"
-           "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
-           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
-    print_four_rollouts(truth);
-    printf("2. ");
+           "The question: half of 3x-9 equals x+37, that is (3x-9)/2 = x+37.\n"
+           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
+    print_four_rollouts("83");
     print_comparisons();
     print_hash_answers();
     printf("Take away: the reward is the only thing you design. It can be trusted as far as\n"
@@ -5279,19 +5284,6 @@ static int same_text(Slice a, Slice b) {
     return a.p == a.end;
 }
 
-// The answer's one spelling, for ./rl grade --explain. 1 = done, 0 = too long.
-static int normalize(Text* out, const char* answer) {
-    Tokenized t;
-    if (!tokenize_answer(&t, answer)) return 0;
-    text_printf(out, "%s", "");
-    for (const Token* k = t.token; k < t.token + t.count; k++) {
-        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
-        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
-        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
-    }
-    return 1;
-}
-
 /* ---- A.3 Second idea: evaluate ----
  *
  * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
@@ -5964,49 +5956,7 @@ int answers_equal(const char* a, const char* b) {
     return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
 }
 
-/* ---- A.5 Shown in lesson 5 ---- */
-
-// A text's value at a point, by itself. 1 = it has one.
-static int evaluate_text(Value* value, int* variables, const char* text, int point) {
-    Comparison c;
-    Tokenized* t = &c.side[0];
-    c.names = 0;
-    if (!tokenize_answer(t, text) || t->unmatched) return 0;
-    find_names(&c, t);
-    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
-}
-
-// Solves left = right for x when both sides are linear in it: take the difference at two points and follow
-// the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
-// is wrong.
-static double solve_linear(const char* left, const char* right) {
-    Value f[2], y;
-    int variables;
-    for (int point = 0; point < 2; point++) {
-        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
-        if (!evaluate_text(&y, &variables, right, point)) return NAN;
-        f[point] = add(f[point], negate(y));
-    }
-    Value rise = add(f[1], negate(f[0]));
-    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
-    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
-}
-
-static void print_comparisons(void) {
-    static const char* const pairs[][2] = {
-        {"\\frac{14}{3}", "14/3"}, {"1/3", "0.333333"}, {"11,\\! 111", "11111"}, {"90^\\circ", "90"},
-        {"52_8", "528"},
-        {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
-        {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
-        {"\\sqrt{x^2}", "x"}};
-    printf("The same answer? Normalize the spelling, then evaluate:\n\n");
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
-               answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\n");
-}
-
-/* ---- A.6 The calculator of chapter 6 ----
+/* ---- A.5 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
