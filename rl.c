@@ -4992,11 +4992,12 @@ static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as 
 // \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
 // not 7 pears.
 static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
-    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
+    "unit", "% percent", "degree deg", "th st nd rd", "mi mile", "hour hr h",
+    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
+    "m meter metre", "in inch", "ft foot feet", "yd yard", "min minute",
     "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
-    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian",
+    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur",
     "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
     "goose geese", "vertex vertices",
     ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
@@ -5011,6 +5012,7 @@ static const char* const UNITS[] = {
      "triangle side edge face angle diagonal digit number integer solution answer question problem term "
      "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
      "route calorie bit byte")};
+enum { PERCENT = 1, DEGREE, ORDINAL, MILE, HOUR };  // the rows of UNITS that have a rule of their own
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
        SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
@@ -5579,38 +5581,65 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
 
 /* ---- A.4 Compare ----
  *
- * An answer is a list of items, mostly of one. An item is a quantity with a unit, an equation, an inequality,
- * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
- * and compares what is inside. What fits no rule is unequal.
+ * An answer is taken apart from the outside. First comes off what one of two equal answers may leave out: a
+ * name in x = 5, the unit in 5 cm, brackets around all of it. What is left has a shape, and the shape says how
+ * the parts are compared, each of them in this way again:
+ *
+ *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
+ *     \{3, 5\}                            a set: each part of one has a partner in the other
+ *     (0,1) \cup [2,3], \cap              in any order
+ *     (3,5)   [[1,2],[3,4]]   A - B       tuples, intervals, matrices, differences: in order, with the same
+ *     x > 3   0 < x \le 5                 brackets; an inequality for a name is the interval (3,oo) or (0,5]
+ *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
+ *     2\pi + 1                            no parts: an expression or words
+ *
+ * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
-enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
+enum { MAX_NAMES = 20, MAX_UNIT = 16, MAX_DEPTH = 12 };  // variables, tokens of a unit, items within items
 
 typedef struct {
     Tokenized side[2];
     Slice name[MAX_NAMES];      // the variables, in the order of their appearance
     int names, imaginary;       // how many; does i appear?
-    int budget, depth, strict;  // work left; levels of items; must names agree?
+    int budget, depth, strict;  // work left; levels of items; may a name not be left out?
 } Comparison;
 
-static int compare_item(Slice a, Slice b, Comparison* c);
+typedef struct {
+    Slice equation;          // all of it, if it has the form left = right
+    Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
+    int relation;            // and how: = or \in
+    uint64_t unit;           // 0 = none
+    int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
+    int parts;               // 0 = too many
+    Slice part[MAX_ITEMS];
+} Item;
+
+// The token behind k, or behind the bracket that k opens.
+static const Token* behind(const Token* k) { return k + (is_open(k->kind) ? k->match : 0) + 1; }
 
 // The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
-    for (const Token* k = s.p; k < s.end; k++) {
+    for (const Token* k = s.p; k < s.end; k = anywhere ? k + 1 : behind(k))
         if (k->kind >= first && k->kind <= last) return k;
-        if (!anywhere && is_open(k->kind)) k += k->match;
-    }
     return NULL;
 }
 
-static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
-static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
-
 static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
+    return s.end - s.p > 2 && is_open(s.p->kind) && behind(s.p) == s.end;
 }
 
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
+
+static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
+    if (!is_bracketed(s)) return 0;
+    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+}
+
+static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
+    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
+        s = inside(s);
+    return s;
+}
 
 // A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
 // and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
@@ -5646,90 +5675,78 @@ static void find_names(Comparison* c, Tokenized* t) {
 
 static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
 
-// The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
-static uint64_t unit_number(const Token* k, int follows) {
+// The unit that token k names, as a number. 1 = it is in the table. "unit" is 0, no particular one; a single
+// letter needs \text{}, or another unit before it.
+static int find_unit(uint64_t* unit, const Token* k, int follows) {
     char word[32];
-    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
+    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT, any_case = n > 2 || (n == 2 && quoted);
     if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
     if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
-    int any_case = n > 2 || (n == 2 && quoted);
     for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
-    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
-        int row = 0;
-        while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
-        uint64_t number = (uint64_t)row + 1;
-        for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) number = number * 131 + (uint64_t)word[i];
-        if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
-    }
+    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++)  // cups, boxes
+        for (int row = 0; row < UNIT_ROWS; row++) {
+            if (!list_has(UNITS[row], word, n - cut)) continue;
+            *unit = (uint64_t)row;
+            for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) *unit = *unit * 131 + (uint64_t)word[i];
+            *unit = row ? mix_u64(*unit) : 0;
+            return 1;
+        }
     return 0;
-}
-
-static uint64_t unit_of(const char* word) {
-    Token k = {.kind = N_TEXT, .text = word, .length = (int)strlen(word)};
-    return unit_number(&k, 0);
 }
 
 // Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
 // hour and mph are mi less hour.
 static int read_unit(uint64_t* unit, Slice s) {
     uint64_t part = 0, times = 1, sign = 1;
+    int found = 0;
     *unit = 0;
     for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
-        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
-        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
-        else if (is_word(k, "square sq")) times = 2;
+        int64_t power = found && (k[-1].kind == '^' || k[-1].kind == '{') && k->value.den == 1 ? k->value.num : 0;
+        if (is_word(k, "square sq")) times = 2;
         else if (is_word(k, "cubic")) times = 3;
-        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
-            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
-        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
-            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
-            if (!part) return 0;
-            if (part != 1) *unit += part * times * sign;
+        else if (found && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
+        else if (power > 0 && power < 10) *unit += part * sign * (uint64_t)(power - 1);
+        else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
+            if (is_word(k, "mph")) part = mix_u64(MILE) - mix_u64(HOUR);
+            else if (!find_unit(&part, k, found)) return 0;
+            *unit += part * times * sign;
             times = 1;
+            found = 1;
         }
     }
-    return part != 0;
+    return found;
 }
 
-// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
-// number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
-static int split_unit(Slice* s, uint64_t* unit) {
-    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
-    *unit = 0;
-    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
-        s->p++;
-        return 1;
+// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. Returns the
+// number. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
+static Slice split_unit(uint64_t* unit, Slice s) {
+    const Token* word = find_token(s, N_TEXT, N_TEXT, 1);
+    int currency = s.end - s.p > 1 && (s.p->kind == '$' || is_word(s.p, "euro pound"));
+    uint64_t again;
+    if (currency && read_unit(unit, (Slice){s.p, s.p + 1, 0})) {  // $5 dollars
+        Slice rest = split_unit(&again, (Slice){s.p + 1, s.end, s.sign});
+        if (again && again != *unit) return s;
+        return rest;
     }
-    for (const Token* k = s->p + 1; k < s->end; k++) {
-        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
-        depth += is_open(k[-1].kind) - is_close(k[-1].kind);
-        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
-        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
-        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
-        if (ordinal && *unit != unit_of("th")) continue;
-        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
-        s->end = k;
-        return 1;
+    for (const Token* k = behind(s.p); k < s.end && !(word && k > word); k = behind(k)) {
+        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s.end, 0});
+        Slice rest = {k + 2 * ordinal, s.end - ordinal, 0};
+        if (k[-1].letters == 2 || s.end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
+        if (ordinal && *unit != mix_u64(ORDINAL)) continue;
+        if (*unit == mix_u64(DEGREE) && find_token(s, F_SIN, F_CSC, 1)) break;
+        return (Slice){s.p, k, s.sign};
     }
     *unit = 0;
+    return s;
+}
+
+// Does \pm stand in s? Not within a set, where it makes two elements of one.
+static int has_plus_minus(Slice s) {
+    for (const Token* k = s.p; k < s.end; k++) {
+        if (k->kind == N_PM || k->kind == N_MP) return 1;
+        if (k->kind == '{' && is_tuple((Slice){k, behind(k), 0})) k += k->match;
+    }
     return 0;
-}
-
-static int is_number(Value* value, Slice s) {
-    int variables = 0;
-    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
-}
-
-// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
-// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
-// accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
-    Value x, y, hundred = make_exact(100, 1);
-    int percent_a = unit_a == unit_of("%"), percent_b = unit_b == unit_of("%");
-    if (unit_a && unit_b && unit_a != unit_b) return 0;
-    if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b || !is_number(&x, a) || !is_number(&y, b)) return 0;
-    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
 }
 
 // Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
@@ -5738,7 +5755,7 @@ static int split_items(Slice* items, Slice s, int separator) {
     for (int n = 0;;) {
         const Token* cut = find_token(s, separator, separator, 0);
         Slice item = {s.p, cut ? cut : s.end, s.sign};
-        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
+        int both = s.sign == 0 && has_plus_minus(item);
         if (n + 1 + both > MAX_ITEMS) return 0;
         for (int k = 0; k <= both; k++) {
             items[n] = item;
@@ -5750,8 +5767,7 @@ static int split_items(Slice* items, Slice s, int separator) {
     }
 }
 
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not
-// \sin(x).
+// Is s a name that a value may be given to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not \sin(x).
 static int is_name(Slice s) {
     Slice items[MAX_ITEMS];
     if (s.p >= s.end) return 0;
@@ -5762,165 +5778,150 @@ static int is_name(Slice s) {
     return named;
 }
 
-typedef struct {
-    Slice part[3];  // 0 < x <= 5 has three parts
-    int parts, relation[2], name;  // which part is a name; -1 = none
-} Statement;
-
-// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
-// there are more than three.
-static Statement read_statement(Slice s) {
-    Statement r = {{s, s, s}, 0, {0, 0}, -1};
-    const Token* cut;
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value; else
+// an empty slice, because the shape is known.
+static Slice read_relations(Item* r, Slice s) {
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
+    Slice all = s, *part = r->part;
+    int kind[3] = {0}, n = 0;
     do {
-        cut = find_relation(s);
-        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
-        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
-        if (cut) s.p = cut + 1;
-    } while (cut && r.parts < 3);
-    if (cut) r.parts = 0;
-    Statement old = r;
-    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
-    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
-    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
-    for (int i = 0; i < last && falls; i++)
-        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
-    for (int i = last; i >= 0 && last > 0; i--)
-        if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
-    return r;
+        const Token* cut = find_token(s, N_LT, N_IN, 0);
+        kind[n] = cut ? cut->kind : 0;
+        part[n++] = (Slice){s.p, cut ? cut : s.end, s.sign};
+        s.p = cut ? cut + 1 : s.end;
+    } while (kind[n - 1] && n < 3);
+    if (kind[0] == N_GT || kind[0] == N_GE) {  // what falls is turned round, so that it rises: x > 3 is 3 < x
+        Slice first = part[0];
+        int last_kind = kind[n - 2];
+        part[0] = part[n - 1];
+        part[n - 1] = first;
+        kind[n - 2] = N_LT + N_GT - kind[0];
+        kind[0] = N_LT + N_GT - last_kind;
+    }
+    r->open = kind[0];
+    r->close = kind[1];
+    r->parts = kind[2] ? 0 : n;
+    if (n == 2 && kind[0] == N_EQ) r->equation = all;
+    int at = n == 3 || !is_name(part[0]);  // the part that may be a name
+    if (!r->parts || !is_name(part[at])) return (Slice){0};
+    if (n == 2 && (kind[0] == N_EQ || (kind[0] == N_IN && at == 0))) {
+        r->name = part[at];
+        r->relation = kind[0];
+        return part[!at];
+    }
+    if (kind[0] > N_LE || kind[1] > N_LE) return (Slice){0};
+    r->name = part[at];
+    r->relation = N_IN;
+    part[1] = n == 3 ? part[2] : at ? (Slice){infinity + 1, infinity + 2, 0} : part[1];
+    if (!at) part[0] = (Slice){infinity, infinity + 2, 0};
+    r->open = at && kind[0] == N_LE ? '[' : '(';
+    r->close = kind[at] == N_LE ? ']' : ')';
+    r->parts = 2;
+    return (Slice){0};
 }
 
-typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
+static void read_item(Item* r, Slice s) {
+    r->equation = r->name = (Slice){0};
+    r->unit = 0;
+    r->open = r->close = ',';
+    r->parts = split_items(r->part, peel(s), ',');
+    if (r->parts != 1) return;
+    s = r->part[0];
+    r->open = r->close = 0;
+    if (find_token(s, N_LT, N_IN, 0)) s = read_relations(r, s);
+    if (!s.p) return;
+    s = peel(split_unit(&r->unit, peel(s)));
+    const Token* operator = find_token(s, N_CUP, N_CAP, 0);
+    r->open = operator ? operator->kind : is_tuple(s) ? s.p->kind : 0;
+    r->close = operator ? operator->kind : is_tuple(s) ? s.end[-1].kind : 0;
+    r->part[0] = s;
+    r->parts = 1;
+    if (r->open) r->parts = split_items(r->part, operator ? s : inside(s), operator ? operator->kind : ',');
+}
 
-// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
-static int read_interval(Interval* v, Slice s) {
-    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    Slice items[MAX_ITEMS];
-    Statement r = read_statement(s);
-    int last = r.parts - 1;
-    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
-    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
-        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
-        return 1;
+static int is_number(Value* value, Slice s) {
+    int variables = 0;
+    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
+}
+
+// Two items without parts. People write 50\% for 50, when asked for percent, and for 0.5: both are accepted.
+// So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
+static int compare_expressions(const Item* x, const Item* y, int imaginary) {
+    Slice a = x->part[0], b = y->part[0];
+    Value v, w, hundred = make_exact(100, 1);
+    int percent_a = x->unit == mix_u64(PERCENT), percent_b = y->unit == mix_u64(PERCENT);
+    if (a.p == a.end || b.p == b.end) return 0;
+    if (same_text(a, b) || same_at_all_points(a, b, SUM, imaginary)) return 1;
+    if (percent_a == percent_b || !is_number(&v, a) || !is_number(&w, b)) return 0;
+    return same_value(percent_a ? v : multiply(v, hundred), percent_b ? w : multiply(w, hundred));
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c);
+
+// Does each part of x find a partner in y: the one in its place, or any that is still free? `again`: the same
+// one may serve twice.
+static int find_partners(const Item* x, const Item* y, int ordered, int again, Comparison* c) {
+    int used[MAX_ITEMS] = {0};
+    for (int i = 0; i < x->parts; i++) {
+        int j = ordered ? i : 0, end = ordered ? i + 1 : y->parts;
+        while (j < end && ((used[j] && !again) || !compare_item(x->part[i], y->part[j], c))) j++;
+        if (j >= end) return 0;
+        used[j] = 1;
     }
-    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
-    for (int i = 0; i < last; i++)
-        if (r.relation[i] > N_LE) return 0;
-    v->name = r.part[r.name];
-    if (r.name > 0) v->low = r.part[0];
-    if (r.name < last) v->high = r.part[last];
-    v->has_low = r.name > 0 && r.relation[0] == N_LE;
-    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
     return 1;
 }
 
-static int intervals_equal(Slice a, Slice b, Comparison* c) {
-    Interval v, w;
-    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
-    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
-    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
-           compare_item(v.high, w.high, c);
-}
-
-// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] by [0,1].
-static int compare_relations(Slice a, Slice b, Comparison* c) {
-    Statement r[2] = {read_statement(a), read_statement(b)};
-    Slice value[2], name[2];
-    int named[2], same = 1;
-    for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
-        named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
-        value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
-        name[k] = r[k].part[named[k] ? r[k].name : 0];
-    }
-    if (r[0].parts != r[1].parts) {
-        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
-        return left_out && !c->strict && compare_item(value[0], value[1], c);
-    }
-    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
-    int same_name = named[0] && named[1] && same_text(name[0], name[1]);
-    if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
-    for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
-    return same;
-}
-
-// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Slice* items, int n) {
+// Have the parts of a list names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
+static int count_names(const Item* list) {
+    Item item;
     Slice first = {0};
     int names = 0;
-    for (int i = 0; i < n; i++) {
-        Statement r = read_statement(items[i]);
-        if (r.name < 0) continue;
-        if (!names) first = r.part[r.name];
-        if (!names || !same_text(first, r.part[r.name])) names++;
+    for (int i = 0; i < list->parts && names < 2; i++) {
+        read_item(&item, list->part[i]);
+        if (!item.name.p || (names && same_text(first, item.name))) continue;
+        first = item.name;
+        names++;
     }
-    return names > 2 ? 2 : names;
+    return names;
 }
 
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
-
-// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
-// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
-// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
-    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
-    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
-    if (n > 1 && mode == ANY_ORDER) {
-        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
-        c->strict |= names_a && names_b;
-        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
+// Names that only one list has may be left out when it is the same name, or else in the order of the list: 2,
+// 3 for x=2, y=3. Names in both must agree.
+static int compare_parts(const Item* x, const Item* y, Comparison* c) {
+    int list = x->open == ',', set = x->open == '{';
+    int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
+    if (x->open != y->open || x->close != y->close) return 0;
+    if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
+    if (list) {
+        int names_x = count_names(x), names_y = count_names(y);
+        c->strict |= names_x && names_y;
+        ordered = names_x + names_y == 2 && names_x != names_y;
     }
-    for (int i = 0; i < n && matched == i; i++)
-        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
-            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
-            used[j] = 1;
-            matched++;
-        }
-    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
-        int i = 0;
-        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
-        if (i == n) matched = -1;
-    }
-    c->strict = strict;
-    return matched == n;
-}
-
-static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    if (!is_bracketed(s)) return 0;
-    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
-}
-
-static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
-        s = inside(s);
-    return s;
+    return find_partners(x, y, ordered, set, c) && (!set || find_partners(y, x, ordered, set, c));
 }
 
 static int compare_item(Slice a, Slice b, Comparison* c) {
+    Item x, y;
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth >= 12) return 0;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth == MAX_DEPTH) return 0;
     if (same_text(a, b)) return 1;
-    uint64_t unit_a, unit_b;
-    int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
-    a = peel(a);
-    b = peel(b);
-    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
-    int related = find_relation(a) || find_relation(b);
+    read_item(&x, a);
+    read_item(&y, b);
+    if (x.equation.p && y.equation.p) {
+        if (same_at_all_points(x.equation, y.equation, EQUATION, c->imaginary)) return 1;
+        if (!x.name.p || !y.name.p) return 0;
+    }
+    int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
+    if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
+    if (names == 1 && strict) return 0;
+    if (x.unit && y.unit && x.unit != y.unit) return 0;
+    if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
+    if (y.open == ',' && x.open == '{') x.open = x.close = ',';
+    c->strict |= names == 1;
     c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (set_a || set_b)
-        equal = set_a && set_b && set_a->kind == set_b->kind &&
-                compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
-    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
-                compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
-    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
-    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
+    int equal = x.open || y.open ? compare_parts(&x, &y, c) : compare_expressions(&x, &y, c->imaginary);
     c->depth--;
+    c->strict = strict;
     return equal;
 }
 
@@ -5935,6 +5936,7 @@ int answers_equal(const char* a, const char* b) {
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
+    c.names = c.imaginary = c.depth = c.strict = 0;
     for (int k = 0; k < 2; k++) {
         Tokenized* t = &c.side[k];
         if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
@@ -5942,18 +5944,10 @@ int answers_equal(const char* a, const char* b) {
     }
     if (same_text(x[0], x[1])) return 1;
     if (c.side[0].unmatched || c.side[1].unmatched) return 0;
-    c.names = c.imaginary = c.depth = c.strict = 0;
     c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
     find_names(&c, &c.side[0]);
     find_names(&c, &c.side[1]);
-    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
-    int sets = 0;
-    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
-        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
-        x[k] = inside(x[k]);
-        sets = 1;
-    }
-    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
+    return compare_item(x[0], x[1], &c);
 }
 
 /* ---- A.5 The calculator of chapter 6 ----
