@@ -1438,7 +1438,7 @@ static void lesson_4(int more) {
  */
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_TOKENS = 1200,      // of a taken-apart answer
+       MAX_TOKENS = 2001,      // of a taken-apart answer: no byte becomes more than two
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -4802,15 +4802,17 @@ static void lesson_12(int more) {
  * APPENDIX. When are two answers the same?                                          (chapters 5 and 6, D2)
  *
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
- * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ * the tool of chapter 6, which is the same evaluator behind a narrower door.
  *
- *     A.1  Values     exact fractions, or floating point with a bound on its error
- *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
- *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
- *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *     A.1  Values      exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize   an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate    tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare     lists, equations, intervals are taken apart; what is left is evaluated
+ *     A.5  Calculate   the tool
  *
- * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
- * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
+ * Followed for x = \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes x = \frac { 10 } { 4 } cm of it, A.4 takes off
+ * the name x that the other side leaves out, A.3 divides 10 by 4 and lets cm count as 1, since the other side
+ * leaves it out too, and A.1 finds that 5/2 is 5/2.
  *
  * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
@@ -4823,96 +4825,81 @@ static void lesson_12(int more) {
 /* ---- A.1 Values ----
  *
  * Numbers made of + - * / stay exact fractions as long as they fit. Everything else is a complex double with
- * a bound on its rounding error, so that two values can be told apart from two roundings of one value. Where
- * there is no value (1/0, ln 0) z is NAN.
+ * a bound on its rounding error, so that two values can be told apart from two roundings of one value.
  */
 typedef struct {
-    double complex z;  // the value
+    double complex z;  // the value; NAN where there is none (1/0, ln 0)
     double error;      // bound on the rounding error in z
     int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
 } Value;
 
-static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
-static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+static const double ROUNDING = 0x1p-53;                   // half a unit in the last place of a double
+static const int64_t TOO_LARGE = ((int64_t)1 << 62) - 1;  // for a fraction; the sum of two still fits
 static const Value NO_VALUE = {NAN, 0, 0, 0};
 
 static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
 static int is_real(Value a) { return cimag(a.z) == 0; }
 static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 
-static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
-}
+static int64_t times(int64_t a, int64_t b) { return a && llabs(b) > TOO_LARGE / llabs(a) ? TOO_LARGE : a * b; }
 
-static Value make_exact(int64_t num, int64_t den) {  // den is not 0
-    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
+// The value z; or better num / den, unless den is 0 or one of them is too large.
+static Value make_value(double complex z, double error, int64_t num, int64_t den) {
     int64_t a = llabs(num), b = llabs(den);
+    if (b == 0 || a >= TOO_LARGE || b >= TOO_LARGE) return (Value){z, error + ROUNDING * size_of(z), 0, 0};
     while (b) {  // Euclid: a becomes the greatest common divisor
         int64_t r = a % b;
         a = b;
         b = r;
     }
     if (den < 0) a = -a;
-    double value = (double)(num / a) / (double)(den / a);
-    return (Value){value, ROUNDING * fabs(value), num / a, den / a};
+    double quotient = (double)(num / a) / (double)(den / a);
+    return (Value){quotient, ROUNDING * fabs(quotient), num / a, den / a};
 }
 
-// *out = a * b; 0 = the product leaves the exact range
-static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
-    if (a && llabs(b) > EXACT_LIMIT / llabs(a)) return 0;
-    *out = a * b;
-    return 1;
-}
+static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
+static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
-// The operations: exact when both are and the result fits, else in floating point with the error carried on.
+// The operations carry the error on. What isn't exact has num = den = 0, and so has its product.
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
-    int64_t x, y, den;
-    if (a.den && b.den && multiply_exact(&x, a.num, b.den) && multiply_exact(&y, b.num, a.den) &&
-        multiply_exact(&den, a.den, b.den) && llabs(x + y) <= EXACT_LIMIT) return make_exact(x + y, den);
-    return make_inexact(a.z + b.z, a.error + b.error);
+    int64_t x = times(a.num, b.den), y = times(b.num, a.den);
+    int64_t num = x == TOO_LARGE || y == TOO_LARGE ? TOO_LARGE : x + y;
+    return make_value(a.z + b.z, a.error + b.error, num, times(a.den, b.den));
 }
 
 static Value multiply(Value a, Value b) {
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
-        return make_exact(num, den);
     double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
-    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
+    double error = a.error * size_of(b.z) + b.error * size_of(a.z);
+    return make_value(z, error, times(a.num, b.num), times(a.den, b.den));
 }
 
 static Value divide(Value a, Value b) {
     if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
-        return make_exact(num, den);
     double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
-    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
+    double error = (a.error + b.error * size_of(z)) / size_of(b.z);
+    return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Value a, Value b) {
-    if (!has_value(a) || !has_value(b)) return NO_VALUE;
+    if (!has_value(a) || !has_value(b) || (a.z == 0 && creal(b.z) <= 0)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return NO_VALUE;
-        Value result = make_exact(1, 1);
+        Value power = whole(1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
-            if (n & 1) result = multiply(result, a);
+            if (n & 1) power = multiply(power, a);
             if (n > 1) a = multiply(a, a);
         }
-        return b.num < 0 ? divide(make_exact(1, 1), result) : result;
+        return b.num < 0 ? divide(whole(1), power) : power;
     }
-    double size = size_of(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
-    double complex z;
-    int real = is_real(a) && is_real(b);
-    if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
-    else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
-    else z = cpow(a.z, b.z);
+    double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
+    if (size == 0) return whole(0);
+    int root = is_real(a) && is_real(b) && (creal(a.z) > 0 || b.den % 2 == 1);
+    double complex z = root ? sign * pow(size, creal(b.z)) : cpow(a.z, b.z);
     double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, size_of(z) * relative);
+    return inexact(z, size_of(z) * relative);
 }
 
 // 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
@@ -4930,77 +4917,78 @@ static int compare_values(Value a, Value b) {
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
-static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
  * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
- * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
- * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
+ * it, the longer one first where two begin alike; the first row is only typography. A matrix becomes
+ * [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's grouping braces
+ * look the same, but have no comma in them.
  */
 static const char* const SPELLINGS[][2] = {
     {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
           "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
-    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"},
     {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
     {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
     {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
     {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
             "\\begin{array}{ccc} \\beginpmatrix")},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
-    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
-    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
-    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
-    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
-    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
-    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"}, {",", "&"},
+    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}}"},
+    {"\\text{st}", "^{st} ^{\\text{st}} ^{\\mathrm{st}}"}, {"\\text{nd}", "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}}"},
+    {"\\text{rd}", "^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
+    // Unicode, in bytes of UTF-8: degree; minus, en dash; times, two dots; division, pi, theta, infinity
+    {"\\text{degree}", "^\\circ ^{\\circ} \\degree \xc2\xb0"}, {"-", "\xe2\x88\x92 \xe2\x80\x93"},
+    {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"}, {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"},
+    {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
     // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
-    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
-    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
-    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"}, {"\\lt", "<"}, {"\\gt", ">"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"}, {"\\cup", "\xe2\x88\xaa"},
+    {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
     {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
     // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
-    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
-    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
-    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
-    {"^0", "\xe2\x81\xb0"}};
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"},
+    {"^{1}", "\xc2\xb9"}, {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
+    {"^{6}", "\xe2\x81\xb6"}, {"^{7}", "\xe2\x81\xb7"}, {"^{8}", "\xe2\x81\xb8"}, {"^{9}", "\xe2\x81\xb9"},
+    {"^{0}", "\xe2\x81\xb0"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
-enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
-       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
-       N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
-       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
-       N_NUMBER };
+enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_COT, F_SEC, F_CSC, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE,
+       N_CUBIC, N_PI, N_E, N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP,
+       N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_TEXT, N_UNIT, N_NUMBER };
 static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
-    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
-    "infty infinity inf oo", "degree degrees",
-    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
-    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
+    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "cot", "sec", "csc",
+    "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic", "pi", "e",
+    "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup",
+    "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in", "//",
     "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
     ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
     "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
+static const Value CONSTANTS[] = {  // from N_PI on
+    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0},
+    {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
+    {1e12, 0, 1000000000000, 1}};
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
 
 // Two letters that are a word, not a product, when they are the whole item.
 static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
 // The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
-// not 7 pears.
+// \text{...} or behind another one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
+enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the rows with a rule of their own
 static const char* const UNITS[] = {
-    "unit", "% percent", "degree deg", "th st nd rd", "mi mile", "hour hr h",
-    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
-    "m meter metre", "in inch", "ft foot feet", "yd yard", "min minute",
-    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian",
-    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur",
-    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
-    "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+    "dollar usd buck", "euro eur", "pound", "percent", "degree deg", "th st nd rd", "unit",
+    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre", "in inch",
+    "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr", "kg kilogram kilo",
+    "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre", "gallon gal",
+    "quart qt", "pint pt", "rad radian", "C celsius", "F fahrenheit", "person people", "child children kid",
+    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
      "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
      "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
@@ -5012,31 +5000,32 @@ static const char* const UNITS[] = {
      "triangle side edge face angle diagonal digit number integer solution answer question problem term "
      "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
      "route calorie bit byte")};
-enum { PERCENT = 1, DEGREE, ORDINAL, MILE, HOUR };  // the rows of UNITS that have a rule of their own
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
-       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
 typedef struct {
     int kind;          // a sign, a row of NAMES, or N_TEXT and behind
     const char* text;  // its spelling, length bytes; a known name without its backslash
     int length, slash;
-    int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
     int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
-    int variable;      // of a name: which variable of the comparison it is; -1 = none
-    Value value;       // of a number
+    int number;        // of a name: which variable of the comparison it is, -1 = none; of a unit: its row
+    Value value;       // of a number or a unit
 } Token;
-
-typedef struct {
-    Token token[MAX_TOKENS];
-    int count, full, unmatched;  // did it overflow? has a bracket no partner?
-    int open;                    // the innermost open bracket, -1 = none
-    int money, raised;           // is $ a currency? where the last raised digit ended
-} Tokenized;
 
 // A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
-static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
+// Two answers that are being compared. The tokens of each stand behind one of kind 0.
+typedef struct {
+    int count, open, unmatched;  // tokens; the innermost open bracket, -1 = none; has a bracket no partner?
+    int money;                   // is $ a currency?
+    int names, imaginary;        // variables; does i appear?
+    int budget, depth, strict;   // work left; levels of items; may a name not be left out?
+    Slice name[MAX_NAMES];       // the variables, in the order of their appearance
+    Token token[2 * MAX_TOKENS];
+} Comparison;
+
+static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 
 // Does the list, words with a space between them, contain the n letters at word?
 static int list_has(const char* list, const char* word, int n) {
@@ -5047,29 +5036,57 @@ static int list_has(const char* list, const char* word, int n) {
     return 0;
 }
 
-static int look_up(const char* word, int n) {
-    int row = 0;
-    while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
-    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
+// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
+static int look_up(const char* word, int* n) {
+    for (int cut = 0; cut <= (*n > 2 && word[*n - 1] == 'x'); cut++)
+        for (int row = 0; row < (cut ? LAST_FUNCTION - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
+            if (!list_has(NAMES[row], word, *n - cut)) continue;
+            *n -= cut;
+            return F_SIN + row;
+        }
+    return N_TEXT;
 }
 
-static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
+// The row of the unit at word, -1 = it is none. *value becomes what it counts where units count: any number of
+// its own, so that cm^2 isn't cm.
+static int find_unit(Value* value, const char* word, int n, int any_case) {
+    char text[24];
+    if (n > 20) return -1;
+    for (int i = 0; i < n; i++) text[i] = (char)(any_case ? lower_case(word[i]) : word[i]);
+    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && text[n - 1] == 's')); cut++)  // cups, boxes
+        for (int row = 0; row < UNIT_ROWS; row++) {
+            if (!list_has(UNITS[row], text, n - cut)) continue;
+            uint64_t hash = (uint64_t)row + 1;
+            for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) hash = hash * 131 + (uint64_t)text[i];
+            *value = inexact(1 + (double)(mix_u64(hash) >> 11) * 0x1p-53, 0);
+            if (row == PERCENT) *value = make_value(0, 0, 1, 100);
+            return row;
+        }
+    return -1;
+}
+
+static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
 
-static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
+static int is_operand(int kind) {  // may a value end with it?
+    if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
+    return kind > LAST_FUNCTION && (kind < N_CUP || kind > N_QUOTIENT);
+}
 
-// A bracket finds its partner here. Until then match says which bracket is open around it.
-static Token* push(Tokenized* t, int kind, const char* text, int length) {
-    t->full |= t->count == MAX_TOKENS;
-    Token* k = &t->token[t->full ? 0 : t->count++];
-    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
-    if (is_open(kind)) t->open = (int)(k - t->token);
+static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
+
+// A bracket finds its partner here. Until then match says which bracket is open around it. (There is room: no
+// byte of an answer becomes more than two tokens.)
+static Token* push(Comparison* c, int kind, const char* text, int length) {
+    Token* k = &c->token[c->count++];
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .number = -1};
+    if (is_open(kind)) c->open = (int)(k - c->token);
     if (!is_close(kind)) return k;
-    t->unmatched |= t->open < 0;
-    if (t->open < 0 || t->full) return k;
-    Token* open = &t->token[t->open];
-    t->open = open->match;
+    c->unmatched |= c->open < 0;
+    if (c->open < 0) return k;
+    Token* open = &c->token[c->open];
+    c->open = open->match;
     open->match = (int)(k - open);
     return k;
 }
@@ -5094,179 +5111,161 @@ static const char* read_exponent(Value* value, const char* p) {
     char sign = *q == '-' || *q == '+' ? *q++ : 0;
     for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
     if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
-    *value = multiply(*value, raise_power(make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
+    *value = multiply(*value, raise_power(whole(10), whole(sign == '-' ? -n : n)));
     return q;
 }
 
-// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
 // 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
-static const char* push_number(Tokenized* t, const char* p) {
-    Token* k = push(t, N_NUMBER, p, 0);
+static int push_number(Comparison* c, const char* p) {
+    Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
-    int exact = 1, group = 0, dot = 0;
-    for (;; p++) {
-        int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
+    for (int group = 0, dot = 0;; p++) {
+        int separator = dot ? 0 : match_separator(p, group, c->open >= 0);
         p += separator;
-        if (*p == '.' && !dot && is_digit(p[1])) {
-            dot = 1;
-            continue;
-        }
-        if (!is_digit(*p)) break;
-        group = separator ? 1 : group + 1;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += *p - '0';
+        if (is_digit(*p)) {
+            group = separator ? 1 : group + 1;
+            num = times(num, 10);
+            num += num < TOO_LARGE ? *p - '0' : 0;
+            den = times(den, dot ? 10 : 1);
+        } else if (*p == '.' && !dot && is_digit(p[1])) dot = 1;
+        else break;
     }
-    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
-    if (!exact) k->kind = N_TEXT;
-    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
+    k->value = make_value(0, 0, num, den);
+    if (!k->value.den) k->kind = N_TEXT;
+    if (!k->value.den) k->value = inexact(strtod(k->text, NULL), 0);
+    else if (*p == 'e' || *p == 'E') p = read_exponent(&k->value, p);
     k->length = (int)(p - k->text);
-    return p;
+    return k->length;
 }
 
-// e and i are constants, e_1 and i_2 are not.
-static void push_letter(Tokenized* t, const char* p, int letters) {
-    int constant = p[1] == '_' ? 0 : *p == 'e' ? N_E : *p == 'i' ? N_I : 0;
-    push(t, constant ? constant : N_VARIABLE, p, 1)->letters = letters;
+// Pushes what the n letters at p, one or two, are by themselves; returns how many it took. Two small letters
+// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
+static int push_letters(Comparison* c, const char* p, int n) {
+    int last = last_kind(c), first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
+    char small[2] = {(char)lower_case(*p), (char)lower_case(p[1])};
+    int word = alone && (capitals == 1 || list_has(SHORT_WORDS, small, 2));
+    if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
+    int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
+    push(c, word ? N_TEXT : constant ? constant : N_VARIABLE, p, n);
+    return n;
 }
 
-// Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
-// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
-// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
-static void push_run(Tokenized* t, const char* p, int n, int quoted) {
-    int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
-    char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
-    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
-    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
-    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
-    if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
-        if (last != ',') push(t, ',', ",", 1);
-    } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
-    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
-        push(t, look_up(p, n - 1), p, n - 1);
-        push_letter(t, p + n - 1, 1);
-    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
-    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
-    else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
-    else {
-        push_letter(t, p, n);
-        if (n == 2) push_letter(t, p + 1, 1);
+// Pushes the first token of the n letters at p, bare or (quoted) within \text{...}; returns how many it took.
+// A run of letters is a known name or a unit as a whole, or not at all; else longer runs are words, and so is
+// everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
+// behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
+static int push_word(Comparison* c, const char* p, int n, int quoted) {
+    int last = last_kind(c), kind = look_up(p, &n);
+    int joins = last && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(p[n])));
+    const char* to = joins ? last == ',' ? "" : "," : list_has("per", p, n) ? "/" : list_has("mph", p, n) ? "mi/h" : NULL;
+    if (to) {
+        tokenize(c, to, to + strlen(to), 1);
+        return n;
     }
+    char next = p[n + (int)strspn(p + n, " ")];
+    int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
+    int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
+    int certain = kind > LAST_BARE && (quoted || n > 2);
+    Value value;
+    int unit = certain || follows || ends ? find_unit(&value, p, n, n > 2 || (n == 2 && quoted)) : -1;
+    if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
+    if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
+    Token* k = push(c, unit < 0 ? kind : N_UNIT, p, n);
+    k->number = unit;
+    if (unit >= 0) k->value = value;
+    return n;
 }
 
-// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
-// ends. (\mboxcm has lost its braces, and \cotx its space.)
-static const char* push_command(Tokenized* t, const char* p, const char* end) {
-    int n = 1;
-    while (is_letter(p[n])) n++;
-    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
-    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
-    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
-        kind = look_up(p + 1, --n - 1);
-    const char *open = p + n + strspn(p + n, " "), *close = NULL;
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns its length.
+// (\mboxcm has lost its braces, and \cotx its space.)
+static int push_command(Comparison* c, const char* p, const char* end) {
+    int n = 0;
+    while (is_letter(p[n + 1])) n++;
+    int kind = list_has("inf oo", p + 1, n) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
+    const char *open = p + n + 1 + strspn(p + n + 1, " "), *close = NULL;
     if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
-    if (close) tokenize(t, open + 1, close, 1);
-    if (close) return close + 1;
-    if (kind >= N_QUOTE && kind != N_VARIABLE) push(t, N_TEXT, p, n);
-    else push(t, kind, p + 1, n - 1)->slash = 1;
-    return p + n;
+    if (close) {
+        tokenize(c, open + 1, close, 1);
+        return (int)(close + 1 - p);
+    }
+    if (kind >= N_QUOTE && kind != N_VARIABLE) push(c, N_TEXT, p, n + 1);
+    else push(c, kind, p + 1, n)->slash = 1;
+    return n + 1;
 }
 
-// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
-// \left is not the beginning of \leftarrow.
+// The spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole: \left is
+// not the beginning of \leftarrow.
 static int match_spelling(const char** to, const char* p) {
-    int best = 0;
     for (int i = 0; i < SPELLING_ROWS; i++)
         for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
+            int n = 0;
             from += *from == ' ';
-            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
-            int n = (int)strcspn(from, " ");
-            if (n <= best || strncmp(p, from, (size_t)n)) continue;
+            while (from[n] == p[n] && from[n] && from[n] != ' ') n++;
+            if (from[n] && from[n] != ' ') continue;
             if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-            best = n;
             *to = SPELLINGS[i][0];
+            return n;
         }
-    return best;
-}
-
-// Pushes what the n bytes at p stand for.
-static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
-    const char* next = p + n + strspn(p + n, " \n");
-    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
-    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
-    tokenize(t, to, to + strlen(to), 0);
-    if (*to == '^' && to[1]) t->raised = t->count;
-}
-
-// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
-static void push_bar(Tokenized* t, const char* p) {
-    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
-    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
-        push(t, ')', p, 1);
-        return;
-    }
-    push(t, F_ABS, "abs", 3);
-    push(t, '(', p, 1);
-}
-
-static void push_sign(Tokenized* t, const char* p) {
-    int minus = *p == '$' && last_kind(t) == '-';
-    if (minus) t->count--;  // -$5 is $-5
-    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
-    if (minus) push(t, '-', "-", 1);
+    return 0;
 }
 
 // Pushes the tokens of [p, end), which lies in a text that ends in 0.
-static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
-    const char *to, *stop;
-    while (p < end && !t->full) {
-        int n = 0, last = last_kind(t);
-        while (p + n < end && is_letter(p[n])) n++;
-        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
-        else if (n) push_run(t, p, n, quoted);
-        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
-        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
-        else if (*p == '\\' && p[1] == '$') {
-            push_sign(t, p + 1);
-            n = 2;
-        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
-        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
+static void tokenize(Comparison* c, const char* p, const char* end, int quoted) {
+    const char* to;
+    for (int n; p < end; p += n) {
+        int last = last_kind(c);
+        for (n = 0; p + n < end && is_letter(p[n]);) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([")) push(c, N_CUP, p, 1);
+        else if (n) n = push_word(c, p, n, quoted);
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
+        else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) {
+            int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
+            if (!last_row) tokenize(c, to, to + strlen(to), 0);
+        } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
         else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
-            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
-            n = (int)(stop - p);
-            push(t, '_', p, 1);
-            push(t, '{', "{", 1);
-            tokenize(t, p + 1, stop, quoted);
-            push(t, '}', "}", 1);
+            for (n = 2; is_digit(p[1]) && is_digit(p[n]);) n++;
+            push(c, '_', p, 1);
+            push(c, '{', "{", 1);
+            tokenize(c, p + 1, p + n, quoted);
+            push(c, '}', "}", 1);
         } else {
-            n = 1;
-            if (*p == '|') push_bar(t, p);
-            else if (*p != '$' || t->money) push_sign(t, p);
+            int space = is_space(*p) || (*p == '\\' && p[1] == ' ');
+            int abbreviated = *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
+            int closes = *p == '|' && is_operand(last) && c->open >= 0 && c->token[c->open].kind == '|';
+            int kind = closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
+            n = *p == '/' && p[1] == '/' ? 2 : 1;  // 7//2 is 3
+            if (*p == '$' && c->money) push_word(c, "dollar", 6, 1);
+            else if (!space && !abbreviated && *p != '$') push(c, n == 2 ? N_QUOTIENT : kind, p, n);
         }
-        p += n;
     }
 }
 
-// The answer as tokens. 1 = done, 0 = too long.
-static int tokenize_answer(Tokenized* t, const char* answer) {
+// Appends the tokens of an answer.
+static Slice read_answer(Comparison* c, const char* answer) {
     int dollars = 0;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
-    t->count = t->full = t->unmatched = 0;
-    t->open = t->raised = -1;
-    t->money = dollars % 2;  // a pair of $ is LaTeX's
-    tokenize(t, answer, answer + strlen(answer), 0);
-    while (t->count && last_kind(t) == '.') t->count--;  // the full stop of the sentence
-    t->unmatched |= t->open >= 0;
-    return !t->full;
+    c->money = dollars % 2;  // a pair of $ is LaTeX's
+    c->open = -1;
+    push(c, 0, "", 0);
+    const Token* first = c->token + c->count;
+    tokenize(c, answer, answer + strlen(answer), 0);
+    while (last_kind(c) == '.') c->count--;  // the full stop of the sentence
+    c->unmatched |= c->open >= 0;
+    return (Slice){first, c->token + c->count, 0};
 }
 
 // Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
 // names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
+    int words = (a->kind == N_TEXT || a->kind == N_UNIT) && (b->kind == N_TEXT || b->kind == N_UNIT);
     char small[2] = {0};
-    int words = a->kind == N_TEXT && b->kind == N_TEXT;
-    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
-    if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
-    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
+    if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
+    if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
+    if (a->length != b->length) return 0;
     for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
     int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
     for (int i = 0; i < a->length; i++) {
@@ -5290,19 +5289,19 @@ static int same_text(Slice a, Slice b) {
  *
  * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
  * value at the current point. For another point the tokens are read once more.
- *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- *     postfix  = primary  { ! | % | degree | million }
+ *     primary = number | variable | constant | unit | ( sum ) | |sum| | \frac A B | \sqrt[n] A | function argument
+ *     power   = primary { ! } [ ^ power ]
  * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
- * equation is its left side minus its right one.
+ * equation is its left side minus its right one. 5 cm is a product: a unit counts as 1 where one of two answers
+ * has left it out, else as a number of its own.
  */
-enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest to the strongest
 
 typedef struct {
     const Token *p, *end;    // what is still to be read
-    int point, sign;         // which evaluation point; +1 or -1 for \pm
-    int calculator;          // only numbers and + - * / ( )
-    int variables, nesting;  // has it met one? levels
-    int failed;              // this is no expression
+    const Token* unit;       // where the unit of the whole begins
+    int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does that unit count?
+    int nesting, failed;     // levels; this is no expression
 } Parser;
 
 static Value parse(Parser* s, int level);
@@ -5321,6 +5320,29 @@ static Value fail_parse(Parser* s) {
     return NO_VALUE;
 }
 
+static Value apply_function(int function, Value a) {
+    static double (*const of_real[])(double) = {sin, cos, tan, asin, acos, atan, log, log, exp};
+    static double complex (*const of_complex[])(double complex) = {csin, ccos, ctan, casin, cacos, catan,
+                                                                   clog, clog, cexp};
+    double r = creal(a.z);
+    switch (function) {
+    case F_ABS: return make_value(size_of(a.z), a.error, llabs(a.num), a.den);
+    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
+    case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
+        if (a.den) return whole(a.num / a.den - (a.num % a.den < 0));
+        return is_real(a) && fabs(r) < 1e15 ? whole((int64_t)floor(r)) : NO_VALUE;
+    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    case F_SEC: return divide(whole(1), apply_function(F_COS, a));
+    case F_CSC: return divide(whole(1), apply_function(F_SIN, a));
+    }
+    if ((function == F_LN || function == F_LOG) && size_of(a.z) <= a.error) return NO_VALUE;
+    double complex z = is_real(a) ? of_real[function - F_SIN](r) : NAN;
+    if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
+    double size = size_of(a.z), slope = (1 + size_of(z) * size_of(z)) * fmax(1, size > 0 ? 1 / size : 1);
+    return inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
+}
+
 // The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
 // Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
 static Value combine(int function, Value a, Value b) {
@@ -5329,21 +5351,19 @@ static Value combine(int function, Value a, Value b) {
         if (!is_real(a) || !is_real(b)) return NO_VALUE;
         return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     }
-    double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
-    if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
+    if (!a.den || !b.den) return inexact(csin(a.z + b.z + function) + ccos(a.z * b.z), a.error + b.error);
     if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
-    int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
-    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
-                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
+    Value lowest = make_value(0, 0, llabs(a.num), llabs(b.num));  // b / gcd is below the line
+    return function == F_GCD ? whole(llabs(b.num) / lowest.den) : whole(times(llabs(a.num), lowest.den));
 }
 
-// ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
+// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
-    s->p++;
+    int open = s->p++->kind;
     Value value = parse(s, SUM);
     while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
-    return accept(s, close) ? value : fail_parse(s);
+    if (!accept(s, open == '[' ? ']' : open == '{' ? '}' : ')')) return fail_parse(s);
+    return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
@@ -5352,32 +5372,29 @@ static Value parse_argument(Parser* s) {
     return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-// The two arguments behind \frac; \frac12 is one half.
-static void parse_fraction(Value* num, Value* den, Parser* s) {
-    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
-    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
-    if (both) s->p++;
-    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
+static Value parse_fraction(Parser* s) {
+    if (peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1) {  // \frac12
+        int64_t both = s->p++->value.num;
+        return divide(whole(both / 10), whole(both % 10));
+    }
+    Value above = parse_argument(s);
+    return divide(above, parse_argument(s));
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
 // fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    Value whole = s->p++->value, num = whole, den = whole;
+    Value first = s->p++->value, part = first;
     Parser ahead = *s;
-    if (s->calculator || whole.den != 1) return whole;
-    if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
-    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
-        num = s->p->value;
-        den = parse_primary(&ahead);
-    } else return whole;
+    if (first.den != 1) return first;
+    if (accept(&ahead, N_FRAC)) part = parse_fraction(&ahead);
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) part = divide(s->p->value, parse_primary(&ahead));
+    else return first;
     for (const Token* k = s->p; k < ahead.p; k++)
-        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
-            return whole;
-    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
-    if (!proper) return fail_parse(s);
+        if (k->kind != N_FRAC && k->kind != N_NUMBER && (k->kind >= F_SIN || !strchr("{}/", k->kind))) return first;
+    if (ahead.failed || !part.den || part.num <= 0 || part.num >= part.den) return fail_parse(s);
     s->p = ahead.p;
-    return add(whole, make_exact(num.num, den.num));
+    return add(first, part);
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
@@ -5398,158 +5415,141 @@ static double variable_value(int j, int point) {
 
 static Value parse_variable(Parser* s) {
     const Token* name = s->p;
-    if (name->variable < 0 || s->end - name < name->match) return fail_parse(s);
+    if (name->number < 0 || s->end - name < name->match) return fail_parse(s);
     s->p += name->match;
-    s->variables = 1;
-    return make_inexact(variable_value(name->variable, s->point), 0);
+    return inexact(variable_value(name->number, s->point), 0);
 }
 
-static Value apply_function(int function, Value a) {
-    double complex z = 0, x = a.z;
-    double r = creal(x);
-    int real = is_real(a);
-    switch (function) {
-    case F_SIN: z = real ? sin(r) : csin(x); break;
-    case F_COS: z = real ? cos(r) : ccos(x); break;
-    case F_TAN: z = real ? tan(r) : ctan(x); break;
-    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
-    case F_SEC: return divide(make_exact(1, 1), apply_function(F_COS, a));
-    case F_CSC: return divide(make_exact(1, 1), apply_function(F_SIN, a));
-    case F_ASIN: z = casin(x); break;
-    case F_ACOS: z = cacos(x); break;
-    case F_ATAN: z = catan(x); break;
-    case F_EXP: z = real ? exp(r) : cexp(x); break;
-    case F_LN: case F_LOG:
-        if (size_of(x) <= a.error) return NO_VALUE;
-        z = real && r > 0 ? log(r) : clog(x);
-        break;
-    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
-    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
-    case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
-        if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
-    }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
-    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
+// A unit stands at the end, behind a value or another unit; a currency in front: $5. Elsewhere degrees and
+// percent are numbers, and the others words.
+static Value parse_unit(Parser* s) {
+    const Token* k = s->p++;
+    int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
+    if (behind && k < s->unit && k->number == DEGREE) return inexact(M_PI / 180, 0);
+    if (behind && k < s->unit && k->number == PERCENT) return k->value;
+    int currency = s->nesting == 1 && !behind && k->number <= POUND;
+    if (!currency && (!behind || k < s->unit)) return fail_parse(s);
+    Value value = s->units ? k->value : whole(1);
+    return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
 static Value parse_function(Parser* s) {
-    Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    int function = s->p++->kind;
+    Value base = whole(10), exponent = whole(1);
+    int function = s->p++->kind, several = function >= F_GCD;
+    const Token* unit = s->unit;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
     if (accept(s, '^')) exponent = parse_argument(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
-    if (inverse) function += F_ASIN - F_SIN;
-    int group = is_open(peek(s)), several = function >= F_GCD;
-    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
-    Value value = several ? argument : apply_function(function, argument);
+    if (several && !is_open(peek(s))) return fail_parse(s);
+    s->unit = s->end;  // \sin 30^\circ has no unit
+    Value value = is_open(peek(s)) ? parse_group(s, function) : parse(s, ARGUMENT);
+    s->unit = unit;
+    if (!several) value = apply_function(inverse ? function + F_ASIN - F_SIN : function, value);
     if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
     return inverse ? value : raise_power(value, exponent);
 }
 
 // \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
 static Value parse_binomial(Parser* s) {
-    Value n, k, result = make_exact(1, 1);
-    parse_fraction(&n, &k, s);
+    Value n = parse_argument(s), k = parse_argument(s), value = whole(1);
     if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
-    for (int64_t i = 0; i < k.num; i++)
-        result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
-    return result;
+    for (int64_t i = 0; i < k.num; i++) value = divide(multiply(value, add(n, whole(-i))), whole(i + 1));
+    return value;
 }
 
 // \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
 static Value parse_root(Parser* s, int latex) {
-    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
+    Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
     Value radicand = latex ? parse_argument(s) : parse_primary(s);
-    return raise_power(radicand, divide(make_exact(1, 1), index));
+    return raise_power(radicand, divide(whole(1), index));
 }
 
 static Value parse_primary(Parser* s) {
-    Value value, den;
     int kind = peek(s);
-    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
-    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
+    if (kind == N_NUMBER) return parse_number(s);
     if (kind == N_VARIABLE) return parse_variable(s);
+    if (kind == N_UNIT) return parse_unit(s);
+    if (is_open(kind)) return parse_group(s, 0);
     if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
+    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[s->p++->kind - N_PI];
     if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
     if (accept(s, N_BINOM)) return parse_binomial(s);
-    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
-    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
-    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
-    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
-    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
-    parse_fraction(&value, &den, s);
-    return divide(value, den);
-}
-
-static Value parse_postfix(Parser* s) {
-    Value value = parse_primary(s);
-    for (int kind = peek(s);; kind = peek(s)) {
-        if (accept(s, '%')) value = divide(value, make_exact(100, 1));
-        else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
-            value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-        else if (accept(s, '!')) {
-            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
-            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
-            for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
-        } else return value;
-    }
+    if (accept(s, N_FRAC)) return parse_fraction(s);
+    if (accept(s, N_SQUARE)) return raise_power(parse_primary(s), whole(2));  // square inches
+    if (accept(s, N_CUBIC)) return raise_power(parse_primary(s), whole(3));
+    return fail_parse(s);  // not in the allow-list
 }
 
 // May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
 // readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
 static int starts_factor(const Parser* s, int level) {
-    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
-    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
-    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
-    return kind >= F_SIN && kind <= N_INFINITY;
+    int kind = peek(s);
+    if (level > ARGUMENT || (level == ARGUMENT && kind >= F_SIN && kind <= LAST_FUNCTION)) return 0;
+    if (kind == N_UNIT) return level < ARGUMENT || s->p->number == DEGREE;
+    return is_open(kind) || kind == N_VARIABLE || (kind >= F_SIN && kind <= LAST_BARE);
+}
+
+// A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
+static Value parse_power(Parser* s, int level) {
+    int sign = 1;
+    for (; is_plus_minus(peek(s)); s->p++)
+        sign *= peek(s) == '-' ? -1 : peek(s) == N_PM ? s->sign : peek(s) == N_MP ? -s->sign : 1;
+    const Token* start = s->p;
+    Value value = parse_primary(s);
+    while (accept(s, '!')) {
+        int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+        value = n < 0 ? fail_parse(s) : whole(1);
+        for (int64_t i = 2; i <= n; i++) value = multiply(value, whole(i));
+    }
+    if (accept(s, '^')) {
+        if (level == EXPONENT && start->kind == '{') return fail_parse(s);
+        value = raise_power(value, parse(s, EXPONENT));
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;
+        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) return fail_parse(s);  // f^{-1}(2)
+    }
+    return sign < 0 ? negate(value) : value;
 }
 
 // Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
 // is a plus -b.
 static Value parse(Parser* s, int level) {
-    int sign = 1;
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
-        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
-        s->p++;
-    }
-    const Token* start = s->p;
-    Value value = parse_postfix(s);
-    if (!s->calculator && accept(s, '^')) {
-        value = raise_power(value, parse(s, POWER));
-        int call = peek(s) == '(' && start->kind == N_VARIABLE;
-        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
-    }
-    if (sign < 0) value = negate(value);
+    Value value = parse_power(s, level);
     while (!s->failed) {
         if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
-        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
-        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
-        else if (level <= PRODUCT && accept(s, '/')) {
-            int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
-            s->p += down;  // 7//2 = 3, see chapter 6
-            value = divide(value, parse(s, POWER));
-            if (down) value = apply_function(F_FLOOR, value);
-        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
+        else if (starts_factor(s, level) || (level <= PRODUCT && accept(s, '*')))
+            value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) value = divide(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, N_QUOTIENT))
+            value = apply_function(F_FLOOR, divide(value, parse(s, POWER)));
+        else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
         else break;
     }
     s->nesting--;
     return value;
 }
 
-// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
-// *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
-// itself; an overflow has an infinite error.)
-static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
-    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
+static int is_part_of_unit(const Token* k) {
+    if (k->kind == N_NUMBER) return k[-1].kind == '^' || k[-1].kind == '{';
+    return k->kind == N_UNIT || k->kind == N_SQUARE || k->kind == N_CUBIC || (k->kind < F_SIN && strchr("/^{}", k->kind));
+}
+
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
+// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
+static int evaluate(Value* value, Slice text, int level, int point, int units) {
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign, .units = units, .unit = text.end};
+    while (s.unit > s.p && is_part_of_unit(s.unit - 1)) s.unit--;
     *value = parse(&s, level);
-    *variables |= s.variables;
     if (s.failed || s.p < s.end) return -1;
     return isfinite(value->error) && has_value(*value);
+}
+
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
+    for (const Token* k = s.p; k < s.end; k += !anywhere && is_open(k->kind) ? k->match + 1 : 1)
+        if (k->kind >= first && k->kind <= last) return k;
+    return NULL;
 }
 
 // Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
@@ -5557,15 +5557,14 @@ static int evaluate(Value* value, int* variables, Slice text, int point, int lev
 // f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
 // count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
 // -2: variables are real.
-static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
-    enum { ENOUGH = 4 };
-    Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    int compared = 0, variables = 0, equations = level == EQUATION;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate(&f, &variables, a, point, level);
-        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
+static int same_at_all_points(Slice a, Slice b, int level, int units, int imaginary) {
+    Value f, g, f0 = whole(1), g0 = f0;
+    int variables = find_token(a, N_VARIABLE, N_VARIABLE, 1) || find_token(b, N_VARIABLE, N_VARIABLE, 1);
+    int compared = 0, equations = level == EQUATION, enough = variables || equations ? 4 : 1;
+    for (int point = 0; point < (variables ? EVALUATION_POINTS : 1); point++) {
+        int has_f = evaluate(&f, a, level, point, units);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
         if (has_g < 0) return 0;
-        if (!variables) return !equations && has_f && has_g && same_value(f, g);
         if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
@@ -5576,14 +5575,14 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
         if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
-    return compared >= ENOUGH;
+    return compared >= enough;
 }
 
 /* ---- A.4 Compare ----
  *
- * An answer is taken apart from the outside. First comes off what one of two equal answers may leave out: a
- * name in x = 5, the unit in 5 cm, brackets around all of it. What is left has a shape, and the shape says how
- * the parts are compared, each of them in this way again:
+ * An answer is taken apart from the outside. A name that only one of two equal answers has comes off, x = 5, and
+ * so do brackets around all of it. What is left has a shape, and the shape says how the parts are compared, each
+ * of them in this way again:
  *
  *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
  *     \{3, 5\}                            a set: each part of one has a partner in the other
@@ -5595,37 +5594,19 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
  *
  * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
-enum { MAX_NAMES = 20, MAX_UNIT = 16, MAX_DEPTH = 12 };  // variables, tokens of a unit, items within items
-
-typedef struct {
-    Tokenized side[2];
-    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
-    int names, imaginary;       // how many; does i appear?
-    int budget, depth, strict;  // work left; levels of items; may a name not be left out?
-} Comparison;
+enum { MAX_DEPTH = 12 };     // items within items
 
 typedef struct {
     Slice equation;          // all of it, if it has the form left = right
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
     int relation;            // and how: = or \in
-    uint64_t unit;           // 0 = none
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
     int parts;               // 0 = too many
     Slice part[MAX_ITEMS];
 } Item;
 
-// The token behind k, or behind the bracket that k opens.
-static const Token* behind(const Token* k) { return k + (is_open(k->kind) ? k->match : 0) + 1; }
-
-// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
-static const Token* find_token(Slice s, int first, int last, int anywhere) {
-    for (const Token* k = s.p; k < s.end; k = anywhere ? k + 1 : behind(k))
-        if (k->kind >= first && k->kind <= last) return k;
-    return NULL;
-}
-
 static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p > 2 && is_open(s.p->kind) && behind(s.p) == s.end;
+    return s.end - s.p > 2 && is_open(s.p->kind) && s.p->kind != '|' && s.p + s.p->match == s.end - 1;
 }
 
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
@@ -5657,9 +5638,9 @@ static const Token* end_of_name(const Token* k, const Token* end) {
 }
 
 // Gives every name its number.
-static void find_names(Comparison* c, Tokenized* t) {
-    const Token* end = t->token + t->count;
-    for (Token* k = t->token; k < end; k++) {
+static void find_names(Comparison* c) {
+    const Token* end = c->token + c->count;
+    for (Token* k = c->token; k < end; k++) {
         c->imaginary |= k->kind == N_I;
         if (k->kind != N_VARIABLE) continue;
         Slice name = {k, end_of_name(k, end), 0};
@@ -5667,90 +5648,22 @@ static void find_names(Comparison* c, Tokenized* t) {
         while (j < c->names && !same_text(c->name[j], name)) j++;
         if (j == MAX_NAMES) return;
         if (j == c->names) c->name[c->names++] = name;
-        k->variable = j;
+        k->number = j;
         k->match = (int)(name.end - k);
         k += k->match - 1;
     }
-}
-
-static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
-
-// The unit that token k names, as a number. 1 = it is in the table. "unit" is 0, no particular one; a single
-// letter needs \text{}, or another unit before it.
-static int find_unit(uint64_t* unit, const Token* k, int follows) {
-    char word[32];
-    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT, any_case = n > 2 || (n == 2 && quoted);
-    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
-    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
-    for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
-    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++)  // cups, boxes
-        for (int row = 0; row < UNIT_ROWS; row++) {
-            if (!list_has(UNITS[row], word, n - cut)) continue;
-            *unit = (uint64_t)row;
-            for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) *unit = *unit * 131 + (uint64_t)word[i];
-            *unit = row ? mix_u64(*unit) : 0;
-            return 1;
-        }
-    return 0;
-}
-
-// Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
-// hour and mph are mi less hour.
-static int read_unit(uint64_t* unit, Slice s) {
-    uint64_t part = 0, times = 1, sign = 1;
-    int found = 0;
-    *unit = 0;
-    for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
-        int64_t power = found && (k[-1].kind == '^' || k[-1].kind == '{') && k->value.den == 1 ? k->value.num : 0;
-        if (is_word(k, "square sq")) times = 2;
-        else if (is_word(k, "cubic")) times = 3;
-        else if (found && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
-        else if (power > 0 && power < 10) *unit += part * sign * (uint64_t)(power - 1);
-        else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
-            if (is_word(k, "mph")) part = mix_u64(MILE) - mix_u64(HOUR);
-            else if (!find_unit(&part, k, found)) return 0;
-            *unit += part * times * sign;
-            times = 1;
-            found = 1;
-        }
-    }
-    return found;
-}
-
-// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. Returns the
-// number. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
-static Slice split_unit(uint64_t* unit, Slice s) {
-    const Token* word = find_token(s, N_TEXT, N_TEXT, 1);
-    int currency = s.end - s.p > 1 && (s.p->kind == '$' || is_word(s.p, "euro pound"));
-    uint64_t again;
-    if (currency && read_unit(unit, (Slice){s.p, s.p + 1, 0})) {  // $5 dollars
-        Slice rest = split_unit(&again, (Slice){s.p + 1, s.end, s.sign});
-        if (again && again != *unit) return s;
-        return rest;
-    }
-    for (const Token* k = behind(s.p); k < s.end && !(word && k > word); k = behind(k)) {
-        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s.end, 0});
-        Slice rest = {k + 2 * ordinal, s.end - ordinal, 0};
-        if (k[-1].letters == 2 || s.end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
-        if (ordinal && *unit != mix_u64(ORDINAL)) continue;
-        if (*unit == mix_u64(DEGREE) && find_token(s, F_SIN, F_CSC, 1)) break;
-        return (Slice){s.p, k, s.sign};
-    }
-    *unit = 0;
-    return s;
 }
 
 // Does \pm stand in s? Not within a set, where it makes two elements of one.
 static int has_plus_minus(Slice s) {
     for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind == N_PM || k->kind == N_MP) return 1;
-        if (k->kind == '{' && is_tuple((Slice){k, behind(k), 0})) k += k->match;
+        if (k->kind == '{' && is_tuple((Slice){k, k + k->match + 1, 0})) k += k->match;
     }
     return 0;
 }
 
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
-// many.
+// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too many.
 static int split_items(Slice* items, Slice s, int separator) {
     for (int n = 0;;) {
         const Token* cut = find_token(s, separator, separator, 0);
@@ -5772,7 +5685,7 @@ static int is_name(Slice s) {
     Slice items[MAX_ITEMS];
     if (s.p >= s.end) return 0;
     if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
-    if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    if (s.p->kind == N_TEXT || s.p->kind == N_UNIT) return s.end - s.p == 1 && *s.p->text != '\\';
     int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
     for (int i = 0; i < n; i++) named = named && is_name(items[i]);
     return named;
@@ -5822,7 +5735,6 @@ static Slice read_relations(Item* r, Slice s) {
 
 static void read_item(Item* r, Slice s) {
     r->equation = r->name = (Slice){0};
-    r->unit = 0;
     r->open = r->close = ',';
     r->parts = split_items(r->part, peel(s), ',');
     if (r->parts != 1) return;
@@ -5830,7 +5742,7 @@ static void read_item(Item* r, Slice s) {
     r->open = r->close = 0;
     if (find_token(s, N_LT, N_IN, 0)) s = read_relations(r, s);
     if (!s.p) return;
-    s = peel(split_unit(&r->unit, peel(s)));
+    s = peel(s);
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
     r->open = operator ? operator->kind : is_tuple(s) ? s.p->kind : 0;
     r->close = operator ? operator->kind : is_tuple(s) ? s.end[-1].kind : 0;
@@ -5839,21 +5751,16 @@ static void read_item(Item* r, Slice s) {
     if (r->open) r->parts = split_items(r->part, operator ? s : inside(s), operator ? operator->kind : ',');
 }
 
-static int is_number(Value* value, Slice s) {
-    int variables = 0;
-    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
-}
-
-// Two items without parts. People write 50\% for 50, when asked for percent, and for 0.5: both are accepted.
-// So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_expressions(const Item* x, const Item* y, int imaginary) {
-    Slice a = x->part[0], b = y->part[0];
-    Value v, w, hundred = make_exact(100, 1);
-    int percent_a = x->unit == mix_u64(PERCENT), percent_b = y->unit == mix_u64(PERCENT);
+// Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different ones
+// never agree. People write 50\% for 50, when asked for percent, and for 0.5: both are accepted. So equality is
+// not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
+static int compare_expressions(Slice a, Slice b, int imaginary) {
     if (a.p == a.end || b.p == b.end) return 0;
-    if (same_text(a, b) || same_at_all_points(a, b, SUM, imaginary)) return 1;
-    if (percent_a == percent_b || !is_number(&v, a) || !is_number(&w, b)) return 0;
-    return same_value(percent_a ? v : multiply(v, hundred), percent_b ? w : multiply(w, hundred));
+    if (same_text(a, b)) return 1;
+    int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
+    int same = same_at_all_points(a, b, SUM, 0, imaginary);
+    if (!units || same == (units == 1)) return same;
+    return same_at_all_points(a, b, SUM, 1, imaginary);
 }
 
 static int compare_item(Slice a, Slice b, Comparison* c);
@@ -5908,18 +5815,18 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
     read_item(&x, a);
     read_item(&y, b);
     if (x.equation.p && y.equation.p) {
-        if (same_at_all_points(x.equation, y.equation, EQUATION, c->imaginary)) return 1;
+        if (same_at_all_points(x.equation, y.equation, EQUATION, 1, c->imaginary)) return 1;
         if (!x.name.p || !y.name.p) return 0;
     }
     int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
     if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
     if (names == 1 && strict) return 0;
-    if (x.unit && y.unit && x.unit != y.unit) return 0;
     if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
     if (y.open == ',' && x.open == '{') x.open = x.close = ',';
     c->strict |= names == 1;
     c->depth++;
-    int equal = x.open || y.open ? compare_parts(&x, &y, c) : compare_expressions(&x, &y, c->imaginary);
+    int expressions = !x.open && !y.open;
+    int equal = expressions ? compare_expressions(*x.part, *y.part, c->imaginary) : compare_parts(&x, &y, c);
     c->depth--;
     c->strict = strict;
     return equal;
@@ -5932,22 +5839,16 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     Comparison c;
-    Slice x[2];
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    c.names = c.imaginary = c.depth = c.strict = 0;
-    for (int k = 0; k < 2; k++) {
-        Tokenized* t = &c.side[k];
-        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
-        x[k] = (Slice){t->token, t->token + t->count, 0};
-    }
-    if (same_text(x[0], x[1])) return 1;
-    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
-    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
-    find_names(&c, &c.side[0]);
-    find_names(&c, &c.side[1]);
-    return compare_item(x[0], x[1], &c);
+    c.count = c.unmatched = c.names = c.imaginary = c.depth = c.strict = 0;
+    Slice x = read_answer(&c, order < 0 ? a : b), y = read_answer(&c, order < 0 ? b : a);
+    if (x.p == x.end) return 0;
+    if (c.unmatched) return same_text(x, y);
+    c.budget = 64 * c.count;
+    find_names(&c);
+    return compare_item(x, y, &c);
 }
 
 /* ---- A.5 The calculator of chapter 6 ----
@@ -5986,11 +5887,16 @@ int calculate(const char* expression, char* out, int cap) {
     for (const char* p = expression; *p; p++)
         if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
     plain[n] = 0;
-    Tokenized t;
-    if (!tokenize_answer(&t, plain)) return 0;
-    Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
-    Value value = parse(&s, SUM);
-    if (s.failed || s.p < s.end || !has_value(value)) return 0;
+    Comparison c;
+    c.count = c.unmatched = 0;
+    Slice s = read_answer(&c, plain);
+    for (Token* k = c.token + 1; k < s.end; k++) {
+        int begins = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
+        if (k->kind == '^' || (begins && is_operand(k[-1].kind))) return 0;  // 2**3, 2(3)
+        if (k->kind == N_TEXT) k->kind = N_NUMBER;  // of many digits
+    }
+    Value value;
+    if (evaluate(&value, s, SUM, 0, 0) != 1) return 0;
     return print_value(out, cap, value);
 }
 

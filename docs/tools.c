@@ -795,27 +795,30 @@ static void print_grades(Responses* r, const RewardKind* kind) {
 // An answer as the comparison sees it (the appendix): its tokens in one spelling and, if it has one, its value.
 static void print_understood(const char* label, const char* answer) {
     Comparison c;
-    Tokenized* t = &c.side[0];
     Text normal = {0};
     Value value;
-    int variables = 0, understood = tokenize_answer(t, answer);
-    text_printf(&normal, understood ? "" : "(too long)");
-    for (const Token* k = t->token; understood && k < t->token + t->count; k++) {
-        int joined = k == t->token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
-        joined |= k > t->token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
+    print_wrapped(label, answer);
+    if (strlen(answer) > MAX_ANSWER) {
+        print_wrapped("Normal", "(too long)");
+        return;
+    }
+    c.count = c.unmatched = c.names = c.imaginary = 0;
+    Slice s = read_answer(&c, answer);
+    text_append(&normal, "", 0);
+    for (const Token* k = s.p; k < s.end; k++) {
+        int joined = k == s.p || k[-1].kind < F_SIN || k->kind < F_SIN || k->slash;
+        joined |= k[-1].kind == N_NUMBER && k->kind != N_NUMBER && k->kind != N_UNIT;  // 2x, 2 cm
         text_printf(&normal, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
     }
-    print_wrapped(label, answer);
     print_wrapped("Normal", normal.data);
     text_free(&normal);
-    c.names = 0;
-    if (!understood || t->unmatched) return;
-    find_names(&c, t);
-    if (evaluate(&value, &variables, (Slice){t->token, t->token + t->count, 0}, 0, SUM) != 1) return;
+    if (c.unmatched) return;
+    find_names(&c);
+    if (evaluate(&value, s, SUM, 0, 1) != 1) return;
     printf("Value     %.12g", creal(value.z));
     if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
     if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-    printf("%s\n", variables ? " at evaluation point 0" : "");
+    printf("%s\n", c.names ? " at evaluation point 0" : "");
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {
