@@ -1438,7 +1438,7 @@ static void lesson_4(int more) {
  */
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_TOKENS = 2001,      // of a taken-apart answer: no byte becomes more than two
+       MAX_TOKENS = 2002,      // of a taken-apart answer: no byte becomes more than two
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -4830,42 +4830,37 @@ static void lesson_12(int more) {
 typedef struct {
     double complex z;  // the value; NAN where there is none (1/0, ln 0)
     double error;      // bound on the rounding error in z
-    int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
+    int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; both 0 when it isn't known
 } Value;
 
-static const double ROUNDING = 0x1p-53;                   // half a unit in the last place of a double
-static const int64_t TOO_LARGE = ((int64_t)1 << 62) - 1;  // for a fraction; the sum of two still fits
+static const double ROUNDING = 0x1p-53;         // half a unit in the last place of a double
+static const int64_t LARGE = (int64_t)1 << 62;  // for an exact fraction; two below it have a sum
 static const Value NO_VALUE = {NAN, 0, 0, 0};
 
 static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
 static int is_real(Value a) { return cimag(a.z) == 0; }
 static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
+static int64_t times(int64_t a, int64_t b) { return fabs((double)a * (double)b) < 0x1p62 ? a * b : LARGE; }
+static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // the greatest common one
 
-static int64_t times(int64_t a, int64_t b) { return a && llabs(b) > TOO_LARGE / llabs(a) ? TOO_LARGE : a * b; }
-
-// The value z; or better num / den, unless den is 0 or one of them is too large.
+// The value z; or better num / den, unless den is 0 or one of them reaches the limit.
 static Value make_value(double complex z, double error, int64_t num, int64_t den) {
-    int64_t a = llabs(num), b = llabs(den);
-    if (b == 0 || a >= TOO_LARGE || b >= TOO_LARGE) return (Value){z, error + ROUNDING * size_of(z), 0, 0};
-    while (b) {  // Euclid: a becomes the greatest common divisor
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    if (den < 0) a = -a;
-    double quotient = (double)(num / a) / (double)(den / a);
-    return (Value){quotient, ROUNDING * fabs(quotient), num / a, den / a};
+    if (den == 0 || llabs(num) >= LARGE || llabs(den) >= LARGE)
+        return (Value){z, error + ROUNDING * size_of(z), 0, 0};
+    int64_t common = den == 1 ? 1 : divisor(llabs(num), llabs(den)) * (den < 0 ? -1 : 1);
+    double quotient = (double)(num / common) / (double)(den / common);
+    return (Value){quotient, ROUNDING * fabs(quotient), num / common, den / common};
 }
 
 static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
 static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
-// The operations carry the error on. What isn't exact has num = den = 0, and so has its product.
+// The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
     int64_t x = times(a.num, b.den), y = times(b.num, a.den);
-    int64_t num = x == TOO_LARGE || y == TOO_LARGE ? TOO_LARGE : x + y;
+    int64_t num = x == LARGE || y == LARGE ? LARGE : x + y;
     return make_value(a.z + b.z, a.error + b.error, num, times(a.den, b.den));
 }
 
@@ -4885,7 +4880,8 @@ static Value divide(Value a, Value b) {
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Value a, Value b) {
-    if (!has_value(a) || !has_value(b) || (a.z == 0 && creal(b.z) <= 0)) return NO_VALUE;
+    double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
+    if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
         Value power = whole(1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
@@ -4894,7 +4890,6 @@ static Value raise_power(Value a, Value b) {
         }
         return b.num < 0 ? divide(whole(1), power) : power;
     }
-    double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (size == 0) return whole(0);
     int root = is_real(a) && is_real(b) && (creal(a.z) > 0 || b.den % 2 == 1);
     double complex z = root ? sign * pow(size, creal(b.z)) : cpow(a.z, b.z);
@@ -4908,11 +4903,10 @@ static Value raise_power(Value a, Value b) {
 // value of a root or of pi: people write so many digits when they round. A value of which rounding has left
 // nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
 static int compare_values(Value a, Value b) {
-    static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (fabs((double)a.num) > 1e12 || fabs((double)b.num) > 1e12) return 0;
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
@@ -4922,60 +4916,60 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 /* ---- A.2 First idea: normalize ----
  *
  * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
- * it, the longer one first where two begin alike; the first row is only typography. A matrix becomes
+ * it, a longer one before its own beginning; the first row is only typography. A matrix becomes
  * [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's grouping braces
  * look the same, but have no comma in them.
  */
 static const char* const SPELLINGS[][2] = {
     {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
           "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
-    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"},
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {",", "&"},
     {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
     {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
     {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
     {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-            "\\begin{array}{ccc} \\beginpmatrix")},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"}, {",", "&"},
+            "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
     {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
-    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}}"},
-    {"\\text{st}", "^{st} ^{\\text{st}} ^{\\mathrm{st}}"}, {"\\text{nd}", "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}}"},
-    {"\\text{rd}", "^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
+    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\lt", "<"}, {"\\gt", ">"},
+    {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
+                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
     // Unicode, in bytes of UTF-8: degree; minus, en dash; times, two dots; division, pi, theta, infinity
     {"\\text{degree}", "^\\circ ^{\\circ} \\degree \xc2\xb0"}, {"-", "\xe2\x88\x92 \xe2\x80\x93"},
     {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"}, {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"},
     {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
     // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
-    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"}, {"\\lt", "<"}, {"\\gt", ">"},
-    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"}, {"\\cup", "\xe2\x88\xaa"},
-    {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
+    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
+    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
+    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
     {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
     // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
-    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"},
-    {"^{1}", "\xc2\xb9"}, {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^{1}", "\xc2\xb9"},
+    {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
     {"^{6}", "\xe2\x81\xb6"}, {"^{7}", "\xe2\x81\xb7"}, {"^{8}", "\xe2\x81\xb8"}, {"^{9}", "\xe2\x81\xb9"},
     {"^{0}", "\xe2\x81\xb0"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
-enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_COT, F_SEC, F_CSC, F_ABS,
-       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE,
-       N_CUBIC, N_PI, N_E, N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP,
-       N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_TEXT, N_UNIT, N_NUMBER };
+enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_CSC, F_SEC, F_COT, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE, N_CUBIC, N_PI, N_E,
+       N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE,
+       N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
 static const char* const NAMES[] = {
-    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "cot", "sec", "csc",
-    "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic", "pi", "e",
-    "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup",
-    "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in", "//",
-    "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
+    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "csc", "sec",
+    "cot", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic",
+    "pi", "e", "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion",
+    "cup", "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq",
+    "in", "//", "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
     ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
     "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const Value CONSTANTS[] = {  // from N_PI on
+static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
     {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0},
     {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
     {1e12, 0, 1000000000000, 1}};
-static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
 
-// Two letters that are a word, not a product, when they are the whole item.
+// f(2) is no product with these letters; nor are these two letters one, when they are all of an item.
+static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
 // The units: the words for each, without the s of the plural. A single letter is a unit only within
@@ -4983,84 +4977,81 @@ static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as 
 enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the rows with a rule of their own
 static const char* const UNITS[] = {
     "dollar usd buck", "euro eur", "pound", "percent", "degree deg", "th st nd rd", "unit",
-    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre", "in inch",
-    "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr", "kg kilogram kilo",
-    "g gram", "mg milligram", "oz ounce", "L l liter litre", "ml mL milliliter millilitre", "gallon gal",
-    "quart qt", "pint pt", "rad radian", "C celsius", "F fahrenheit", "person people", "child children kid",
-    "man men", "woman women", "fish", "leaf leaves", "mouse mice", "goose geese", "vertex vertices",
+    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
+    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian", "C celsius",
+    "F fahrenheit", "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves",
+    "mouse mice", "goose geese", "vertex vertices",
     ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
      "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
-     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
-     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
-     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
-     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
-     "building step stair trip round goal class school team group set row column line segment square circle "
-     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
-     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
-     "route calorie bit byte")};
+     "potato carrot egg cookie cake candy chocolate pizza slice meal cup glass bottle can jar bag box pack "
+     "bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe sock "
+     "hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower rose tree "
+     "seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table room window "
+     "door floor house home building step stair trip round goal class school team group set row column line "
+     "segment square circle triangle side edge face angle diagonal digit number integer solution answer "
+     "question problem term factor divisor multiple value root zero prime pair subset permutation "
+     "combination arrangement path route calorie bit byte")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
        SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
 typedef struct {
-    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
-    const char* text;  // its spelling, length bytes; a known name without its backslash
+    int kind;               // a sign, a row of NAMES, or N_NUMBER and behind
+    const char* text;       // its spelling, length bytes; a known name without its backslash
     int length, slash;
-    int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
-    int number;        // of a name: which variable of the comparison it is, -1 = none; of a unit: its row
-    Value value;       // of a number or a unit
+    int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
+    int number;             // which variable or unit it is; of a bracket: its commas, -1 = none
+    Value value;            // of a number
 } Token;
 
 // A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
-// Two answers that are being compared. The tokens of each stand behind one of kind 0.
+// Two answers that are being compared. A token of kind 0 stands before and behind each of them.
 typedef struct {
-    int count, open, unmatched;  // tokens; the innermost open bracket, -1 = none; has a bracket no partner?
-    int money;                   // is $ a currency?
-    int names, imaginary;        // variables; does i appear?
-    int budget, depth, strict;   // work left; levels of items; may a name not be left out?
-    Slice name[MAX_NAMES];       // the variables, in the order of their appearance
+    int count, open;        // tokens; the innermost open bracket, -1 = none
+    int unmatched, money;   // has a bracket no partner? is $ a currency?
+    int names, imaginary;   // variables; does i appear?
+    int budget, strict;     // work left; may a name not be left out?
+    Slice name[MAX_NAMES];  // the variables, in the order of their appearance
     Token token[2 * MAX_TOKENS];
 } Comparison;
 
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 
-// Does the list, words with a space between them, contain the n letters at word?
-static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; *p && n > 0; p++) {
-        if (*p != *word || (p > list && p[-1] != ' ')) continue;
-        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+// The word of the list, words with a space between them, that is the n letters at text; with n = 0 the one
+// that text begins with, and a command must stand there whole: \left doesn't begin \leftarrow. NULL = none.
+static const char* find_word(const char* list, const char* text, int n, int any_case) {
+    int first = any_case ? lower_case(*text) : *text;
+    for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
+        int i = 1;
+        if (w > list && w[-1] != ' ') continue;
+        while (w[i] && w[i] != ' ' && w[i] == (any_case ? lower_case(text[i]) : text[i])) i++;
+        int ends = n ? i == n : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
+        if (ends && (!w[i] || w[i] == ' ')) return w;
     }
-    return 0;
+    return NULL;
 }
 
 // The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
 static int look_up(const char* word, int* n) {
     for (int cut = 0; cut <= (*n > 2 && word[*n - 1] == 'x'); cut++)
-        for (int row = 0; row < (cut ? LAST_FUNCTION - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
-            if (!list_has(NAMES[row], word, *n - cut)) continue;
+        for (int row = 0; row < (cut ? F_MIN - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
+            if (!find_word(NAMES[row], word, *n - cut, 0)) continue;
             *n -= cut;
             return F_SIN + row;
         }
     return N_TEXT;
 }
 
-// The row of the unit at word, -1 = it is none. *value becomes what it counts where units count: any number of
-// its own, so that cm^2 isn't cm.
-static int find_unit(Value* value, const char* word, int n, int any_case) {
-    char text[24];
-    if (n > 20) return -1;
-    for (int i = 0; i < n; i++) text[i] = (char)(any_case ? lower_case(word[i]) : word[i]);
-    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && text[n - 1] == 's')); cut++)  // cups, boxes
+// The number of the unit at word; -1 = it is none.
+static int find_unit(const char* word, int n, int any_case) {
+    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && word[n - 1] == 's')); cut++)  // cups, boxes
         for (int row = 0; row < UNIT_ROWS; row++) {
-            if (!list_has(UNITS[row], text, n - cut)) continue;
-            uint64_t hash = (uint64_t)row + 1;
-            for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) hash = hash * 131 + (uint64_t)text[i];
-            *value = inexact(1 + (double)(mix_u64(hash) >> 11) * 0x1p-53, 0);
-            if (row == PERCENT) *value = make_value(0, 0, 1, 100);
-            return row;
+            const char* at = find_word(UNITS[row], word, n - cut, any_case);
+            if (at) return row < UNIT_ROWS - 1 ? row : row + (int)(at - UNITS[row]);
         }
     return -1;
 }
@@ -5068,51 +5059,36 @@ static int find_unit(Value* value, const char* word, int n, int any_case) {
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 
 static int is_operand(int kind) {  // may a value end with it?
     if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
-    return kind > LAST_FUNCTION && (kind < N_CUP || kind > N_QUOTIENT);
+    return !is_function(kind) && (kind < N_CUP || kind > N_QUOTIENT);
 }
-
 static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
 // A bracket finds its partner here. Until then match says which bracket is open around it. (There is room: no
 // byte of an answer becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
-    Token* k = &c->token[c->count++];
+    Token *k = &c->token[c->count++], *open = c->open < 0 ? NULL : &c->token[c->open];
     *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .number = -1};
     if (is_open(kind)) c->open = (int)(k - c->token);
-    if (!is_close(kind)) return k;
-    c->unmatched |= c->open < 0;
-    if (c->open < 0) return k;
-    Token* open = &c->token[c->open];
+    if (kind == ',' && open) open->number++;
+    c->unmatched |= is_close(kind) && !open;
+    if (!is_close(kind) || !open) return k;
     c->open = open->match;
     open->match = (int)(k - open);
     return k;
 }
 
-// The length of the thousands separator at p, behind a group of digits; 0 = none. Within brackets a comma
-// separates elements: (100,200).
-static int match_separator(const char* p, int group, int in_brackets) {
+// The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
+static int match_separator(const char* p, int in_brackets) {
     static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
-    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
+    for (int i = 0; i < 6 - in_brackets; i++) {
         size_t n = strlen(separators[i]);
-        const char* q = p + n;
-        if (strncmp(p, separators[i], n)) continue;
-        return is_digit(q[0]) && is_digit(q[1]) && is_digit(q[2]) && !is_digit(q[3]) ? (int)n : 0;
+        if (!strncmp(p, separators[i], n) && strspn(p + n, "0123456789") == 3) return (int)n;
     }
     return 0;
-}
-
-// 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
-static const char* read_exponent(Value* value, const char* p) {
-    int n = 0, digits = 0;
-    const char* q = p + 1;
-    char sign = *q == '-' || *q == '+' ? *q++ : 0;
-    for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
-    if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
-    *value = multiply(*value, raise_power(whole(10), whole(sign == '-' ? -n : n)));
-    return q;
 }
 
 // Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
@@ -5120,21 +5096,24 @@ static const char* read_exponent(Value* value, const char* p) {
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
-    for (int group = 0, dot = 0;; p++) {
-        int separator = dot ? 0 : match_separator(p, group, c->open >= 0);
+    for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
+        dot |= *p == '.';
+        if (*p == '.') continue;
+        num = times(num, 10);
+        num += num < LARGE ? *p - '0' : 0;
+        den = times(den, dot ? 10 : 1);
+        int separator = dot || group > 3 ? 0 : match_separator(p + 1, c->open >= 0);
         p += separator;
-        if (is_digit(*p)) {
-            group = separator ? 1 : group + 1;
-            num = times(num, 10);
-            num += num < TOO_LARGE ? *p - '0' : 0;
-            den = times(den, dot ? 10 : 1);
-        } else if (*p == '.' && !dot && is_digit(p[1])) dot = 1;
-        else break;
+        group = separator ? 0 : group;
     }
-    k->value = make_value(0, 0, num, den);
-    if (!k->value.den) k->kind = N_TEXT;
-    if (!k->value.den) k->value = inexact(strtod(k->text, NULL), 0);
-    else if (*p == 'e' || *p == 'E') p = read_exponent(&k->value, p);
+    k->value = make_value(strtod(k->text, NULL), 0, num, den);
+    k->kind = k->value.den ? N_NUMBER : N_TEXT;
+    int n, length = 0, power = (*p == 'e' || *p == 'E') && !is_space(p[1]);
+    power = power && sscanf(p + 1, "%4d%n", &n, &length) == 1;
+    if (power && (length > 2 || is_digit(p[1]) || (p[1] == '-' && *p == 'e'))) {  // 2E-1 and 2e+1 are sums
+        k->value = multiply(k->value, raise_power(whole(10), whole(n)));
+        p += 1 + length;
+    }
     k->length = (int)(p - k->text);
     return k->length;
 }
@@ -5145,8 +5124,7 @@ static int push_letters(Comparison* c, const char* p, int n) {
     int last = last_kind(c), first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
     int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
     int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
-    char small[2] = {(char)lower_case(*p), (char)lower_case(p[1])};
-    int word = alone && (capitals == 1 || list_has(SHORT_WORDS, small, 2));
+    int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
     if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
     int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
     push(c, word ? N_TEXT : constant ? constant : N_VARIABLE, p, n);
@@ -5158,24 +5136,21 @@ static int push_letters(Comparison* c, const char* p, int n) {
 // everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
 // behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
-    int last = last_kind(c), kind = look_up(p, &n);
-    int joins = last && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(p[n])));
-    const char* to = joins ? last == ',' ? "" : "," : list_has("per", p, n) ? "/" : list_has("mph", p, n) ? "mi/h" : NULL;
-    if (to) {
+    int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
+    int joins = last && find_word("and or", p, n, 0) && (quoted || (is_space(p[-1]) && is_space(p[n])));
+    int per = !!find_word("per", p, n, 0), mph = !!find_word("mph", p, n, 0);
+    if (joins || per || mph) {
+        const char* to = per ? "/" : mph ? "mi/h" : last == ',' ? "" : ",";
         tokenize(c, to, to + strlen(to), 1);
         return n;
     }
-    char next = p[n + (int)strspn(p + n, " ")];
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
     int certain = kind > LAST_BARE && (quoted || n > 2);
-    Value value;
-    int unit = certain || follows || ends ? find_unit(&value, p, n, n > 2 || (n == 2 && quoted)) : -1;
+    int unit = certain || ends || follows ? find_unit(p, n, n > 2 || (n == 2 && quoted)) : -1;
     if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
     if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
-    Token* k = push(c, unit < 0 ? kind : N_UNIT, p, n);
-    k->number = unit;
-    if (unit >= 0) k->value = value;
+    push(c, unit < 0 ? kind : N_UNIT, p, n)->number = unit;
     return n;
 }
 
@@ -5184,32 +5159,23 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
-    int kind = list_has("inf oo", p + 1, n) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
+    int kind = find_word("inf oo", p + 1, n, 0) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
     if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
-    const char *open = p + n + 1 + strspn(p + n + 1, " "), *close = NULL;
-    if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
-    if (close) {
-        tokenize(c, open + 1, close, 1);
-        return (int)(close + 1 - p);
-    }
-    if (kind >= N_QUOTE && kind != N_VARIABLE) push(c, N_TEXT, p, n + 1);
+    const char* open = p + n + 1 + strspn(p + n + 1, " ");
+    const char* close = kind == N_QUOTE && *open == '{' ? find_closing_brace(open, end) : NULL;
+    if (close) tokenize(c, open + 1, close, 1);
+    else if (kind >= N_QUOTE && kind != N_VARIABLE) push(c, N_TEXT, p, n + 1);
     else push(c, kind, p + 1, n)->slash = 1;
-    return n + 1;
+    return close ? (int)(close + 1 - p) : n + 1;
 }
 
-// The spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole: \left is
-// not the beginning of \leftarrow.
-static int match_spelling(const char** to, const char* p) {
-    for (int i = 0; i < SPELLING_ROWS; i++)
-        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
-            int n = 0;
-            from += *from == ' ';
-            while (from[n] == p[n] && from[n] && from[n] != ' ') n++;
-            if (from[n] && from[n] != ' ') continue;
-            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-            *to = SPELLINGS[i][0];
-            return n;
-        }
+// What is read for the spelling at p: its length, 0 = there is none.
+static int find_spelling(const char** to, const char* p) {
+    for (int row = 0; row < SPELLING_ROWS; row++) {
+        const char* from = find_word(SPELLINGS[row][1], p, 0, 0);
+        *to = SPELLINGS[row][0];
+        if (from) return (int)strcspn(from, " ");
+    }
     return 0;
 }
 
@@ -5222,7 +5188,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([")) push(c, N_CUP, p, 1);
         else if (n) n = push_word(c, p, n, quoted);
         else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
-        else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) {
+        else if (!strchr(" +-/=()[]{},._|", *p) && (n = find_spelling(&to, p))) {
             int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
             if (!last_row) tokenize(c, to, to + strlen(to), 0);
         } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
@@ -5246,62 +5212,56 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
 
 // Appends the tokens of an answer.
 static Slice read_answer(Comparison* c, const char* answer) {
-    int dollars = 0;
+    int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     c->money = dollars % 2;  // a pair of $ is LaTeX's
     c->open = -1;
     push(c, 0, "", 0);
-    const Token* first = c->token + c->count;
     tokenize(c, answer, answer + strlen(answer), 0);
     while (last_kind(c) == '.') c->count--;  // the full stop of the sentence
     c->unmatched |= c->open >= 0;
-    return (Slice){first, c->token + c->count, 0};
+    push(c, 0, "", 0);
+    return (Slice){c->token + first, c->token + c->count - 1, 0};
 }
 
 // Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
 // names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
-    int words = (a->kind == N_TEXT || a->kind == N_UNIT) && (b->kind == N_TEXT || b->kind == N_UNIT);
-    char small[2] = {0};
+    int words = a->kind >= N_TEXT && b->kind >= N_TEXT;
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
     if (a->length != b->length) return 0;
-    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
-    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
+    int any_case = words && (a->length != 2 || find_word(SHORT_WORDS, a->text, 2, 1));
     for (int i = 0; i < a->length; i++) {
         int x = a->text[i], y = b->text[i];
-        if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
+        if (x != y && (!any_case || lower_case(x) != lower_case(y))) return 0;
     }
     return 1;
 }
 
 // (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
 static int same_text(Slice a, Slice b) {
-    if (a.end - a.p != b.end - b.p) return 0;
-    while (a.p < a.end && same_token(a.p, b.p)) {
-        a.p++;
-        b.p++;
-    }
-    return a.p == a.end;
+    for (; a.p < a.end && b.p < b.end && same_token(a.p, b.p); a.p++) b.p++;
+    return a.p == a.end && b.p == b.end;
 }
 
 /* ---- A.3 Second idea: evaluate ----
  *
  * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
  * value at the current point. For another point the tokens are read once more.
- *     primary = number | variable | constant | unit | ( sum ) | |sum| | \frac A B | \sqrt[n] A | function argument
- *     power   = primary { ! } [ ^ power ]
+ *     primary = number | variable | constant | ( sum ) | |sum| | \frac A B | \sqrt[n] A | function argument
+ *     power   = sign primary ! ^ power
  * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
- * equation is its left side minus its right one. 5 cm is a product: a unit counts as 1 where one of two answers
- * has left it out, else as a number of its own.
+ * equation is its left side minus its right one. A quantity is a product, 5 times cm: its unit counts as 1
+ * where one of two answers leaves it out, and else as a number of its own, so that cm^2 isn't cm.
  */
 enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest to the strongest
 
 typedef struct {
     const Token *p, *end;    // what is still to be read
-    const Token* unit;       // where the unit of the whole begins
-    int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does that unit count?
-    int nesting, failed;     // levels; this is no expression
+    int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does the unit count?
+    int nesting, arguments;  // levels; those of functions
+    int ended, failed;       // a unit was read; this is no expression
 } Parser;
 
 static Value parse(Parser* s, int level);
@@ -5310,9 +5270,9 @@ static Value parse_primary(Parser* s);
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
 
 static int accept(Parser* s, int kind) {
-    if (peek(s) != kind) return 0;
-    s->p++;
-    return 1;
+    int found = peek(s) == kind;
+    s->p += found;
+    return found;
 }
 
 static Value fail_parse(Parser* s) {
@@ -5324,45 +5284,48 @@ static Value apply_function(int function, Value a) {
     static double (*const of_real[])(double) = {sin, cos, tan, asin, acos, atan, log, log, exp};
     static double complex (*const of_complex[])(double complex) = {csin, ccos, ctan, casin, cacos, catan,
                                                                    clog, clog, cexp};
-    double r = creal(a.z);
-    switch (function) {
-    case F_ABS: return make_value(size_of(a.z), a.error, llabs(a.num), a.den);
-    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
-    case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
-        if (a.den) return whole(a.num / a.den - (a.num % a.den < 0));
-        return is_real(a) && fabs(r) < 1e15 ? whole((int64_t)floor(r)) : NO_VALUE;
-    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
-    case F_SEC: return divide(whole(1), apply_function(F_COS, a));
-    case F_CSC: return divide(whole(1), apply_function(F_SIN, a));
-    }
-    if ((function == F_LN || function == F_LOG) && size_of(a.z) <= a.error) return NO_VALUE;
-    double complex z = is_real(a) ? of_real[function - F_SIN](r) : NAN;
+    double size = size_of(a.z);
+    if (function == F_ABS) return make_value(size, a.error, llabs(a.num), a.den);
+    if (function == F_CEIL) return negate(apply_function(F_FLOOR, negate(a)));
+    if (function == F_COT) return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
+    if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
+    if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
+    if (function == F_FLOOR) return is_real(a) && size < 1e15 ? whole((int64_t)floor(creal(a.z))) : NO_VALUE;
+    if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
+    double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
     if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
     // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
-    double size = size_of(a.z), slope = (1 + size_of(z) * size_of(z)) * fmax(1, size > 0 ? 1 / size : 1);
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size > 0 ? 1 / size : 1);
     return inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
-// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
-// Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
+// Functions of two arguments: a fraction; n (n-1) ... (n-k+1) / k! for a whole k; the larger or smaller real
+// number; the greatest common divisor or least common multiple of whole numbers. Of variables, gcd(a,b) is
+// something that gcd(b,a) is too, and nothing else: any symmetric function will do.
 static Value combine(int function, Value a, Value b) {
+    Value value = whole(1);
     if (!has_value(a) || !has_value(b)) return NO_VALUE;
-    if (function == F_MAX || function == F_MIN) {
-        if (!is_real(a) || !is_real(b)) return NO_VALUE;
-        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
+    if (function == N_FRAC) return divide(a, b);
+    if (function == N_BINOM) {
+        if (b.den != 1 || b.num < 0 || b.num > 100) return NO_VALUE;
+        for (int i = 0; i < b.num; i++) value = divide(multiply(value, add(a, whole(-i))), whole(i + 1));
+        return value;
     }
+    if ((function == F_MAX || function == F_MIN) && is_real(a) && is_real(b))
+        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
     if (!a.den || !b.den) return inexact(csin(a.z + b.z + function) + ccos(a.z * b.z), a.error + b.error);
     if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
-    Value lowest = make_value(0, 0, llabs(a.num), llabs(b.num));  // b / gcd is below the line
-    return function == F_GCD ? whole(llabs(b.num) / lowest.den) : whole(times(llabs(a.num), lowest.den));
+    int64_t common = divisor(llabs(a.num), llabs(b.num));
+    return whole(function == F_GCD ? common : times(llabs(a.num), llabs(b.num) / common));
 }
 
 // ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    int open = s->p++->kind;
+    int open = s->p++->kind, close = open == '[' ? ']' : open == '{' ? '}' : ')', ended = s->ended;
     Value value = parse(s, SUM);
     while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
-    if (!accept(s, open == '[' ? ']' : open == '{' ? '}' : ')')) return fail_parse(s);
+    if (!accept(s, close) || s->ended != ended) return fail_parse(s);
     return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
@@ -5372,27 +5335,25 @@ static Value parse_argument(Parser* s) {
     return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-static Value parse_fraction(Parser* s) {
-    if (peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1) {  // \frac12
-        int64_t both = s->p++->value.num;
-        return divide(whole(both / 10), whole(both % 10));
-    }
-    Value above = parse_argument(s);
-    return divide(above, parse_argument(s));
+// The two arguments of \frac or \binom; \frac12 is one half.
+static Value parse_pair(Parser* s, int command) {
+    int together = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1;
+    int64_t digits = together ? s->p++->value.num : 0;
+    Value above = together ? whole(digits / 10) : parse_argument(s);
+    return combine(command, above, together ? whole(digits % 10) : parse_argument(s));
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
+// one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
     Value first = s->p++->value, part = first;
     Parser ahead = *s;
-    if (first.den != 1) return first;
-    if (accept(&ahead, N_FRAC)) part = parse_fraction(&ahead);
-    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) part = divide(s->p->value, parse_primary(&ahead));
+    if (first.den == 1 && accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
+    else if (first.den == 1 && accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
+        part = divide(s->p->value, parse_primary(&ahead));
     else return first;
-    for (const Token* k = s->p; k < ahead.p; k++)
-        if (k->kind != N_FRAC && k->kind != N_NUMBER && (k->kind >= F_SIN || !strchr("{}/", k->kind))) return first;
-    if (ahead.failed || !part.den || part.num <= 0 || part.num >= part.den) return fail_parse(s);
+    if (!part.den || ahead.p - s->p > 7) return first;  // \frac { 1 } { 2 }
+    if (ahead.failed || part.num <= 0 || part.num >= part.den) return fail_parse(s);
     s->p = ahead.p;
     return add(first, part);
 }
@@ -5413,23 +5374,18 @@ static double variable_value(int j, int point) {
     return bits & 1 ? -size : size;
 }
 
-static Value parse_variable(Parser* s) {
-    const Token* name = s->p;
-    if (name->number < 0 || s->end - name < name->match) return fail_parse(s);
-    s->p += name->match;
-    return inexact(variable_value(name->number, s->point), 0);
-}
-
-// A unit stands at the end, behind a value or another unit; a currency in front: $5. Elsewhere degrees and
-// percent are numbers, and the others words.
+// A unit stands at the end, behind a value or another unit; a currency in front: $5. Degrees in the argument
+// of a function are a number; elsewhere these are words.
 static Value parse_unit(Parser* s) {
     const Token* k = s->p++;
+    Rng rng = {(uint64_t)k->number};
     int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
-    if (behind && k < s->unit && k->number == DEGREE) return inexact(M_PI / 180, 0);
-    if (behind && k < s->unit && k->number == PERCENT) return k->value;
-    int currency = s->nesting == 1 && !behind && k->number <= POUND;
-    if (!currency && (!behind || k < s->unit)) return fail_parse(s);
-    Value value = s->units ? k->value : whole(1);
+    int currency = !behind && s->nesting == 1 && k->number <= POUND;
+    if (behind && s->arguments && k->number == DEGREE) return inexact(M_PI / 180, 0);
+    if ((!behind && !currency) || s->arguments) return fail_parse(s);
+    s->ended = !currency;
+    Value value = k->number == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
+    if (!s->units) value = whole(1);
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
@@ -5437,57 +5393,38 @@ static Value parse_unit(Parser* s) {
 static Value parse_function(Parser* s) {
     Value base = whole(10), exponent = whole(1);
     int function = s->p++->kind, several = function >= F_GCD;
-    const Token* unit = s->unit;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
     if (accept(s, '^')) exponent = parse_argument(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
     if (several && !is_open(peek(s))) return fail_parse(s);
-    s->unit = s->end;  // \sin 30^\circ has no unit
+    s->arguments++;
     Value value = is_open(peek(s)) ? parse_group(s, function) : parse(s, ARGUMENT);
-    s->unit = unit;
+    s->arguments--;
     if (!several) value = apply_function(inverse ? function + F_ASIN - F_SIN : function, value);
     if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
     return inverse ? value : raise_power(value, exponent);
 }
 
-// \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
-static Value parse_binomial(Parser* s) {
-    Value n = parse_argument(s), k = parse_argument(s), value = whole(1);
-    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
-    for (int64_t i = 0; i < k.num; i++) value = divide(multiply(value, add(n, whole(-i))), whole(i + 1));
-    return value;
-}
-
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
-static Value parse_root(Parser* s, int latex) {
-    Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
-    Value radicand = latex ? parse_argument(s) : parse_primary(s);
-    return raise_power(radicand, divide(whole(1), index));
-}
-
 static Value parse_primary(Parser* s) {
-    int kind = peek(s);
-    if (kind == N_NUMBER) return parse_number(s);
-    if (kind == N_VARIABLE) return parse_variable(s);
+    const Token* k = s->p;
+    int kind = peek(s), exponent = k[-1].kind == '^' || k[-1].kind == '{';
     if (kind == N_UNIT) return parse_unit(s);
+    if (s->ended && !exponent && kind != N_SQUARE && kind != N_CUBIC) return fail_parse(s);
+    if (kind == N_NUMBER) return parse_number(s);
     if (is_open(kind)) return parse_group(s, 0);
-    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
-    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[s->p++->kind - N_PI];
-    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
-    if (accept(s, N_BINOM)) return parse_binomial(s);
-    if (accept(s, N_FRAC)) return parse_fraction(s);
-    if (accept(s, N_SQUARE)) return raise_power(parse_primary(s), whole(2));  // square inches
-    if (accept(s, N_CUBIC)) return raise_power(parse_primary(s), whole(3));
-    return fail_parse(s);  // not in the allow-list
-}
-
-// May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
-static int starts_factor(const Parser* s, int level) {
-    int kind = peek(s);
-    if (level > ARGUMENT || (level == ARGUMENT && kind >= F_SIN && kind <= LAST_FUNCTION)) return 0;
-    if (kind == N_UNIT) return level < ARGUMENT || s->p->number == DEGREE;
-    return is_open(kind) || kind == N_VARIABLE || (kind >= F_SIN && kind <= LAST_BARE);
+    if (is_function(kind)) return parse_function(s);
+    s->p++;
+    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
+    if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
+    if (kind == N_SQUARE) return raise_power(parse_primary(s), whole(2));
+    if (kind == N_CUBIC) return raise_power(parse_primary(s), whole(3));
+    if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: nobody means it.)
+        Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
+        return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
+    }
+    if (kind != N_VARIABLE || k->number < 0 || s->end - k < k->match) return fail_parse(s);
+    s->p = k + k->match;
+    return inexact(variable_value(k->number, s->point), 0);
 }
 
 // A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
@@ -5505,21 +5442,25 @@ static Value parse_power(Parser* s, int level) {
     if (accept(s, '^')) {
         if (level == EXPONENT && start->kind == '{') return fail_parse(s);
         value = raise_power(value, parse(s, EXPONENT));
-        int call = peek(s) == '(' && start->kind == N_VARIABLE;
-        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) return fail_parse(s);  // f^{-1}(2)
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;  // f^{-1}(2)
+        if (call && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
     }
     return sign < 0 ? negate(value) : value;
 }
 
 // Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
-// is a plus -b.
+// is a plus -b. A factor may begin without a sign of multiplication, but never with a digit: \frac919 and x2
+// have two readings. A function without parentheses, \sin 2x, applies to what stands before the next function
+// or unit.
 static Value parse(Parser* s, int level) {
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
     Value value = parse_power(s, level);
-    while (!s->failed) {
-        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
-        else if (starts_factor(s, level) || (level <= PRODUCT && accept(s, '*')))
-            value = multiply(value, parse(s, POWER));
+    for (int kind = peek(s); kind; kind = peek(s)) {
+        int stops = is_function(kind) || (kind == N_UNIT && s->p->number != DEGREE);
+        int factor = is_open(kind) || kind == N_VARIABLE || kind == N_UNIT;
+        factor = level < ARGUMENT + !stops && (factor || (kind >= F_SIN && kind <= LAST_BARE));
+        if (level <= SUM && is_plus_minus(kind)) value = add(value, parse(s, PRODUCT));
+        else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
         else if (level <= PRODUCT && accept(s, '/')) value = divide(value, parse(s, POWER));
         else if (level <= PRODUCT && accept(s, N_QUOTIENT))
             value = apply_function(F_FLOOR, divide(value, parse(s, POWER)));
@@ -5530,25 +5471,21 @@ static Value parse(Parser* s, int level) {
     return value;
 }
 
-static int is_part_of_unit(const Token* k) {
-    if (k->kind == N_NUMBER) return k[-1].kind == '^' || k[-1].kind == '{';
-    return k->kind == N_UNIT || k->kind == N_SQUARE || k->kind == N_CUBIC || (k->kind < F_SIN && strchr("/^{}", k->kind));
-}
-
 // The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
 // value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
 static int evaluate(Value* value, Slice text, int level, int point, int units) {
-    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign, .units = units, .unit = text.end};
-    while (s.unit > s.p && is_part_of_unit(s.unit - 1)) s.unit--;
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign, .units = units};
     *value = parse(&s, level);
     if (s.failed || s.p < s.end) return -1;
     return isfinite(value->error) && has_value(*value);
 }
 
-// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere but in sets.
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
-    for (const Token* k = s.p; k < s.end; k += !anywhere && is_open(k->kind) ? k->match + 1 : 1)
+    for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind >= first && k->kind <= last) return k;
+        if (is_open(k->kind) && (!anywhere || (k->kind == '{' && k->number >= 0))) k += k->match;
+    }
     return NULL;
 }
 
@@ -5557,11 +5494,10 @@ static const Token* find_token(Slice s, int first, int last, int anywhere) {
 // f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
 // count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
 // -2: variables are real.
-static int same_at_all_points(Slice a, Slice b, int level, int units, int imaginary) {
+static int same_at_all_points(Slice a, Slice b, int level, int units, const Comparison* c) {
     Value f, g, f0 = whole(1), g0 = f0;
-    int variables = find_token(a, N_VARIABLE, N_VARIABLE, 1) || find_token(b, N_VARIABLE, N_VARIABLE, 1);
-    int compared = 0, equations = level == EQUATION, enough = variables || equations ? 4 : 1;
-    for (int point = 0; point < (variables ? EVALUATION_POINTS : 1); point++) {
+    int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
+    for (int point = 0; point < points; point++) {
         int has_f = evaluate(&f, a, level, point, units);
         int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
         if (has_g < 0) return 0;
@@ -5572,17 +5508,17 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, int imagin
             g0 = g;
         }
         int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
-        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
+        if (!same && (c->imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
-    return compared >= enough;
+    return compared >= (c->names || equations ? 4 : 1);
 }
 
 /* ---- A.4 Compare ----
  *
- * An answer is taken apart from the outside. A name that only one of two equal answers has comes off, x = 5, and
- * so do brackets around all of it. What is left has a shape, and the shape says how the parts are compared, each
- * of them in this way again:
+ * An answer is taken apart from the outside. A name that only one of two equal answers has comes off, x = 5,
+ * and so do brackets around all of it. What is left has a shape, and the shape says how the parts are
+ * compared, each of them in this way again:
  *
  *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
  *     \{3, 5\}                            a set: each part of one has a partner in the other
@@ -5594,8 +5530,6 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, int imagin
  *
  * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
-enum { MAX_DEPTH = 12 };     // items within items
-
 typedef struct {
     Slice equation;          // all of it, if it has the form left = right
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
@@ -5609,12 +5543,11 @@ static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at 
     return s.end - s.p > 2 && is_open(s.p->kind) && s.p->kind != '|' && s.p + s.p->match == s.end - 1;
 }
 
-static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    if (!is_bracketed(s)) return 0;
-    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+    return is_bracketed(s) && (s.p->number >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
 }
+
+static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
     while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
@@ -5622,28 +5555,20 @@ static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
     return s;
 }
 
-// A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
-// and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
-// letter for functions; else nobody writes a product so.
-static const Token* end_of_name(const Token* k, const Token* end) {
-    const Token* p = k + 1;
-    while (p < end && p->kind == '\'') p++;
-    if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
-    if (p >= end || p->kind != '(') return p;
-    const Token *open = p, *close = p + p->match;
-    int function = list_has(FUNCTION_LETTERS, k->text, k->length);
-    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
-        if (is_plus_minus(p->kind)) return open;
-    return close + 1;
-}
-
-// Gives every name its number.
+// Numbers the names. A name is a letter or a Greek letter with what belongs to it: primes, a subscript
+// (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1),
+// unless people use the letter for functions; else nobody writes a product so.
 static void find_names(Comparison* c) {
-    const Token* end = c->token + c->count;
-    for (Token* k = c->token; k < end; k++) {
+    for (Token* k = c->token; k < c->token + c->count; k++) {
+        const Token* end = k + 1;
         c->imaginary |= k->kind == N_I;
         if (k->kind != N_VARIABLE) continue;
-        Slice name = {k, end_of_name(k, end), 0};
+        while (end->kind == '\'') end++;
+        if (end->kind == '_' && end[1].kind == '{') end += end[1].match + 2;
+        int call = end->kind == '(', letter = !!find_word(FUNCTION_LETTERS, k->text, k->length, 0);
+        for (const Token* p = end + 2; call && !letter && p < end + end->match; p++)
+            call = !is_plus_minus(p->kind);  // (a sign in front makes no sum)
+        Slice name = {k, call ? end + end->match + 1 : end, 0};
         int j = 0;
         while (j < c->names && !same_text(c->name[j], name)) j++;
         if (j == MAX_NAMES) return;
@@ -5654,131 +5579,114 @@ static void find_names(Comparison* c) {
     }
 }
 
-// Does \pm stand in s? Not within a set, where it makes two elements of one.
-static int has_plus_minus(Slice s) {
-    for (const Token* k = s.p; k < s.end; k++) {
-        if (k->kind == N_PM || k->kind == N_MP) return 1;
-        if (k->kind == '{' && is_tuple((Slice){k, k + k->match + 1, 0})) k += k->match;
-    }
-    return 0;
-}
-
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too many.
-static int split_items(Slice* items, Slice s, int separator) {
-    for (int n = 0;;) {
-        const Token* cut = find_token(s, separator, separator, 0);
-        Slice item = {s.p, cut ? cut : s.end, s.sign};
-        int both = s.sign == 0 && has_plus_minus(item);
-        if (n + 1 + both > MAX_ITEMS) return 0;
-        for (int k = 0; k <= both; k++) {
-            items[n] = item;
-            if (both) items[n].sign = k ? -1 : 1;
-            n++;
-        }
-        if (!cut) return n;
-        s.p = cut + 1;
-    }
-}
-
 // Is s a name that a value may be given to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not \sin(x).
 static int is_name(Slice s) {
-    Slice items[MAX_ITEMS];
+    int tuple = is_tuple(s) && s.p->kind == '(';
     if (s.p >= s.end) return 0;
-    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
-    if (s.p->kind == N_TEXT || s.p->kind == N_UNIT) return s.end - s.p == 1 && *s.p->text != '\\';
-    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
-    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
-    return named;
+    if (s.p->kind >= N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    if (!tuple) return s.p->kind == N_VARIABLE && s.p->match == s.end - s.p;
+    for (const Token* k = s.p + 1; k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
+        if (k->kind != ',' && k->kind != N_VARIABLE) return 0;
+    return 1;
 }
 
-// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value; else
-// an empty slice, because the shape is known.
+// Cuts s at the tokens from first to last; kind[i] becomes the one behind part i, 0 behind the last. An item
+// with \pm counts as two, one for each sign. Returns how many, 0 = too many.
+static int split(Slice* part, int* kind, Slice s, int first, int last) {
+    const Token* cut;
+    int n = 0;
+    do {
+        cut = find_token(s, first, last, 0);
+        Slice item = {s.p, cut ? cut : s.end, s.sign};
+        if (!s.sign && find_token(item, N_PM, N_MP, 1)) {
+            item.sign = -1;
+            part[n++] = item;
+            item.sign = 1;
+        }
+        kind[n] = cut ? cut->kind : 0;
+        part[n++] = item;
+        s.p = cut ? cut + 1 : s.end;
+    } while (cut && n < MAX_ITEMS);
+    return cut ? 0 : n;
+}
+
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value;
+// else an empty slice, because the shape is known.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    Slice all = s, *part = r->part;
-    int kind[3] = {0}, n = 0;
-    do {
-        const Token* cut = find_token(s, N_LT, N_IN, 0);
-        kind[n] = cut ? cut->kind : 0;
-        part[n++] = (Slice){s.p, cut ? cut : s.end, s.sign};
-        s.p = cut ? cut + 1 : s.end;
-    } while (kind[n - 1] && n < 3);
+    const Slice low = {infinity, infinity + 2, 0}, high = {infinity + 1, infinity + 2, 0}, none = {0};
+    Slice* part = r->part;
+    int kind[MAX_ITEMS + 1], n = split(part, kind, s, N_LT, N_IN);
+    if (n == 2 && kind[0] == N_EQ) r->equation = s;
     if (kind[0] == N_GT || kind[0] == N_GE) {  // what falls is turned round, so that it rises: x > 3 is 3 < x
         Slice first = part[0];
-        int last_kind = kind[n - 2];
+        int last = kind[n - 2];
         part[0] = part[n - 1];
         part[n - 1] = first;
         kind[n - 2] = N_LT + N_GT - kind[0];
-        kind[0] = N_LT + N_GT - last_kind;
+        kind[0] = N_LT + N_GT - last;
     }
     r->open = kind[0];
     r->close = kind[1];
-    r->parts = kind[2] ? 0 : n;
-    if (n == 2 && kind[0] == N_EQ) r->equation = all;
+    r->parts = n > 3 ? 0 : n;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name
-    if (!r->parts || !is_name(part[at])) return (Slice){0};
-    if (n == 2 && (kind[0] == N_EQ || (kind[0] == N_IN && at == 0))) {
-        r->name = part[at];
-        r->relation = kind[0];
-        return part[!at];
-    }
-    if (kind[0] > N_LE || kind[1] > N_LE) return (Slice){0};
+    int value = n == 2 && (kind[0] == N_EQ || (kind[0] == N_IN && !at));
+    int interval = kind[0] <= N_LE && kind[1] <= N_LE;
+    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return none;
     r->name = part[at];
-    r->relation = N_IN;
-    part[1] = n == 3 ? part[2] : at ? (Slice){infinity + 1, infinity + 2, 0} : part[1];
-    if (!at) part[0] = (Slice){infinity, infinity + 2, 0};
+    r->relation = interval ? N_IN : kind[0];
+    if (value) return part[!at];
+    part[1] = n == 3 ? part[2] : at ? high : part[1];
+    part[0] = at ? part[0] : low;
     r->open = at && kind[0] == N_LE ? '[' : '(';
     r->close = kind[at] == N_LE ? ']' : ')';
     r->parts = 2;
-    return (Slice){0};
+    return none;
 }
 
 static void read_item(Item* r, Slice s) {
+    int kind[MAX_ITEMS + 1];
     r->equation = r->name = (Slice){0};
     r->open = r->close = ',';
-    r->parts = split_items(r->part, peel(s), ',');
+    r->parts = split(r->part, kind, peel(s), ',', ',');
     if (r->parts != 1) return;
     s = r->part[0];
-    r->open = r->close = 0;
-    if (find_token(s, N_LT, N_IN, 0)) s = read_relations(r, s);
+    if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
     if (!s.p) return;
-    s = peel(s);
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
-    r->open = operator ? operator->kind : is_tuple(s) ? s.p->kind : 0;
-    r->close = operator ? operator->kind : is_tuple(s) ? s.end[-1].kind : 0;
-    r->part[0] = s;
-    r->parts = 1;
-    if (r->open) r->parts = split_items(r->part, operator ? s : inside(s), operator ? operator->kind : ',');
+    int tuple = !operator && is_tuple(s), separator = operator ? operator->kind : ',';
+    r->open = operator ? separator : tuple ? s.p->kind : 0;
+    r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
+    r->parts = split(r->part, kind, tuple ? inside(s) : s, separator, separator);
 }
 
-// Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different ones
-// never agree. People write 50\% for 50, when asked for percent, and for 0.5: both are accepted. So equality is
-// not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_expressions(Slice a, Slice b, int imaginary) {
+// Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different
+// ones never agree. As percent is 1/100 where units count, 50\% is 50 and 1/2: people write both when asked
+// for percent. So equality is not transitive here: 50 is not 1/2.
+static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     if (a.p == a.end || b.p == b.end) return 0;
     if (same_text(a, b)) return 1;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
-    int same = same_at_all_points(a, b, SUM, 0, imaginary);
-    if (!units || same == (units == 1)) return same;
-    return same_at_all_points(a, b, SUM, 1, imaginary);
+    int same = same_at_all_points(a, b, SUM, 0, c);
+    return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
 }
 
 static int compare_item(Slice a, Slice b, Comparison* c);
 
-// Does each part of x find a partner in y: the one in its place, or any that is still free? `again`: the same
+// Does each part of x find a partner in y: the one in its place, or any that is still free? In a set the same
 // one may serve twice.
-static int find_partners(const Item* x, const Item* y, int ordered, int again, Comparison* c) {
-    int used[MAX_ITEMS] = {0};
+static int find_partners(const Item* x, const Item* y, int ordered, Comparison* c) {
+    int used[MAX_ITEMS + 1] = {0};
     for (int i = 0; i < x->parts; i++) {
         int j = ordered ? i : 0, end = ordered ? i + 1 : y->parts;
-        while (j < end && ((used[j] && !again) || !compare_item(x->part[i], y->part[j], c))) j++;
-        if (j >= end) return 0;
+        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], c))) j++;
+        if (j == end) return 0;
         used[j] = 1;
     }
     return 1;
 }
 
-// Have the parts of a list names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
+// Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Item* list) {
     Item item;
     Slice first = {0};
@@ -5804,18 +5712,18 @@ static int compare_parts(const Item* x, const Item* y, Comparison* c) {
         c->strict |= names_x && names_y;
         ordered = names_x + names_y == 2 && names_x != names_y;
     }
-    return find_partners(x, y, ordered, set, c) && (!set || find_partners(y, x, ordered, set, c));
+    return find_partners(x, y, ordered, c) && (!set || find_partners(y, x, ordered, c));
 }
 
 static int compare_item(Slice a, Slice b, Comparison* c) {
     Item x, y;
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth == MAX_DEPTH) return 0;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end) return 0;
     if (same_text(a, b)) return 1;
     read_item(&x, a);
     read_item(&y, b);
     if (x.equation.p && y.equation.p) {
-        if (same_at_all_points(x.equation, y.equation, EQUATION, 1, c->imaginary)) return 1;
+        if (same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
         if (!x.name.p || !y.name.p) return 0;
     }
     int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
@@ -5824,10 +5732,8 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
     if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
     if (y.open == ',' && x.open == '{') x.open = x.close = ',';
     c->strict |= names == 1;
-    c->depth++;
     int expressions = !x.open && !y.open;
-    int equal = expressions ? compare_expressions(*x.part, *y.part, c->imaginary) : compare_parts(&x, &y, c);
-    c->depth--;
+    int equal = expressions ? compare_expressions(*x.part, *y.part, c) : compare_parts(&x, &y, c);
     c->strict = strict;
     return equal;
 }
@@ -5842,10 +5748,9 @@ int answers_equal(const char* a, const char* b) {
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    c.count = c.unmatched = c.names = c.imaginary = c.depth = c.strict = 0;
+    c.count = c.unmatched = c.names = c.imaginary = c.strict = 0;
     Slice x = read_answer(&c, order < 0 ? a : b), y = read_answer(&c, order < 0 ? b : a);
-    if (x.p == x.end) return 0;
-    if (c.unmatched) return same_text(x, y);
+    if (c.unmatched) return x.p < x.end && same_text(x, y);
     c.budget = 64 * c.count;
     find_names(&c);
     return compare_item(x, y, &c);
@@ -5879,25 +5784,22 @@ static int print_value(char* out, int cap, Value value) {
 // = no output, and out is "": a power, a name or any other character, a missing operator, division by zero,
 // more than EXPRESSION_SIZE bytes, parentheses too deep, or a result too large or too small to print.
 int calculate(const char* expression, char* out, int cap) {
-    if (cap > 0) out[0] = 0;
-    size_t length = strlen(expression);
-    if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    char plain[EXPRESSION_SIZE + 1];
-    int n = 0;
-    for (const char* p = expression; *p; p++)
-        if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
-    plain[n] = 0;
+    char plain[EXPRESSION_SIZE + 1] = "";
     Comparison c;
+    Value value;
+    size_t length = strlen(expression);
+    if (cap > 0) out[0] = 0;
+    if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
+    for (const char *p = expression, *end = p + length; p < end; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) strncat(plain, p, 1);
     c.count = c.unmatched = 0;
     Slice s = read_answer(&c, plain);
     for (Token* k = c.token + 1; k < s.end; k++) {
-        int begins = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
-        if (k->kind == '^' || (begins && is_operand(k[-1].kind))) return 0;  // 2**3, 2(3)
-        if (k->kind == N_TEXT) k->kind = N_NUMBER;  // of many digits
+        int operand = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
+        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;  // 2**3, 2(3)
+        if (k->kind == N_TEXT) k->kind = N_NUMBER;                            // of many digits
     }
-    Value value;
-    if (evaluate(&value, s, SUM, 0, 0) != 1) return 0;
-    return print_value(out, cap, value);
+    return evaluate(&value, s, SUM, 0, 0) == 1 && print_value(out, cap, value);
 }
 
 // ==========================================================================================================
