@@ -5199,13 +5199,13 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
             tokenize(c, p + 1, p + n, quoted);
             push(c, '}', "}", 1);
         } else {
-            int space = is_space(*p) || (*p == '\\' && p[1] == ' ');
-            int abbreviated = *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
+            int skip = is_space(*p) || *p == '$' || (*p == '\\' && p[1] == ' ');
+            skip |= *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
             int closes = *p == '|' && is_operand(last) && c->open >= 0 && c->token[c->open].kind == '|';
-            int kind = closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
             n = *p == '/' && p[1] == '/' ? 2 : 1;  // 7//2 is 3
+            int kind = n == 2 ? N_QUOTIENT : closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
             if (*p == '$' && c->money) push_word(c, "dollar", 6, 1);
-            else if (!space && !abbreviated && *p != '$') push(c, n == 2 ? N_QUOTIENT : kind, p, n);
+            else if (!skip) push(c, kind, p, n);
         }
     }
 }
@@ -5418,7 +5418,7 @@ static Value parse_primary(Parser* s) {
     if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
     if (kind == N_SQUARE) return raise_power(parse_primary(s), whole(2));
     if (kind == N_CUBIC) return raise_power(parse_primary(s), whole(3));
-    if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: nobody means it.)
+    if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
         return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
     }
@@ -5615,31 +5615,27 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
     const Slice low = {infinity, infinity + 2, 0}, high = {infinity + 1, infinity + 2, 0}, none = {0};
-    Slice* part = r->part;
-    int kind[MAX_ITEMS + 1], n = split(part, kind, s, N_LT, N_IN);
-    if (n == 2 && kind[0] == N_EQ) r->equation = s;
-    if (kind[0] == N_GT || kind[0] == N_GE) {  // what falls is turned round, so that it rises: x > 3 is 3 < x
-        Slice first = part[0];
-        int last = kind[n - 2];
-        part[0] = part[n - 1];
-        part[n - 1] = first;
-        kind[n - 2] = N_LT + N_GT - kind[0];
-        kind[0] = N_LT + N_GT - last;
-    }
-    r->open = kind[0];
-    r->close = kind[1];
+    Slice side[MAX_ITEMS + 1], *part = r->part;
+    int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
+    int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
+    int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
+    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // what falls is turned round, so that it rises
+    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
+    if (n == 2 && first == N_EQ) r->equation = s;
+    r->open = first;
+    r->close = second;
     r->parts = n > 3 ? 0 : n;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name
-    int value = n == 2 && (kind[0] == N_EQ || (kind[0] == N_IN && !at));
-    int interval = kind[0] <= N_LE && kind[1] <= N_LE;
+    int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
+    int interval = first <= N_LE && second <= N_LE;
     if (!r->parts || !is_name(part[at]) || (!value && !interval)) return none;
     r->name = part[at];
-    r->relation = interval ? N_IN : kind[0];
+    r->relation = interval ? N_IN : first;
     if (value) return part[!at];
     part[1] = n == 3 ? part[2] : at ? high : part[1];
     part[0] = at ? part[0] : low;
-    r->open = at && kind[0] == N_LE ? '[' : '(';
-    r->close = kind[at] == N_LE ? ']' : ')';
+    r->open = at && first == N_LE ? '[' : '(';
+    r->close = (at ? second : first) == N_LE ? ']' : ')';
     r->parts = 2;
     return none;
 }
@@ -5693,9 +5689,8 @@ static int count_names(const Item* list) {
     int names = 0;
     for (int i = 0; i < list->parts && names < 2; i++) {
         read_item(&item, list->part[i]);
-        if (!item.name.p || (names && same_text(first, item.name))) continue;
-        first = item.name;
-        names++;
+        names += item.name.p && !(names && same_text(first, item.name));
+        first = item.name.p ? item.name : first;
     }
     return names;
 }
@@ -5722,13 +5717,11 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
     if (same_text(a, b)) return 1;
     read_item(&x, a);
     read_item(&y, b);
-    if (x.equation.p && y.equation.p) {
-        if (same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
-        if (!x.name.p || !y.name.p) return 0;
-    }
     int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
+    int equations = x.equation.p && y.equation.p;
+    if (equations && same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
+    if ((equations && names < 2) || (names == 1 && strict)) return 0;
     if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
-    if (names == 1 && strict) return 0;
     if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
     if (y.open == ',' && x.open == '{') x.open = x.close = ',';
     c->strict |= names == 1;
@@ -5768,14 +5761,12 @@ int answers_equal(const char* a, const char* b) {
 static int print_value(char* out, int cap, Value value) {
     char text[64];
     double v = creal(value.z), size = fabs(v);
+    if (value.den != 1 && !(size >= 1e-12 && size < 1e15)) return 0;
+    int decimals = value.den == 1 ? 0 : 11 - (int)floor(log10(size));  // 66.6666666667 has 12 digits
     if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
-    else if (!(size >= 1e-12 && size < 1e15)) return 0;
-    else {
-        int decimals = 11 - (int)floor(log10(size));  // 12 significant digits: 66.6666666667 has 10 decimals
-        snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
-        char* end = text + strlen(text);
-        while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
-    }
+    else snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
+    char* end = text + strlen(text);
+    while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
     return copy_trimmed(out, cap, text, text + strlen(text));
 }
 
