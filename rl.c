@@ -1437,13 +1437,8 @@ static void lesson_4(int more) {
  * correct, and a lucky guess (D1) is paid like an insight.
  */
 
-// In the appendix behind chapter 12: the inside of answers_equal (declared in chapter 3), and what the lesson
-// shows of it.
-static double solve_linear(const char* left, const char* right);
-static void print_comparisons(void);
-
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
-       MAX_TOKENS = 1200,      // of a taken-apart answer
+       MAX_TOKENS = 2002,      // of a taken-apart answer: no byte becomes more than two
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        EVALUATION_POINTS = 32 };
@@ -1682,6 +1677,20 @@ static void print_four_rollouts(const char* truth) {
            "   pays it in full. RL makes what is paid more likely: it would train this.\n\n");
 }
 
+static void print_comparisons(void) {
+    static const char* const pairs[][2] = {
+        {"(3x-9)/2 = x+37", "x = 83"}, {"\\frac{14}{3}", "14/3"}, {"1/3", "0.333333"},
+        {"11,\\! 111", "11111"}, {"90^\\circ", "90"}, {"52_8", "528"},
+        {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
+        {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
+        {"\\sqrt{x^2}", "x"}};
+    printf("2. The same answer? Normalize the spelling, then evaluate:\n\n");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
+               answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
+    printf("\n");
+}
+
 static void print_hash_answers(void) {
     static const char* const responses[] = {"#### **$42.00** apples", "#### 42, no, #### 41",
                                             "The answer is 42", "#### forty-two"};
@@ -1697,19 +1706,15 @@ static void print_hash_answers(void) {
 }
 
 static void lesson_5(int more) {
-    const char *left = "(3x-9)/2", *right = "x+37";
-    char truth[32];
     (void)more;
-    snprintf(truth, sizeof truth, "%.10g", solve_linear(left, right));
     printf("LESSON 5. Rewards: the verifier (D2, D1)\n\n"
            "   Question  An answer has been written. Who says how good it is?\n"
            "   Formula   RLVR: r(x,y) = 1 if the answer in y equals the known one, else 0\n"
            "             RLHF: r(x,y) = what a network says that was fitted to rankings\n"
            "   Symbols   x the question, y the response; a program, the verifier, compares\n\n"
-           "The question: half of 3x-9 equals x+37. From %s = %s follows x = %s.\n"
-           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n", left, right, truth);
-    print_four_rollouts(truth);
-    printf("2. ");
+           "The question: half of 3x-9 equals x+37, that is (3x-9)/2 = x+37.\n"
+           "By hand: 3x - 9 = 2x + 74, so x = 83.\n\n");
+    print_four_rollouts("83");
     print_comparisons();
     print_hash_answers();
     printf("Take away: the reward is the only thing you design. It can be trusted as far as\n"
@@ -4817,15 +4822,17 @@ static void lesson_12(int more) {
  * APPENDIX. When are two answers the same?                                          (chapters 5 and 6, D2)
  *
  * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
- * the tool of chapter 6, which is the same evaluator with almost everything switched off.
+ * the tool of chapter 6, which is the same evaluator behind a narrower door.
  *
- *     A.1  Values     exact fractions, or floating point with a bound on its error
- *     A.2  Normalize  an answer becomes a row of tokens; the many spellings of a thing become one token
- *     A.3  Evaluate   tokens become a value at a point; values at many points become a verdict
- *     A.4  Compare    lists, units, equations, intervals: each rule peels one of them off
+ *     A.1  Values      exact fractions, or floating point with a bound on its error
+ *     A.2  Normalize   an answer becomes a row of tokens; the many spellings of a thing become one token
+ *     A.3  Evaluate    tokens become a value at a point; values at many points become a verdict
+ *     A.4  Compare     lists, equations, intervals are taken apart; what is left is evaluated
+ *     A.5  Calculate   the tool
  *
- * Followed for \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes \frac { 10 } { 4 } cm of it, A.4 takes off the unit
- * that the other side leaves out, A.3 divides 10 by 4, and A.1 finds that 5/2 is 5/2.
+ * Followed for x = \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes x = \frac { 10 } { 4 } cm of it, A.4 takes off
+ * the name x that the other side leaves out, A.3 divides 10 by 4 and lets cm count as 1, since the other side
+ * leaves it out too, and A.1 finds that 5/2 is 5/2.
  *
  * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
@@ -4838,96 +4845,76 @@ static void lesson_12(int more) {
 /* ---- A.1 Values ----
  *
  * Numbers made of + - * / stay exact fractions as long as they fit. Everything else is a complex double with
- * a bound on its rounding error, so that two values can be told apart from two roundings of one value. Where
- * there is no value (1/0, ln 0) z is NAN.
+ * a bound on its rounding error, so that two values can be told apart from two roundings of one value.
  */
 typedef struct {
-    double complex z;  // the value
+    double complex z;  // the value; NAN where there is none (1/0, ln 0)
     double error;      // bound on the rounding error in z
-    int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; den = 0 when it isn't known
+    int64_t num, den;  // z as an exact fraction in lowest terms, den > 0; both 0 when it isn't known
 } Value;
 
-static const double ROUNDING = 0x1p-53;                     // half a unit in the last place of a double
-static const int64_t EXACT_LIMIT = ((int64_t)1 << 62) - 1;  // the sum of two still fits an int64_t
+static const double ROUNDING = 0x1p-53;         // half a unit in the last place of a double
+static const int64_t LARGE = (int64_t)1 << 62;  // for an exact fraction; two below it have a sum
 static const Value NO_VALUE = {NAN, 0, 0, 0};
 
 static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
 static int is_real(Value a) { return cimag(a.z) == 0; }
 static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
+static int64_t times(int64_t a, int64_t b) { return fabs((double)a * (double)b) < 0x1p62 ? a * b : LARGE; }
+static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // the greatest common one
 
-static Value make_inexact(double complex z, double error) {
-    return (Value){z, error + ROUNDING * size_of(z), 0, 0};
+// The value z; or better num / den, unless den is 0 or one of them reaches the limit.
+static Value make_value(double complex z, double error, int64_t num, int64_t den) {
+    if (den == 0 || llabs(num) >= LARGE || llabs(den) >= LARGE)
+        return (Value){z, error + ROUNDING * size_of(z), 0, 0};
+    int64_t common = den == 1 ? 1 : divisor(llabs(num), llabs(den)) * (den < 0 ? -1 : 1);
+    double quotient = (double)(num / common) / (double)(den / common);
+    return (Value){quotient, ROUNDING * fabs(quotient), num / common, den / common};
 }
 
-static Value make_exact(int64_t num, int64_t den) {  // den is not 0
-    if (den == 1) return (Value){(double)num, ROUNDING * fabs((double)num), num, 1};
-    int64_t a = llabs(num), b = llabs(den);
-    while (b) {  // Euclid: a becomes the greatest common divisor
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    if (den < 0) a = -a;
-    double value = (double)(num / a) / (double)(den / a);
-    return (Value){value, ROUNDING * fabs(value), num / a, den / a};
-}
+static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
+static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
-// *out = a * b; 0 = the product leaves the exact range
-static int multiply_exact(int64_t* out, int64_t a, int64_t b) {
-    if (a && llabs(b) > EXACT_LIMIT / llabs(a)) return 0;
-    *out = a * b;
-    return 1;
-}
-
-// The operations: exact when both are and the result fits, else in floating point with the error carried on.
+// The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
 static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
-    int64_t x, y, den;
-    if (a.den && b.den && multiply_exact(&x, a.num, b.den) && multiply_exact(&y, b.num, a.den) &&
-        multiply_exact(&den, a.den, b.den) && llabs(x + y) <= EXACT_LIMIT) return make_exact(x + y, den);
-    return make_inexact(a.z + b.z, a.error + b.error);
+    int64_t x = times(a.num, b.den), y = times(b.num, a.den);
+    int64_t num = x == LARGE || y == LARGE ? LARGE : x + y;
+    return make_value(a.z + b.z, a.error + b.error, num, times(a.den, b.den));
 }
 
 static Value multiply(Value a, Value b) {
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.num) && multiply_exact(&den, a.den, b.den))
-        return make_exact(num, den);
     double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
-    return make_inexact(z, a.error * size_of(b.z) + b.error * size_of(a.z));
+    double error = a.error * size_of(b.z) + b.error * size_of(a.z);
+    return make_value(z, error, times(a.num, b.num), times(a.den, b.den));
 }
 
 static Value divide(Value a, Value b) {
     if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
-    int64_t num, den;
-    if (a.den && b.den && multiply_exact(&num, a.num, b.den) && multiply_exact(&den, a.den, b.num))
-        return make_exact(num, den);
     double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
-    return make_inexact(z, (a.error + b.error * size_of(z)) / size_of(b.z));
+    double error = (a.error + b.error * size_of(z)) / size_of(b.z);
+    return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
 // a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Value a, Value b) {
-    if (!has_value(a) || !has_value(b)) return NO_VALUE;
+    double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
+    if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
     if (b.den == 1 && llabs(b.num) <= 1024) {
-        if (b.num == 0 && a.z == 0) return NO_VALUE;
-        Value result = make_exact(1, 1);
+        Value power = whole(1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
-            if (n & 1) result = multiply(result, a);
+            if (n & 1) power = multiply(power, a);
             if (n > 1) a = multiply(a, a);
         }
-        return b.num < 0 ? divide(make_exact(1, 1), result) : result;
+        return b.num < 0 ? divide(whole(1), power) : power;
     }
-    double size = size_of(a.z);
-    if (size == 0) return creal(b.z) > 0 ? make_exact(0, 1) : NO_VALUE;
-    double complex z;
-    int real = is_real(a) && is_real(b);
-    if (real && creal(a.z) > 0) z = pow(size, creal(b.z));
-    else if (real && b.den % 2 == 1) z = pow(size, creal(b.z)) * (b.num % 2 ? -1 : 1);
-    else z = cpow(a.z, b.z);
+    if (size == 0) return whole(0);
+    int root = is_real(a) && is_real(b) && (creal(a.z) > 0 || b.den % 2 == 1);
+    double complex z = root ? sign * pow(size, creal(b.z)) : cpow(a.z, b.z);
     double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return make_inexact(z, size_of(z) * relative);
+    return inexact(z, size_of(z) * relative);
 }
 
 // 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
@@ -4936,399 +4923,365 @@ static Value raise_power(Value a, Value b) {
 // value of a root or of pi: people write so many digits when they round. A value of which rounding has left
 // nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
 static int compare_values(Value a, Value b) {
-    static const int64_t LONG = 1000000000000;
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
     if (!isfinite(size)) return a.z == b.z;
-    if (llabs(a.num) > LONG || llabs(b.num) > LONG) return 0;
+    if (fabs((double)a.num) > 1e12 || fabs((double)b.num) > 1e12) return 0;
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
 
-static int same_value(Value a, Value b) { return compare_values(a, b) == 1; }
 static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
  * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
- * it; the first row is only typography. A matrix becomes [[a,b],[c,d]], so that rows and columns need no code
- * of their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
+ * it, a longer one before its own beginning; the first row is only typography. A matrix becomes
+ * [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's grouping braces
+ * look the same, but have no comma in them.
  */
 static const char* const SPELLINGS[][2] = {
     {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
           "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
-    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {"%", "\\%"},
+    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {",", "&"},
     {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
     {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
     {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
     {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-            "\\begin{array}{ccc} \\beginpmatrix")},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"}, {"],[", "\\\\"},
-    {",", "&"}, {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"},
-    {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
-    // Unicode, in bytes of UTF-8: minus, en dash; times, two dots; division, pi, theta, infinity, degree
-    {"-", "\xe2\x88\x92 \xe2\x80\x93"}, {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"},
-    {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"}, {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
-    {"\\degree", "^\\circ ^{\\circ} \xc2\xb0"},
+            "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
+    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
+    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
+    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\lt", "<"}, {"\\gt", ">"},
+    {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
+                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
+    // Unicode, in bytes of UTF-8: degree; minus, en dash; times, two dots; division, pi, theta, infinity
+    {"\\text{degree}", "^\\circ ^{\\circ} \\degree \xc2\xb0"}, {"-", "\xe2\x88\x92 \xe2\x80\x93"},
+    {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"}, {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"},
+    {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
     // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
     {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
     {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
     {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
     {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
     // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
-    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^1", "\xc2\xb9"},
-    {"^2", "\xc2\xb2"}, {"^3", "\xc2\xb3"}, {"^4", "\xe2\x81\xb4"}, {"^5", "\xe2\x81\xb5"},
-    {"^6", "\xe2\x81\xb6"}, {"^7", "\xe2\x81\xb7"}, {"^8", "\xe2\x81\xb8"}, {"^9", "\xe2\x81\xb9"},
-    {"^0", "\xe2\x81\xb0"}};
+    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^{1}", "\xc2\xb9"},
+    {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
+    {"^{6}", "\xe2\x81\xb6"}, {"^{7}", "\xe2\x81\xb7"}, {"^{8}", "\xe2\x81\xb8"}, {"^{9}", "\xe2\x81\xb9"},
+    {"^{0}", "\xe2\x81\xb0"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
-enum { F_SIN = 256, F_COS, F_TAN, F_COT, F_SEC, F_CSC, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_ABS,
-       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, LAST_FUNCTION = F_MIN, N_SQRT, N_FRAC, N_BINOM, N_PI,
-       N_INFINITY, N_DEGREE, N_DOZEN, N_TRILLION = N_DOZEN + 5, LAST_BARE = N_TRILLION, N_CUP, N_SETMINUS,
-       N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTE, N_VARIABLE, N_TEXT, N_E, N_I,
-       N_NUMBER };
+enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_CSC, F_SEC, F_COT, F_ABS,
+       F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE, N_CUBIC, N_PI, N_E,
+       N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE,
+       N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
 static const char* const NAMES[] = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg",
-    "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "pi",
-    "infty infinity inf oo", "degree degrees",
-    "dozen", "hundred", "thousand", "million", "billion", "trillion", "cup", "setminus", "cap", "pm", "mp",
-    "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq", "in",
-    "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
+    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "csc", "sec",
+    "cot", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic",
+    "pi", "e", "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion",
+    "cup", "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq",
+    "in", "//", "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
     ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
     "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const int64_t MULTIPLIERS[] = {12, 100, 1000, 1000000, 1000000000, 1000000000000};
-static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";  // f(2) is no product
+static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
+    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0},
+    {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
+    {1e12, 0, 1000000000000, 1}};
 
-// Two letters that are a word, not a product, when they are the whole item.
+// f(2) is no product with these letters; nor are these two letters one, when they are all of an item.
+static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
 // The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...}, and "unit" is no particular one. Each word of the last row is a unit of its own: 7 apples are
-// not 7 pears.
+// \text{...} or behind another one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
+enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the rows with a rule of their own
 static const char* const UNITS[] = {
-    "unit", "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre",
-    "m meter metre", "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute",
-    "s sec second", "year yr", "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "degree deg", "rad radian",
-    "C celsius", "F fahrenheit", "$ dollar usd buck", "euro eur", "% percent", "th st nd rd",
-    "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves", "mouse mice",
-    "goose geese", "vertex vertices",
-    ("cent lb pound ton acre day week month time way point item piece student teacher friend boy girl guest "
+    "dollar usd buck", "euro eur", "pound", "percent", "degree deg", "th st nd rd", "unit",
+    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
+    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
+    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
+    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian", "C celsius",
+    "F fahrenheit", "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves",
+    "mouse mice", "goose geese", "vertex vertices",
+    ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
      "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza slice meal serving cup glass bottle can jar bag "
-     "box pack package packet bucket basket tablespoon teaspoon plate pen pencil marker notebook folder "
-     "paper sheet shirt dress shoe sock hat cap coat button bead ring balloon marble ball block brick tile "
-     "shell rock stone stick flower rose tree branch seed plant animal dog cat kitten bird chicken cow horse "
-     "sheep rabbit frog snake bee coin bill token chair table desk room window door floor house home "
-     "building step stair trip round goal class school team group set row column line segment square circle "
-     "triangle side edge face angle diagonal digit number integer solution answer question problem term "
-     "factor divisor multiple value root zero prime pair pie subset permutation combination arrangement path "
-     "route calorie bit byte")};
+     "potato carrot egg cookie cake candy chocolate pizza slice meal cup glass bottle can jar bag box pack "
+     "bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe sock "
+     "hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower rose tree "
+     "seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table room window "
+     "door floor house home building step stair trip round goal class school team group set row column line "
+     "segment square circle triangle side edge face angle diagonal digit number integer solution answer "
+     "question problem term factor divisor multiple value root zero prime pair subset permutation "
+     "combination arrangement path route calorie bit byte")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
-       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
+       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
 typedef struct {
-    int kind;          // a sign, a row of NAMES, or N_TEXT and behind
-    const char* text;  // its spelling, length bytes; a known name without its backslash
+    int kind;               // a sign, a row of NAMES, or N_NUMBER and behind
+    const char* text;       // its spelling, length bytes; a known name without its backslash
     int length, slash;
-    int letters;       // of a letter: how many stand together, since cm may be a unit: 2 at the first, else 1
-    int match;         // of a bracket: how far off its partner stands; of a name: how many tokens it has
-    int variable;      // of a name: which variable of the comparison it is; -1 = none
-    Value value;       // of a number
+    int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
+    int number;             // which variable or unit it is; of a bracket: its commas, -1 = none
+    Value value;            // of a number
 } Token;
-
-typedef struct {
-    Token token[MAX_TOKENS];
-    int count, full, unmatched;  // did it overflow? has a bracket no partner?
-    int open;                    // the innermost open bracket, -1 = none
-    int money, raised;           // is $ a currency? where the last raised digit ended
-} Tokenized;
 
 // A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
-static void tokenize(Tokenized* t, const char* p, const char* end, int quoted);
+// Two answers that are being compared. A token of kind 0 stands before and behind each of them.
+typedef struct {
+    int count, open;        // tokens; the innermost open bracket, -1 = none
+    int unmatched, money;   // has a bracket no partner? is $ a currency?
+    int names, imaginary;   // variables; does i appear?
+    int budget, strict;     // work left; may a name not be left out?
+    Slice name[MAX_NAMES];  // the variables, in the order of their appearance
+    Token token[2 * MAX_TOKENS];
+} Comparison;
 
-// Does the list, words with a space between them, contain the n letters at word?
-static int list_has(const char* list, const char* word, int n) {
-    for (const char* p = list; *p && n > 0; p++) {
-        if (*p != *word || (p > list && p[-1] != ' ')) continue;
-        if (!strncmp(p, word, (size_t)n) && (p[n] == ' ' || !p[n])) return 1;
+static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
+
+// The word of the list, words with a space between them, that is the n letters at text; with n = 0 the one
+// that text begins with, and a command must stand there whole: \left doesn't begin \leftarrow. NULL = none.
+static const char* find_word(const char* list, const char* text, int n, int any_case) {
+    int first = any_case ? lower_case(*text) : *text;
+    for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
+        int i = 1;
+        if (w > list && w[-1] != ' ') continue;
+        while (w[i] && w[i] != ' ' && w[i] == (any_case ? lower_case(text[i]) : text[i])) i++;
+        int ends = n ? i == n : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
+        if (ends && (!w[i] || w[i] == ' ')) return w;
     }
-    return 0;
+    return NULL;
 }
 
-static int look_up(const char* word, int n) {
-    int row = 0;
-    while (row < NAME_ROWS && !list_has(NAMES[row], word, n)) row++;
-    return row < NAME_ROWS ? F_SIN + row : N_TEXT;
+// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
+static int look_up(const char* word, int* n) {
+    for (int cut = 0; cut <= (*n > 2 && word[*n - 1] == 'x'); cut++)
+        for (int row = 0; row < (cut ? F_MIN - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
+            if (!find_word(NAMES[row], word, *n - cut, 0)) continue;
+            *n -= cut;
+            return F_SIN + row;
+        }
+    return N_TEXT;
 }
 
-static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{'; }
+// The number of the unit at word; -1 = it is none.
+static int find_unit(const char* word, int n, int any_case) {
+    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && word[n - 1] == 's')); cut++)  // cups, boxes
+        for (int row = 0; row < UNIT_ROWS; row++) {
+            const char* at = find_word(UNITS[row], word, n - cut, any_case);
+            if (at) return row < UNIT_ROWS - 1 ? row : row + (int)(at - UNITS[row]);
+        }
+    return -1;
+}
+
+static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 
-static int last_kind(const Tokenized* t) { return t->count ? t->token[t->count - 1].kind : ','; }
+static int is_operand(int kind) {  // may a value end with it?
+    if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
+    return !is_function(kind) && (kind < N_CUP || kind > N_QUOTIENT);
+}
+static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
-// A bracket finds its partner here. Until then match says which bracket is open around it.
-static Token* push(Tokenized* t, int kind, const char* text, int length) {
-    t->full |= t->count == MAX_TOKENS;
-    Token* k = &t->token[t->full ? 0 : t->count++];
-    *k = (Token){.kind = kind, .text = text, .length = length, .match = t->open, .variable = -1};
-    if (is_open(kind)) t->open = (int)(k - t->token);
-    if (!is_close(kind)) return k;
-    t->unmatched |= t->open < 0;
-    if (t->open < 0 || t->full) return k;
-    Token* open = &t->token[t->open];
-    t->open = open->match;
+// A bracket finds its partner here. Until then match says which bracket is open around it. (There is room: no
+// byte of an answer becomes more than two tokens.)
+static Token* push(Comparison* c, int kind, const char* text, int length) {
+    Token *k = &c->token[c->count++], *open = c->open < 0 ? NULL : &c->token[c->open];
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .number = -1};
+    if (is_open(kind)) c->open = (int)(k - c->token);
+    if (kind == ',' && open) open->number++;
+    c->unmatched |= is_close(kind) && !open;
+    if (!is_close(kind) || !open) return k;
+    c->open = open->match;
     open->match = (int)(k - open);
     return k;
 }
 
-// The length of the thousands separator at p, behind a group of digits; 0 = none. Within brackets a comma
-// separates elements: (100,200).
-static int match_separator(const char* p, int group, int in_brackets) {
+// The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
+static int match_separator(const char* p, int in_brackets) {
     static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
-    for (int i = 0; i < 6 - in_brackets && group > 0 && group < 4; i++) {
+    for (int i = 0; i < 6 - in_brackets; i++) {
         size_t n = strlen(separators[i]);
-        const char* q = p + n;
-        if (strncmp(p, separators[i], n)) continue;
-        return is_digit(q[0]) && is_digit(q[1]) && is_digit(q[2]) && !is_digit(q[3]) ? (int)n : 0;
+        if (!strncmp(p, separators[i], n) && strspn(p + n, "0123456789") == 3) return (int)n;
     }
     return 0;
 }
 
-// 1e-3, 2E5: the power of ten behind a number. 2E-1 and 2e+1 are sums, 2E-01 and 2e+01 are not.
-static const char* read_exponent(Value* value, const char* p) {
-    int n = 0, digits = 0;
-    const char* q = p + 1;
-    char sign = *q == '-' || *q == '+' ? *q++ : 0;
-    for (; is_digit(*q) && digits < 4; digits++) n = n * 10 + *q++ - '0';
-    if (!digits || (digits == 1 && sign && (sign == '+' || *p == 'E'))) return p;
-    *value = multiply(*value, raise_power(make_exact(10, 1), make_exact(sign == '-' ? -n : n, 1)));
-    return q;
-}
-
-// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns where it ends. One with more digits than fit is text:
+// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
 // 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
-static const char* push_number(Tokenized* t, const char* p) {
-    Token* k = push(t, N_NUMBER, p, 0);
+static int push_number(Comparison* c, const char* p) {
+    Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
-    int exact = 1, group = 0, dot = 0;
-    for (;; p++) {
-        int separator = dot ? 0 : match_separator(p, group, t->open >= 0);
+    for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
+        dot |= *p == '.';
+        if (*p == '.') continue;
+        num = times(num, 10);
+        num += num < LARGE ? *p - '0' : 0;
+        den = times(den, dot ? 10 : 1);
+        int separator = dot || group > 3 ? 0 : match_separator(p + 1, c->open >= 0);
         p += separator;
-        if (*p == '.' && !dot && is_digit(p[1])) {
-            dot = 1;
-            continue;
-        }
-        if (!is_digit(*p)) break;
-        group = separator ? 1 : group + 1;
-        exact = exact && multiply_exact(&num, num, 10) && (!dot || multiply_exact(&den, den, 10));
-        if (exact) num += *p - '0';
+        group = separator ? 0 : group;
     }
-    k->value = exact ? make_exact(num, den) : make_inexact(strtod(k->text, NULL), 0);
-    if (!exact) k->kind = N_TEXT;
-    if (exact && (*p == 'e' || *p == 'E')) p = read_exponent(&k->value, p);
+    k->value = make_value(strtod(k->text, NULL), 0, num, den);
+    k->kind = k->value.den ? N_NUMBER : N_TEXT;
+    int n, length = 0, power = (*p == 'e' || *p == 'E') && !is_space(p[1]);
+    power = power && sscanf(p + 1, "%4d%n", &n, &length) == 1;
+    if (power && (length > 2 || is_digit(p[1]) || (p[1] == '-' && *p == 'e'))) {  // 2E-1 and 2e+1 are sums
+        k->value = multiply(k->value, raise_power(whole(10), whole(n)));
+        p += 1 + length;
+    }
     k->length = (int)(p - k->text);
-    return p;
+    return k->length;
 }
 
-// e and i are constants, e_1 and i_2 are not.
-static void push_letter(Tokenized* t, const char* p, int letters) {
-    int constant = p[1] == '_' ? 0 : *p == 'e' ? N_E : *p == 'i' ? N_I : 0;
-    push(t, constant ? constant : N_VARIABLE, p, 1)->letters = letters;
+// Pushes what the n letters at p, one or two, are by themselves; returns how many it took. Two small letters
+// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
+static int push_letters(Comparison* c, const char* p, int n) {
+    int last = last_kind(c), first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+    int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
+    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
+    int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
+    if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
+    int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
+    push(c, word ? N_TEXT : constant ? constant : N_VARIABLE, p, n);
+    return n;
 }
 
-// Pushes the run of n letters at p, bare or (quoted) within \text{...}. A run is a known name as a whole or
-// not at all. Two small letters are a product; the differential dx and the segment AB are one name. Longer
-// runs are words, and so is everything quoted. "and" and "or" are the comma of a list.
-static void push_run(Tokenized* t, const char* p, int n, int quoted) {
-    int kind = n > 1 ? look_up(p, n) : N_TEXT, last = last_kind(t);
-    char after = p[n], small[2] = {(char)lower_case(*p), n == 2 ? (char)lower_case(p[1]) : 0};
-    int first = last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
-    int alone = first && (!after || !strchr("+-*/^(|_!'", after));
-    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z'), differential = *p == 'd' && strchr("xyztuv", p[1]);
-    if (t->count && list_has("and or", p, n) && (quoted || (is_space(p[-1]) && is_space(after)))) {
-        if (last != ',') push(t, ',', ",", 1);
-    } else if (kind <= LAST_BARE || (kind == N_VARIABLE && n > 2 && !quoted)) push(t, kind, p, n);
-    else if (!quoted && n > 3 && p[n - 1] == 'x' && look_up(p, n - 1) <= LAST_FUNCTION) {  // sinx
-        push(t, look_up(p, n - 1), p, n - 1);
-        push_letter(t, p + n - 1, 1);
-    } else if (quoted || n > 2 || (n == 2 && alone && list_has(SHORT_WORDS, small, 2))) push(t, N_TEXT, p, n);
-    else if (n == 2 && (capitals == 2 || differential)) push(t, N_VARIABLE, p, n);
-    else if (n == 2 && alone && capitals) push(t, N_TEXT, p, n);
-    else {
-        push_letter(t, p, n);
-        if (n == 2) push_letter(t, p + 1, 1);
+// Pushes the first token of the n letters at p, bare or (quoted) within \text{...}; returns how many it took.
+// A run of letters is a known name or a unit as a whole, or not at all; else longer runs are words, and so is
+// everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
+// behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
+static int push_word(Comparison* c, const char* p, int n, int quoted) {
+    int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
+    int joins = last && find_word("and or", p, n, 0) && (quoted || (is_space(p[-1]) && is_space(p[n])));
+    int per = !!find_word("per", p, n, 0), mph = !!find_word("mph", p, n, 0);
+    if (joins || per || mph) {
+        const char* to = per ? "/" : mph ? "mi/h" : last == ',' ? "" : ",";
+        tokenize(c, to, to + strlen(to), 1);
+        return n;
     }
+    int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
+    int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
+    int certain = kind > LAST_BARE && (quoted || n > 2);
+    int unit = certain || ends || follows ? find_unit(p, n, n > 2 || (n == 2 && quoted)) : -1;
+    if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
+    if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
+    push(c, unit < 0 ? kind : N_UNIT, p, n)->number = unit;
+    return n;
 }
 
-// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns where it
-// ends. (\mboxcm has lost its braces, and \cotx its space.)
-static const char* push_command(Tokenized* t, const char* p, const char* end) {
-    int n = 1;
-    while (is_letter(p[n])) n++;
-    int kind = list_has("inf oo", p + 1, n - 1) ? N_TEXT : look_up(p + 1, n - 1);  // \inf is the infimum
-    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return p + 5;
-    if (kind == N_TEXT && n > 3 && p[n - 1] == 'x' && look_up(p + 1, n - 2) <= LAST_FUNCTION)
-        kind = look_up(p + 1, --n - 1);
-    const char *open = p + n + strspn(p + n, " "), *close = NULL;
-    if (kind == N_QUOTE && *open == '{') close = find_closing_brace(open, end);
-    if (close) tokenize(t, open + 1, close, 1);
-    if (close) return close + 1;
-    if (kind >= N_QUOTE && kind != N_VARIABLE) push(t, N_TEXT, p, n);
-    else push(t, kind, p + 1, n - 1)->slash = 1;
-    return p + n;
+// Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns its length.
+// (\mboxcm has lost its braces, and \cotx its space.)
+static int push_command(Comparison* c, const char* p, const char* end) {
+    int n = 0;
+    while (is_letter(p[n + 1])) n++;
+    int kind = find_word("inf oo", p + 1, n, 0) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
+    const char* open = p + n + 1 + strspn(p + n + 1, " ");
+    const char* close = kind == N_QUOTE && *open == '{' ? find_closing_brace(open, end) : NULL;
+    if (close) tokenize(c, open + 1, close, 1);
+    else if (kind >= N_QUOTE && kind != N_VARIABLE) push(c, N_TEXT, p, n + 1);
+    else push(c, kind, p + 1, n)->slash = 1;
+    return close ? (int)(close + 1 - p) : n + 1;
 }
 
-// The longest spelling that stands at p: returns its length, 0 = none. A command must stand there as a whole:
-// \left is not the beginning of \leftarrow.
-static int match_spelling(const char** to, const char* p) {
-    int best = 0;
-    for (int i = 0; i < SPELLING_ROWS; i++)
-        for (const char* from = SPELLINGS[i][1]; from; from = strchr(from, ' ')) {
-            from += *from == ' ';
-            if (*from != *p || (from[1] != p[1] && from[1] != ' ' && from[1])) continue;
-            int n = (int)strcspn(from, " ");
-            if (n <= best || strncmp(p, from, (size_t)n)) continue;
-            if (*from == '\\' && is_letter(from[n - 1]) && is_letter(p[n])) continue;
-            best = n;
-            *to = SPELLINGS[i][0];
-        }
-    return best;
-}
-
-// Pushes what the n bytes at p stand for.
-static void push_spelling(Tokenized* t, const char* p, int n, const char* to) {
-    const char* next = p + n + strspn(p + n, " \n");
-    if (!strcmp(to, "],[") && !strncmp(next, "\\end", 4)) return;  // a last \\ begins no row
-    if (*to == '^' && to[1] && t->raised == t->count) t->unmatched = 1;  // two raised digits are beyond us
-    tokenize(t, to, to + strlen(to), 0);
-    if (*to == '^' && to[1]) t->raised = t->count;
-}
-
-// |x| is abs(x). A bar closes the innermost bracket when that is a bar and an operand stands before it.
-static void push_bar(Tokenized* t, const char* p) {
-    int last = last_kind(t), operand = last > 255 ? last < N_CUP || last > N_IN : !strchr("+-*/^,([{", last);
-    if (operand && t->open >= 0 && t->token[t->open].text[0] == '|') {
-        push(t, ')', p, 1);
-        return;
+// What is read for the spelling at p: its length, 0 = there is none.
+static int find_spelling(const char** to, const char* p) {
+    for (int row = 0; row < SPELLING_ROWS; row++) {
+        const char* from = find_word(SPELLINGS[row][1], p, 0, 0);
+        *to = SPELLINGS[row][0];
+        if (from) return (int)strcspn(from, " ");
     }
-    push(t, F_ABS, "abs", 3);
-    push(t, '(', p, 1);
-}
-
-static void push_sign(Tokenized* t, const char* p) {
-    int minus = *p == '$' && last_kind(t) == '-';
-    if (minus) t->count--;  // -$5 is $-5
-    push(t, *p == '<' ? N_LT : *p == '>' ? N_GT : *p == '=' ? N_EQ : (unsigned char)*p, p, 1);
-    if (minus) push(t, '-', "-", 1);
+    return 0;
 }
 
 // Pushes the tokens of [p, end), which lies in a text that ends in 0.
-static void tokenize(Tokenized* t, const char* p, const char* end, int quoted) {
-    const char *to, *stop;
-    while (p < end && !t->full) {
-        int n = 0, last = last_kind(t);
-        while (p + n < end && is_letter(p[n])) n++;
-        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([") > 0) push(t, N_CUP, p, n);
-        else if (n) push_run(t, p, n, quoted);
-        else if (is_space(*p) || (*p == '\\' && p[1] == ' ')) n = 1 + (*p == '\\');
-        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = (int)(push_number(t, p) - p);
-        else if (*p == '\\' && p[1] == '$') {
-            push_sign(t, p + 1);
-            n = 2;
-        } else if (!strchr("+-/=()[]{},._|", *p) && (n = match_spelling(&to, p))) push_spelling(t, p, n, to);
-        else if (*p == '\\' && is_letter(p[1])) n = (int)(push_command(t, p, end) - p);
+static void tokenize(Comparison* c, const char* p, const char* end, int quoted) {
+    const char* to;
+    for (int n; p < end; p += n) {
+        int last = last_kind(c);
+        for (n = 0; p + n < end && is_letter(p[n]);) n++;
+        if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([")) push(c, N_CUP, p, 1);
+        else if (n) n = push_word(c, p, n, quoted);
+        else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
+        else if (!strchr(" +-/=()[]{},._|", *p) && (n = find_spelling(&to, p))) {
+            int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
+            if (!last_row) tokenize(c, to, to + strlen(to), 0);
+        } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
         else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
-            for (stop = p + 2; is_digit(p[1]) && is_digit(*stop);) stop++;
-            n = (int)(stop - p);
-            push(t, '_', p, 1);
-            push(t, '{', "{", 1);
-            tokenize(t, p + 1, stop, quoted);
-            push(t, '}', "}", 1);
+            for (n = 2; is_digit(p[1]) && is_digit(p[n]);) n++;
+            push(c, '_', p, 1);
+            push(c, '{', "{", 1);
+            tokenize(c, p + 1, p + n, quoted);
+            push(c, '}', "}", 1);
         } else {
-            n = 1;
-            if (*p == '|') push_bar(t, p);
-            else if (*p != '$' || t->money) push_sign(t, p);
+            int skip = is_space(*p) || *p == '$' || (*p == '\\' && p[1] == ' ');
+            skip |= *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
+            int closes = *p == '|' && is_operand(last) && c->open >= 0 && c->token[c->open].kind == '|';
+            n = *p == '/' && p[1] == '/' ? 2 : 1;  // 7//2 is 3
+            int kind = n == 2 ? N_QUOTIENT : closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
+            if (*p == '$' && c->money) push_word(c, "dollar", 6, 1);
+            else if (!skip) push(c, kind, p, n);
         }
-        p += n;
     }
 }
 
-// The answer as tokens. 1 = done, 0 = too long.
-static int tokenize_answer(Tokenized* t, const char* answer) {
-    int dollars = 0;
+// Appends the tokens of an answer.
+static Slice read_answer(Comparison* c, const char* answer) {
+    int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
-    t->count = t->full = t->unmatched = 0;
-    t->open = t->raised = -1;
-    t->money = dollars % 2;  // a pair of $ is LaTeX's
-    tokenize(t, answer, answer + strlen(answer), 0);
-    while (t->count && last_kind(t) == '.') t->count--;  // the full stop of the sentence
-    t->unmatched |= t->open >= 0;
-    return !t->full;
+    c->money = dollars % 2;  // a pair of $ is LaTeX's
+    c->open = -1;
+    push(c, 0, "", 0);
+    tokenize(c, answer, answer + strlen(answer), 0);
+    while (last_kind(c) == '.') c->count--;  // the full stop of the sentence
+    c->unmatched |= c->open >= 0;
+    push(c, 0, "", 0);
+    return (Slice){c->token + first, c->token + c->count - 1, 0};
 }
 
 // Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
 // names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
-    char small[2] = {0};
-    int words = a->kind == N_TEXT && b->kind == N_TEXT;
-    if (a->kind == b->kind && a->value.den && b->value.den) return same_value(a->value, b->value);
-    if (a->kind < N_VARIABLE && b->kind < N_VARIABLE) return a->kind == b->kind;
-    if (a->length != b->length || (a->kind == N_NUMBER) != (b->kind == N_NUMBER)) return 0;
-    for (int i = 0; i < 2 && a->length == 2; i++) small[i] = (char)lower_case(a->text[i]);
-    int any_case = words && (a->length != 2 || list_has(SHORT_WORDS, small, 2));
+    int words = a->kind >= N_TEXT && b->kind >= N_TEXT;
+    if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
+    if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
+    if (a->length != b->length) return 0;
+    int any_case = words && (a->length != 2 || find_word(SHORT_WORDS, a->text, 2, 1));
     for (int i = 0; i < a->length; i++) {
         int x = a->text[i], y = b->text[i];
-        if (any_case ? lower_case(x) != lower_case(y) : x != y) return 0;
+        if (x != y && (!any_case || lower_case(x) != lower_case(y))) return 0;
     }
     return 1;
 }
 
 // (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
 static int same_text(Slice a, Slice b) {
-    if (a.end - a.p != b.end - b.p) return 0;
-    while (a.p < a.end && same_token(a.p, b.p)) {
-        a.p++;
-        b.p++;
-    }
-    return a.p == a.end;
-}
-
-// The answer's one spelling, for ./rl grade --explain. 1 = done, 0 = too long.
-static int normalize(Text* out, const char* answer) {
-    Tokenized t;
-    if (!tokenize_answer(&t, answer)) return 0;
-    text_printf(out, "%s", "");
-    for (const Token* k = t.token; k < t.token + t.count; k++) {
-        int joined = k == t.token || k[-1].kind < F_SIN || k[-1].letters == 2 || k->slash || k->kind < F_SIN;
-        joined |= k > t.token && k[-1].kind == N_NUMBER && k->kind != N_NUMBER;  // 2x
-        text_printf(out, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
-    }
-    return 1;
+    for (; a.p < a.end && b.p < b.end && same_token(a.p, b.p); a.p++) b.p++;
+    return a.p == a.end && b.p == b.end;
 }
 
 /* ---- A.3 Second idea: evaluate ----
  *
  * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
  * value at the current point. For another point the tokens are read once more.
- *     primary  = number | variable | ( sum ) | \frac A B | \sqrt[n] A | function argument
- *     postfix  = primary  { ! | % | degree | million }
+ *     primary = number | variable | constant | ( sum ) | |sum| | \frac A B | \sqrt[n] A | function argument
+ *     power   = sign primary ! ^ power
  * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
- * equation is its left side minus its right one.
+ * equation is its left side minus its right one. A quantity is a product, 5 times cm: its unit counts as 1
+ * where one of two answers leaves it out, and else as a number of its own, so that cm^2 isn't cm.
  */
-enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER };  // from the weakest to the strongest
+enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest to the strongest
 
 typedef struct {
     const Token *p, *end;    // what is still to be read
-    int point, sign;         // which evaluation point; +1 or -1 for \pm
-    int calculator;          // only numbers and + - * / ( )
-    int variables, nesting;  // has it met one? levels
-    int failed;              // this is no expression
+    int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does the unit count?
+    int nesting, arguments;  // levels; those of functions
+    int ended, failed;       // a unit was read; this is no expression
 } Parser;
 
 static Value parse(Parser* s, int level);
@@ -5337,9 +5290,9 @@ static Value parse_primary(Parser* s);
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
 
 static int accept(Parser* s, int kind) {
-    if (peek(s) != kind) return 0;
-    s->p++;
-    return 1;
+    int found = peek(s) == kind;
+    s->p += found;
+    return found;
 }
 
 static Value fail_parse(Parser* s) {
@@ -5347,29 +5300,53 @@ static Value fail_parse(Parser* s) {
     return NO_VALUE;
 }
 
-// The greatest common divisor or the least common multiple of whole numbers, the larger or smaller real one.
-// Of variables, gcd(a,b) is something that gcd(b,a) is too, and nothing else: any symmetric function will do.
-static Value combine(int function, Value a, Value b) {
-    if (!has_value(a) || !has_value(b)) return NO_VALUE;
-    if (function == F_MAX || function == F_MIN) {
-        if (!is_real(a) || !is_real(b)) return NO_VALUE;
-        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
-    }
-    double complex symmetric = csin(a.z + b.z + function) + ccos(a.z * b.z);
-    if (!a.den || !b.den) return make_inexact(symmetric, a.error + b.error);
-    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
-    int64_t den = make_exact(a.num, b.num).den;  // a/b in lowest terms: den = b / gcd
-    return function == F_GCD ? make_exact(llabs(b.num) / den, 1)
-                             : multiply(make_exact(llabs(a.num), 1), make_exact(den, 1));
+static Value apply_function(int function, Value a) {
+    static double (*const of_real[])(double) = {sin, cos, tan, asin, acos, atan, log, log, exp};
+    static double complex (*const of_complex[])(double complex) = {csin, ccos, ctan, casin, cacos, catan,
+                                                                   clog, clog, cexp};
+    double size = size_of(a.z);
+    if (function == F_ABS) return make_value(size, a.error, llabs(a.num), a.den);
+    if (function == F_CEIL) return negate(apply_function(F_FLOOR, negate(a)));
+    if (function == F_COT) return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
+    if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
+    if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
+    if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
+    if (function == F_FLOOR) return is_real(a) && size < 1e15 ? whole((int64_t)floor(creal(a.z))) : NO_VALUE;
+    if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
+    double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
+    if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
+    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
+    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size > 0 ? 1 / size : 1);
+    return inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
 }
 
-// ( sum ), and the same with { } and [ ]. Functions of several arguments combine them, \max(1, 2, 3).
+// Functions of two arguments: a fraction; n (n-1) ... (n-k+1) / k! for a whole k; the larger or smaller real
+// number; the greatest common divisor or least common multiple of whole numbers. Of variables, gcd(a,b) is
+// something that gcd(b,a) is too, and nothing else: any symmetric function will do.
+static Value combine(int function, Value a, Value b) {
+    Value value = whole(1);
+    if (!has_value(a) || !has_value(b)) return NO_VALUE;
+    if (function == N_FRAC) return divide(a, b);
+    if (function == N_BINOM) {
+        if (b.den != 1 || b.num < 0 || b.num > 100) return NO_VALUE;
+        for (int i = 0; i < b.num; i++) value = divide(multiply(value, add(a, whole(-i))), whole(i + 1));
+        return value;
+    }
+    if ((function == F_MAX || function == F_MIN) && is_real(a) && is_real(b))
+        return (creal(a.z) > creal(b.z)) == (function == F_MAX) ? a : b;
+    if (!a.den || !b.den) return inexact(csin(a.z + b.z + function) + ccos(a.z * b.z), a.error + b.error);
+    if (a.den != 1 || b.den != 1 || !a.num || !b.num) return NO_VALUE;
+    int64_t common = divisor(llabs(a.num), llabs(b.num));
+    return whole(function == F_GCD ? common : times(llabs(a.num), llabs(b.num) / common));
+}
+
+// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them, \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
-    int close = peek(s) == '(' ? ')' : peek(s) == '[' ? ']' : '}';
-    s->p++;
+    int open = s->p++->kind, close = open == '[' ? ']' : open == '{' ? '}' : ')', ended = s->ended;
     Value value = parse(s, SUM);
     while (function >= F_GCD && accept(s, ',')) value = combine(function, value, parse(s, SUM));
-    return accept(s, close) ? value : fail_parse(s);
+    if (!accept(s, close) || s->ended != ended) return fail_parse(s);
+    return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
 // What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
@@ -5378,32 +5355,27 @@ static Value parse_argument(Parser* s) {
     return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
 }
 
-// The two arguments behind \frac; \frac12 is one half.
-static void parse_fraction(Value* num, Value* den, Parser* s) {
-    int64_t both = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1 ? s->p->value.num : 0;
-    *num = both ? make_exact(both / 10, 1) : parse_argument(s);
-    if (both) s->p++;
-    *den = both ? make_exact(both % 10, 1) : parse_argument(s);
+// The two arguments of \frac or \binom; \frac12 is one half.
+static Value parse_pair(Parser* s, int command) {
+    int together = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1;
+    int64_t digits = together ? s->p++->value.num : 0;
+    Value above = together ? whole(digits / 10) : parse_argument(s);
+    return combine(command, above, together ? whole(digits % 10) : parse_argument(s));
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
-// fraction of whole numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
+// one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    Value whole = s->p++->value, num = whole, den = whole;
+    Value first = s->p++->value, part = first;
     Parser ahead = *s;
-    if (s->calculator || whole.den != 1) return whole;
-    if (accept(&ahead, N_FRAC)) parse_fraction(&num, &den, &ahead);
-    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/')) {
-        num = s->p->value;
-        den = parse_primary(&ahead);
-    } else return whole;
-    for (const Token* k = s->p; k < ahead.p; k++)
-        if (k->kind != N_NUMBER && k->kind != N_FRAC && (k->kind >= F_SIN || !strchr("{}/", k->kind)))
-            return whole;
-    int proper = !ahead.failed && num.den == 1 && den.den == 1 && num.num > 0 && num.num < den.num;
-    if (!proper) return fail_parse(s);
+    if (first.den == 1 && accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
+    else if (first.den == 1 && accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
+        part = divide(s->p->value, parse_primary(&ahead));
+    else return first;
+    if (!part.den || ahead.p - s->p > 7) return first;  // \frac { 1 } { 2 }
+    if (ahead.failed || part.num <= 0 || part.num >= part.den) return fail_parse(s);
     s->p = ahead.p;
-    return add(whole, make_exact(num.num, den.num));
+    return add(first, part);
 }
 
 // The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
@@ -5422,160 +5394,119 @@ static double variable_value(int j, int point) {
     return bits & 1 ? -size : size;
 }
 
-static Value parse_variable(Parser* s) {
-    const Token* name = s->p;
-    if (name->variable < 0 || s->end - name < name->match) return fail_parse(s);
-    s->p += name->match;
-    s->variables = 1;
-    return make_inexact(variable_value(name->variable, s->point), 0);
-}
-
-static Value apply_function(int function, Value a) {
-    double complex z = 0, x = a.z;
-    double r = creal(x);
-    int real = is_real(a);
-    switch (function) {
-    case F_SIN: z = real ? sin(r) : csin(x); break;
-    case F_COS: z = real ? cos(r) : ccos(x); break;
-    case F_TAN: z = real ? tan(r) : ctan(x); break;
-    case F_COT: return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
-    case F_SEC: return divide(make_exact(1, 1), apply_function(F_COS, a));
-    case F_CSC: return divide(make_exact(1, 1), apply_function(F_SIN, a));
-    case F_ASIN: z = casin(x); break;
-    case F_ACOS: z = cacos(x); break;
-    case F_ATAN: z = catan(x); break;
-    case F_EXP: z = real ? exp(r) : cexp(x); break;
-    case F_LN: case F_LOG:
-        if (size_of(x) <= a.error) return NO_VALUE;
-        z = real && r > 0 ? log(r) : clog(x);
-        break;
-    case F_ABS: return a.den ? make_exact(llabs(a.num), a.den) : make_inexact(size_of(x), a.error);
-    case F_CEIL: return negate(apply_function(F_FLOOR, negate(a)));
-    case F_FLOOR:  // C rounds a quotient toward zero, floor rounds it down
-        if (a.den) return make_exact(a.num / a.den - (a.num % a.den < 0), 1);
-        return real && fabs(r) < 1e15 ? make_exact((int64_t)floor(r), 1) : NO_VALUE;
-    }
-    // an error e in x becomes about f'(x) e; 1 + |f|^2 and 1/|x| bound these slopes well enough
-    double slope = (1 + size_of(z) * size_of(z)) * fmax(1, size_of(x) > 0 ? 1 / size_of(x) : 1);
-    return make_inexact(z, a.error * slope + 4 * ROUNDING * (1 + size_of(z)));
+// A unit stands at the end, behind a value or another unit; a currency in front: $5. Degrees in the argument
+// of a function are a number; elsewhere these are words.
+static Value parse_unit(Parser* s) {
+    const Token* k = s->p++;
+    Rng rng = {(uint64_t)k->number};
+    int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
+    int currency = !behind && s->nesting == 1 && k->number <= POUND;
+    if (behind && s->arguments && k->number == DEGREE) return inexact(M_PI / 180, 0);
+    if ((!behind && !currency) || s->arguments) return fail_parse(s);
+    s->ended = !currency;
+    Value value = k->number == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
+    if (!s->units) value = whole(1);
+    return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
 // sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
 static Value parse_function(Parser* s) {
-    Value base = make_exact(10, 1), exponent = make_exact(1, 1);
-    int function = s->p++->kind;
+    Value base = whole(10), exponent = whole(1);
+    int function = s->p++->kind, several = function >= F_GCD;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
     if (accept(s, '^')) exponent = parse_argument(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
-    if (inverse) function += F_ASIN - F_SIN;
-    int group = is_open(peek(s)), several = function >= F_GCD;
-    Value argument = group ? parse_group(s, function) : several ? fail_parse(s) : parse(s, ARGUMENT);
-    Value value = several ? argument : apply_function(function, argument);
+    if (several && !is_open(peek(s))) return fail_parse(s);
+    s->arguments++;
+    Value value = is_open(peek(s)) ? parse_group(s, function) : parse(s, ARGUMENT);
+    s->arguments--;
+    if (!several) value = apply_function(inverse ? function + F_ASIN - F_SIN : function, value);
     if (function == F_LOG) value = divide(value, apply_function(F_LN, base));
     return inverse ? value : raise_power(value, exponent);
 }
 
-// \binom{n}{k} for a whole k: n (n-1) ... (n-k+1) / k!
-static Value parse_binomial(Parser* s) {
-    Value n, k, result = make_exact(1, 1);
-    parse_fraction(&n, &k, s);
-    if (k.den != 1 || k.num < 0 || k.num > 100) return fail_parse(s);
-    for (int64_t i = 0; i < k.num; i++)
-        result = divide(multiply(result, add(n, make_exact(-i, 1))), make_exact(i + 1, 1));
-    return result;
-}
-
-// \sqrt{2}, \sqrt2, \sqrt[3]{2}, sqrt(2), sqrt 12. (\sqrt12 is the root of 1 and then a 2: nobody means it.)
-static Value parse_root(Parser* s, int latex) {
-    Value index = peek(s) == '[' ? parse_group(s, 0) : make_exact(2, 1);
-    Value radicand = latex ? parse_argument(s) : parse_primary(s);
-    return raise_power(radicand, divide(make_exact(1, 1), index));
-}
-
 static Value parse_primary(Parser* s) {
-    Value value, den;
-    int kind = peek(s);
-    if (kind == N_NUMBER || (s->calculator && kind == N_TEXT)) return parse_number(s);
-    if (kind == '(' || (is_open(kind) && !s->calculator)) return parse_group(s, 0);
-    if (kind == N_VARIABLE) return parse_variable(s);
-    if (kind >= F_SIN && kind <= LAST_FUNCTION) return parse_function(s);
-    if (accept(s, N_SQRT)) return parse_root(s, s->p[-1].slash);
-    if (accept(s, N_BINOM)) return parse_binomial(s);
-    if (accept(s, N_PI)) return make_inexact(M_PI, 0);
-    if (accept(s, N_E)) return make_inexact(2.718281828459045235, 0);
-    if (accept(s, N_I)) return make_inexact(_Complex_I, 0);
-    if (accept(s, N_INFINITY)) return (Value){INFINITY, 0, 0, 0};
-    if (!accept(s, N_FRAC)) return fail_parse(s);  // not in the allow-list
-    parse_fraction(&value, &den, s);
-    return divide(value, den);
-}
-
-static Value parse_postfix(Parser* s) {
-    Value value = parse_primary(s);
-    for (int kind = peek(s);; kind = peek(s)) {
-        if (accept(s, '%')) value = divide(value, make_exact(100, 1));
-        else if (accept(s, N_DEGREE)) value = multiply(value, make_inexact(M_PI / 180, 0));
-        else if (kind >= N_DOZEN && kind <= N_TRILLION && accept(s, kind))
-            value = multiply(value, make_exact(MULTIPLIERS[kind - N_DOZEN], 1));
-        else if (accept(s, '!')) {
-            int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
-            value = n < 0 ? fail_parse(s) : make_exact(1, 1);
-            for (int64_t i = 2; i <= n; i++) value = multiply(value, make_exact(i, 1));
-        } else return value;
+    const Token* k = s->p;
+    int kind = peek(s), exponent = k[-1].kind == '^' || k[-1].kind == '{';
+    if (kind == N_UNIT) return parse_unit(s);
+    if (s->ended && !exponent && kind != N_SQUARE && kind != N_CUBIC) return fail_parse(s);
+    if (kind == N_NUMBER) return parse_number(s);
+    if (is_open(kind)) return parse_group(s, 0);
+    if (is_function(kind)) return parse_function(s);
+    s->p++;
+    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
+    if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
+    if (kind == N_SQUARE) return raise_power(parse_primary(s), whole(2));
+    if (kind == N_CUBIC) return raise_power(parse_primary(s), whole(3));
+    if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
+        Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
+        return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
     }
+    if (kind != N_VARIABLE || k->number < 0 || s->end - k < k->match) return fail_parse(s);
+    s->p = k + k->match;
+    return inexact(variable_value(k->number, s->point), 0);
 }
 
-// May a factor begin here without a sign of multiplication? Never with a digit: \frac919 and x2 have two
-// readings. A function without parentheses, \sin 2x, applies to what stands before the next function.
-static int starts_factor(const Parser* s, int level) {
-    int kind = peek(s), function = kind >= F_SIN && kind <= LAST_FUNCTION;
-    if (s->calculator || level > ARGUMENT || (function && level == ARGUMENT)) return 0;
-    if (is_open(kind) || kind == N_VARIABLE || kind == N_E || kind == N_I) return 1;
-    return kind >= F_SIN && kind <= N_INFINITY;
+// A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
+static Value parse_power(Parser* s, int level) {
+    int sign = 1;
+    for (; is_plus_minus(peek(s)); s->p++)
+        sign *= peek(s) == '-' ? -1 : peek(s) == N_PM ? s->sign : peek(s) == N_MP ? -s->sign : 1;
+    const Token* start = s->p;
+    Value value = parse_primary(s);
+    while (accept(s, '!')) {
+        int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
+        value = n < 0 ? fail_parse(s) : whole(1);
+        for (int64_t i = 2; i <= n; i++) value = multiply(value, whole(i));
+    }
+    if (accept(s, '^')) {
+        if (level == EXPONENT && start->kind == '{') return fail_parse(s);
+        value = raise_power(value, parse(s, EXPONENT));
+        int call = peek(s) == '(' && start->kind == N_VARIABLE;  // f^{-1}(2)
+        if (call && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
+    }
+    return sign < 0 ? negate(value) : value;
 }
 
 // Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
-// is a plus -b.
+// is a plus -b. A factor may begin without a sign of multiplication, but never with a digit: \frac919 and x2
+// have two readings. A function without parentheses, \sin 2x, applies to what stands before the next function
+// or unit.
 static Value parse(Parser* s, int level) {
-    int sign = 1;
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    for (int kind = peek(s); is_plus_minus(kind); kind = peek(s)) {
-        sign *= kind == '-' ? -1 : kind == N_PM ? s->sign : kind == N_MP ? -s->sign : 1;
-        s->p++;
-    }
-    const Token* start = s->p;
-    Value value = parse_postfix(s);
-    if (!s->calculator && accept(s, '^')) {
-        value = raise_power(value, parse(s, POWER));
-        int call = peek(s) == '(' && start->kind == N_VARIABLE;
-        if (call && list_has(FUNCTION_LETTERS, start->text, start->length)) s->failed = 1;  // f^{-1}(2)
-    }
-    if (sign < 0) value = negate(value);
-    while (!s->failed) {
-        if (level <= SUM && is_plus_minus(peek(s))) value = add(value, parse(s, PRODUCT));
-        else if (starts_factor(s, level)) value = multiply(value, parse(s, POWER));
-        else if (level <= PRODUCT && accept(s, '*')) value = multiply(value, parse(s, POWER));
-        else if (level <= PRODUCT && accept(s, '/')) {
-            int down = s->calculator && peek(s) == '/' && s->p->text == s->p[-1].text + 1;
-            s->p += down;  // 7//2 = 3, see chapter 6
-            value = divide(value, parse(s, POWER));
-            if (down) value = apply_function(F_FLOOR, value);
-        } else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
+    Value value = parse_power(s, level);
+    for (int kind = peek(s); kind; kind = peek(s)) {
+        int stops = is_function(kind) || (kind == N_UNIT && s->p->number != DEGREE);
+        int factor = is_open(kind) || kind == N_VARIABLE || kind == N_UNIT;
+        factor = level < ARGUMENT + !stops && (factor || (kind >= F_SIN && kind <= LAST_BARE));
+        if (level <= SUM && is_plus_minus(kind)) value = add(value, parse(s, PRODUCT));
+        else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, '/')) value = divide(value, parse(s, POWER));
+        else if (level <= PRODUCT && accept(s, N_QUOTIENT))
+            value = apply_function(F_FLOOR, divide(value, parse(s, POWER)));
+        else if (level == EQUATION && accept(s, N_EQ)) value = add(value, negate(parse(s, SUM)));
         else break;
     }
     s->nesting--;
     return value;
 }
 
-// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression.
-// *variables becomes 1 when it has variables. (A value that is infinite without rounding error is infinity
-// itself; an overflow has an infinite error.)
-static int evaluate(Value* value, int* variables, Slice text, int point, int level) {
-    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign};
+// The value of an expression at a point: 1 = it has one, 0 = none at this point, -1 = it is no expression. (A
+// value that is infinite without rounding error is infinity itself; an overflow has an infinite error.)
+static int evaluate(Value* value, Slice text, int level, int point, int units) {
+    Parser s = {.p = text.p, .end = text.end, .point = point, .sign = text.sign, .units = units};
     *value = parse(&s, level);
-    *variables |= s.variables;
     if (s.failed || s.p < s.end) return -1;
     return isfinite(value->error) && has_value(*value);
+}
+
+// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere but in sets.
+static const Token* find_token(Slice s, int first, int last, int anywhere) {
+    for (const Token* k = s.p; k < s.end; k++) {
+        if (k->kind >= first && k->kind <= last) return k;
+        if (is_open(k->kind) && (!anywhere || (k->kind == '{' && k->number >= 0))) k += k->match;
+    }
+    return NULL;
 }
 
 // Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
@@ -5583,15 +5514,13 @@ static int evaluate(Value* value, int* variables, Slice text, int point, int lev
 // f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
 // count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
 // -2: variables are real.
-static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
-    enum { ENOUGH = 4 };
-    Value f, g, f0 = make_exact(1, 1), g0 = f0;
-    int compared = 0, variables = 0, equations = level == EQUATION;
-    for (int point = 0; point < EVALUATION_POINTS; point++) {
-        int has_f = evaluate(&f, &variables, a, point, level);
-        int has_g = has_f < 0 ? -1 : evaluate(&g, &variables, b, point, level);
+static int same_at_all_points(Slice a, Slice b, int level, int units, const Comparison* c) {
+    Value f, g, f0 = whole(1), g0 = f0;
+    int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
+    for (int point = 0; point < points; point++) {
+        int has_f = evaluate(&f, a, level, point, units);
+        int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
         if (has_g < 0) return 0;
-        if (!variables) return !equations && has_f && has_g && same_value(f, g);
         if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {
             if (is_zero(f) || is_zero(g)) return 0;
@@ -5599,328 +5528,46 @@ static int same_at_all_points(Slice a, Slice b, int level, int imaginary) {
             g0 = g;
         }
         int same = equations ? compare_values(multiply(f0, g), multiply(f, g0)) : compare_values(f, g);
-        if (!same && (imaginary || is_real(f) || is_real(g))) return 0;
+        if (!same && (c->imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
-    return compared >= ENOUGH;
+    return compared >= (c->names || equations ? 4 : 1);
 }
 
 /* ---- A.4 Compare ----
  *
- * An answer is a list of items, mostly of one. An item is a quantity with a unit, an equation, an inequality,
- * a set of numbers, a tuple, and in the end words or an expression. Each rule below peels one of these off
- * and compares what is inside. What fits no rule is unequal.
+ * An answer is taken apart from the outside. A name that only one of two equal answers has comes off, x = 5,
+ * and so do brackets around all of it. What is left has a shape, and the shape says how the parts are
+ * compared, each of them in this way again:
+ *
+ *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
+ *     \{3, 5\}                            a set: each part of one has a partner in the other
+ *     (0,1) \cup [2,3], \cap              in any order
+ *     (3,5)   [[1,2],[3,4]]   A - B       tuples, intervals, matrices, differences: in order, with the same
+ *     x > 3   0 < x \le 5                 brackets; an inequality for a name is the interval (3,oo) or (0,5]
+ *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
+ *     2\pi + 1                            no parts: an expression or words
+ *
+ * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
-enum { MAX_NAMES = 20, MAX_UNIT = 16 };  // variables of a comparison, tokens of a unit
-
 typedef struct {
-    Tokenized side[2];
-    Slice name[MAX_NAMES];      // the variables, in the order of their appearance
-    int names, imaginary;       // how many; does i appear?
-    int budget, depth, strict;  // work left; levels of items; must names agree?
-} Comparison;
-
-static int compare_item(Slice a, Slice b, Comparison* c);
-
-// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere.
-static const Token* find_token(Slice s, int first, int last, int anywhere) {
-    for (const Token* k = s.p; k < s.end; k++) {
-        if (k->kind >= first && k->kind <= last) return k;
-        if (!anywhere && is_open(k->kind)) k += k->match;
-    }
-    return NULL;
-}
-
-static const Token* find_relation(Slice s) { return find_token(s, N_LT, N_IN, 0); }
-static const Token* find_set_operator(Slice s) { return find_token(s, N_CUP, N_CAP, 0); }
+    Slice equation;          // all of it, if it has the form left = right
+    Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
+    int relation;            // and how: = or \in
+    int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
+    int parts;               // 0 = too many
+    Slice part[MAX_ITEMS];
+} Item;
 
 static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p >= 2 && is_open(s.p->kind) && s.p + s.p->match == s.end - 1;
-}
-
-static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-
-// A name is a letter or a Greek letter with what belongs to it: primes, a subscript (a_{n-1} is not a_{n+1}),
-// and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1), unless people use the
-// letter for functions; else nobody writes a product so.
-static const Token* end_of_name(const Token* k, const Token* end) {
-    const Token* p = k + 1;
-    while (p < end && p->kind == '\'') p++;
-    if (p + 1 < end && p->kind == '_' && p[1].kind == '{') p += 1 + p[1].match + 1;
-    if (p >= end || p->kind != '(') return p;
-    const Token *open = p, *close = p + p->match;
-    int function = list_has(FUNCTION_LETTERS, k->text, k->length);
-    for (p += 2; p < close && !function; p++)  // a sign in front makes no sum
-        if (is_plus_minus(p->kind)) return open;
-    return close + 1;
-}
-
-// Gives every name its number.
-static void find_names(Comparison* c, Tokenized* t) {
-    const Token* end = t->token + t->count;
-    for (Token* k = t->token; k < end; k++) {
-        c->imaginary |= k->kind == N_I;
-        if (k->kind != N_VARIABLE) continue;
-        Slice name = {k, end_of_name(k, end), 0};
-        int j = 0;
-        while (j < c->names && !same_text(c->name[j], name)) j++;
-        if (j == MAX_NAMES) return;
-        if (j == c->names) c->name[c->names++] = name;
-        k->variable = j;
-        k->match = (int)(name.end - k);
-        k += k->match - 1;
-    }
-}
-
-static int is_word(const Token* k, const char* list) { return list_has(list, k->text, k->length); }
-
-// The unit that a token names, as a number; 0 = not in the table. "unit" is 1.
-static uint64_t unit_number(const Token* k, int follows) {
-    char word[32];
-    int n = k->letters == 2 ? 2 : k->length, quoted = k->kind == N_TEXT;
-    if (n > 20 || (k->slash && k->kind != N_DEGREE)) return 0;
-    if (is_letter(*k->text) ? n == 1 && !quoted && !follows : *k->text != '$' && *k->text != '%') return 0;
-    int any_case = n > 2 || (n == 2 && quoted);
-    for (int i = 0; i < n; i++) word[i] = (char)(any_case ? lower_case(k->text[i]) : k->text[i]);
-    for (int cut = 0; cut <= 2 && cut < n && (!cut || word[n - 1] == 's'); cut++) {  // cups, boxes
-        int row = 0;
-        while (row < UNIT_ROWS && !list_has(UNITS[row], word, n - cut)) row++;
-        uint64_t number = (uint64_t)row + 1;
-        for (int i = 0; i < n - cut && row == UNIT_ROWS - 1; i++) number = number * 131 + (uint64_t)word[i];
-        if (row < UNIT_ROWS) return row ? mix_u64(number) : 1;
-    }
-    return 0;
-}
-
-static uint64_t unit_of(const char* word) {
-    Token k = {.kind = N_TEXT, .text = word, .length = (int)strlen(word)};
-    return unit_number(&k, 0);
-}
-
-// Is all of s a unit? *unit becomes the sum of its parts: square inches and in^{2} are twice in, miles per
-// hour and mph are mi less hour.
-static int read_unit(uint64_t* unit, Slice s) {
-    uint64_t part = 0, times = 1, sign = 1;
-    *unit = 0;
-    for (const Token* k = s.p; k < s.end; k += k->letters == 2 ? 2 : 1) {
-        int64_t power = k->kind == N_NUMBER && k->value.den == 1 && k->value.num < 10 ? k->value.num : 0;
-        if (part && (k->kind == '/' || is_word(k, "per"))) sign = (uint64_t)0 - 1;
-        else if (is_word(k, "square sq")) times = 2;
-        else if (is_word(k, "cubic")) times = 3;
-        else if (part && power > 0 && (k[-1].kind == '^' || k[-1].kind == '{')) {
-            if (part != 1) *unit += part * sign * (uint64_t)(power - 1);
-        } else if (k == s.p || (k->kind != '^' && k->kind != '{' && k->kind != '}' && k->kind != '.')) {
-            part = is_word(k, "mph") ? unit_of("mi") - unit_of("hour") : unit_number(k, part != 0);
-            if (!part) return 0;
-            if (part != 1) *unit += part * times * sign;
-            times = 1;
-        }
-    }
-    return part != 0;
-}
-
-// Takes the unit off a quantity: 5\text{ cm}^2, 5.4cents, 36\pi cm, \$36, 90^\circ, 12^{th}. *s keeps the
-// number. 1 = there was one. Behind words nothing is a unit (not prime), nor is a degree behind \sin.
-static int split_unit(Slice* s, uint64_t* unit) {
-    int depth = 0, currency = s->end - s->p > 1 && (s->p->kind == '$' || is_word(s->p, "euro pound"));
-    *unit = 0;
-    if (currency && read_unit(unit, (Slice){s->p, s->p + 1, 0})) {
-        s->p++;
-        return 1;
-    }
-    for (const Token* k = s->p + 1; k < s->end; k++) {
-        if (k[-1].kind == N_TEXT && !find_relation(*s)) break;
-        depth += is_open(k[-1].kind) - is_close(k[-1].kind);
-        int ordinal = k->kind == '^' && is_bracketed((Slice){k + 1, s->end, 0});
-        Slice rest = {k + 2 * ordinal, s->end - ordinal, 0};
-        if (depth || k[-1].letters == 2 || s->end - k > MAX_UNIT || !read_unit(unit, rest)) continue;
-        if (ordinal && *unit != unit_of("th")) continue;
-        if (*unit == unit_of("degree") && find_token(*s, F_SIN, F_CSC, 1)) break;
-        s->end = k;
-        return 1;
-    }
-    *unit = 0;
-    return 0;
-}
-
-static int is_number(Value* value, Slice s) {
-    int variables = 0;
-    return evaluate(value, &variables, s, 0, SUM) == 1 && !variables;
-}
-
-// Two quantities. A unit that only one side names may be left out (90 for 90^\circ), two different ones never
-// agree, and nothing is converted. People write 50\% for 50, when asked for percent, and for 0.5: both are
-// accepted. So equality is not transitive here: 50 is 50\%, and 50\% is 1/2, but 50 is not 1/2.
-static int compare_quantities(Slice a, Slice b, uint64_t unit_a, uint64_t unit_b, Comparison* c) {
-    Value x, y, hundred = make_exact(100, 1);
-    int percent_a = unit_a == unit_of("%"), percent_b = unit_b == unit_of("%");
-    if (unit_a && unit_b && unit_a != unit_b) return 0;
-    if (compare_item(a, b, c)) return 1;
-    if (percent_a == percent_b || !is_number(&x, a) || !is_number(&y, b)) return 0;
-    return same_value(percent_a ? x : multiply(x, hundred), percent_b ? y : multiply(y, hundred));
-}
-
-// Cuts s at its separators. An item with \pm counts as two, one for each sign. Returns how many, 0 = too
-// many.
-static int split_items(Slice* items, Slice s, int separator) {
-    for (int n = 0;;) {
-        const Token* cut = find_token(s, separator, separator, 0);
-        Slice item = {s.p, cut ? cut : s.end, s.sign};
-        int both = s.sign == 0 && find_token(item, N_PM, N_MP, 1);
-        if (n + 1 + both > MAX_ITEMS) return 0;
-        for (int k = 0; k <= both; k++) {
-            items[n] = item;
-            if (both) items[n].sign = k ? -1 : 1;
-            n++;
-        }
-        if (!cut) return n;
-        s.p = cut + 1;
-    }
-}
-
-// Is s a name that an equation may give a value to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not
-// \sin(x).
-static int is_name(Slice s) {
-    Slice items[MAX_ITEMS];
-    if (s.p >= s.end) return 0;
-    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
-    if (s.p->kind == N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
-    int n = is_bracketed(s) && s.p->kind == '(' ? split_items(items, inside(s), ',') : 0, named = n > 1;
-    for (int i = 0; i < n; i++) named = named && is_name(items[i]);
-    return named;
-}
-
-typedef struct {
-    Slice part[3];  // 0 < x <= 5 has three parts
-    int parts, relation[2], name;  // which part is a name; -1 = none
-} Statement;
-
-// Cuts s at its relations. What falls is turned round, so that it rises: x > 3 is 3 < x. parts is 0 when
-// there are more than three.
-static Statement read_statement(Slice s) {
-    Statement r = {{s, s, s}, 0, {0, 0}, -1};
-    const Token* cut;
-    do {
-        cut = find_relation(s);
-        if (cut && r.parts < 2) r.relation[r.parts] = cut->kind;
-        r.part[r.parts++] = (Slice){s.p, cut ? cut : s.end, s.sign};
-        if (cut) s.p = cut + 1;
-    } while (cut && r.parts < 3);
-    if (cut) r.parts = 0;
-    Statement old = r;
-    int last = r.parts - 1, falls = r.relation[0] == N_GT || r.relation[0] == N_GE;
-    for (int i = 0; i <= last && falls; i++) r.part[i] = old.part[last - i];
-    for (int i = 0; i < last && falls; i++) r.relation[i] = old.relation[last - 1 - i];
-    for (int i = 0; i < last && falls; i++)
-        if (r.relation[i] <= N_GT) r.relation[i] = N_LT + N_GT - r.relation[i];
-    for (int i = last; i >= 0 && last > 0; i--)
-        if (is_name(r.part[i])) r.name = i;  // x = 5 or 5 = x
-    return r;
-}
-
-typedef struct { Slice low, high, name; int has_low, has_high; } Interval;  // do its ends belong to it?
-
-// Is s an interval, (3,4], or an inequality that means one, 3 < x <= 4 or x > 3?
-static int read_interval(Interval* v, Slice s) {
-    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    Slice items[MAX_ITEMS];
-    Statement r = read_statement(s);
-    int last = r.parts - 1;
-    *v = (Interval){.low = {infinity, infinity + 2, 0}, .high = {infinity + 1, infinity + 2, 0}};
-    if (is_bracketed(s) && s.p->kind != '{' && split_items(items, inside(s), ',') == 2) {
-        *v = (Interval){items[0], items[1], {0}, s.p->kind == '[', s.end[-1].kind == ']'};
-        return 1;
-    }
-    if (r.name < 0 || (last == 2 && r.name != 1)) return 0;
-    for (int i = 0; i < last; i++)
-        if (r.relation[i] > N_LE) return 0;
-    v->name = r.part[r.name];
-    if (r.name > 0) v->low = r.part[0];
-    if (r.name < last) v->high = r.part[last];
-    v->has_low = r.name > 0 && r.relation[0] == N_LE;
-    v->has_high = r.name < last && r.relation[last - 1] == N_LE;
-    return 1;
-}
-
-static int intervals_equal(Slice a, Slice b, Comparison* c) {
-    Interval v, w;
-    if (!read_interval(&v, a) || !read_interval(&w, b)) return 0;
-    if (v.name.p && w.name.p && !same_text(v.name, w.name)) return 0;
-    return v.has_low == w.has_low && v.has_high == w.has_high && compare_item(v.low, w.low, c) &&
-           compare_item(v.high, w.high, c);
-}
-
-// Items with a relation. An equation for a name may be answered by the value alone: x = 5 by 5, f(x) = 2x by
-// 2x, x \in [0,1] by [0,1].
-static int compare_relations(Slice a, Slice b, Comparison* c) {
-    Statement r[2] = {read_statement(a), read_statement(b)};
-    Slice value[2], name[2];
-    int named[2], same = 1;
-    for (int k = 0; k < 2; k++) {
-        int equation = r[k].relation[0] == N_EQ || r[k].relation[0] == N_IN;
-        named[k] = r[k].parts == 2 && r[k].name >= 0 && equation;
-        value[k] = named[k] ? r[k].part[!r[k].name] : r[k].part[0];
-        name[k] = r[k].part[named[k] ? r[k].name : 0];
-    }
-    if (r[0].parts != r[1].parts) {
-        int left_out = (named[0] && r[1].parts == 1) || (named[1] && r[0].parts == 1);
-        return left_out && !c->strict && compare_item(value[0], value[1], c);
-    }
-    if (r[0].parts < 2 || memcmp(r[0].relation, r[1].relation, sizeof r[0].relation)) return 0;
-    int same_name = named[0] && named[1] && same_text(name[0], name[1]);
-    if (same_name && compare_item(value[0], value[1], c)) return 1;
-    if (r[0].parts == 2 && r[0].relation[0] == N_EQ) return same_at_all_points(a, b, EQUATION, c->imaginary);
-    for (int i = 0; i < r[0].parts && same; i++) same = compare_item(r[0].part[i], r[1].part[i], c);
-    return same;
-}
-
-// Do items have names, as in x=2, y=3? 0 = none has, 1 = there is one name (x = 2 or 3), 2 = several.
-static int count_names(const Slice* items, int n) {
-    Slice first = {0};
-    int names = 0;
-    for (int i = 0; i < n; i++) {
-        Statement r = read_statement(items[i]);
-        if (r.name < 0) continue;
-        if (!names) first = r.part[r.name];
-        if (!names || !same_text(first, r.part[r.name])) names++;
-    }
-    return names > 2 ? 2 : names;
-}
-
-enum { ORDERED, ANY_ORDER, AS_SETS };  // two lists; in a set a repeated item counts once
-
-// Does each item of a find a partner in b: the one in its place, or any that is still free? In a set the same
-// may serve twice, and then each item of b needs one in a, too. Names that only one list has may be left out
-// when it is the same name, or else in the order of the list: 2, 3 for x=2, y=3. Names in both must agree.
-static int compare_list(Slice a, Slice b, int separator, int mode, Comparison* c) {
-    Slice items_a[MAX_ITEMS], items_b[MAX_ITEMS];
-    int used[MAX_ITEMS] = {0}, strict = c->strict, matched = 0;
-    int n = split_items(items_a, a, separator), m = split_items(items_b, b, separator);
-    if (!n || !m || (n != m && mode != AS_SETS)) return 0;
-    if (n > 1 && mode == ANY_ORDER) {
-        int names_a = count_names(items_a, n), names_b = count_names(items_b, m);
-        c->strict |= names_a && names_b;
-        if (names_a + names_b == 2 && !c->strict) mode = ORDERED;
-    }
-    for (int i = 0; i < n && matched == i; i++)
-        for (int j = mode == ORDERED ? i : 0; j < (mode == ORDERED ? i + 1 : m) && matched == i; j++) {
-            if ((used[j] && mode != AS_SETS) || !compare_item(items_a[i], items_b[j], c)) continue;
-            used[j] = 1;
-            matched++;
-        }
-    for (int j = 0; j < m && matched == n && mode == AS_SETS; j++) {
-        int i = 0;
-        while (i < n && !used[j] && !compare_item(items_a[i], items_b[j], c)) i++;
-        if (i == n) matched = -1;
-    }
-    c->strict = strict;
-    return matched == n;
+    return s.end - s.p > 2 && is_open(s.p->kind) && s.p->kind != '|' && s.p + s.p->match == s.end - 1;
 }
 
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    if (!is_bracketed(s)) return 0;
-    return find_token(inside(s), ',', ',', 0) || (s.p->kind == '[' && s.p[1].kind == '[');
+    return is_bracketed(s) && (s.p->number >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
 }
+
+static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
     while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
@@ -5928,27 +5575,179 @@ static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
     return s;
 }
 
-static int compare_item(Slice a, Slice b, Comparison* c) {
-    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
-    if (c->budget < 0 || a.p >= a.end || b.p >= b.end || c->depth >= 12) return 0;
+// Numbers the names. A name is a letter or a Greek letter with what belongs to it: primes, a subscript
+// (a_{n-1} is not a_{n+1}), and the bracket of a function. Is f(2) a product? Before a sum it is one, x(y+1),
+// unless people use the letter for functions; else nobody writes a product so.
+static void find_names(Comparison* c) {
+    for (Token* k = c->token; k < c->token + c->count; k++) {
+        const Token* end = k + 1;
+        c->imaginary |= k->kind == N_I;
+        if (k->kind != N_VARIABLE) continue;
+        while (end->kind == '\'') end++;
+        if (end->kind == '_' && end[1].kind == '{') end += end[1].match + 2;
+        int call = end->kind == '(', letter = !!find_word(FUNCTION_LETTERS, k->text, k->length, 0);
+        for (const Token* p = end + 2; call && !letter && p < end + end->match; p++)
+            call = !is_plus_minus(p->kind);  // (a sign in front makes no sum)
+        Slice name = {k, call ? end + end->match + 1 : end, 0};
+        int j = 0;
+        while (j < c->names && !same_text(c->name[j], name)) j++;
+        if (j == MAX_NAMES) return;
+        if (j == c->names) c->name[c->names++] = name;
+        k->number = j;
+        k->match = (int)(name.end - k);
+        k += k->match - 1;
+    }
+}
+
+// Is s a name that a value may be given to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not \sin(x).
+static int is_name(Slice s) {
+    int tuple = is_tuple(s) && s.p->kind == '(';
+    if (s.p >= s.end) return 0;
+    if (s.p->kind >= N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
+    if (!tuple) return s.p->kind == N_VARIABLE && s.p->match == s.end - s.p;
+    for (const Token* k = s.p + 1; k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
+        if (k->kind != ',' && k->kind != N_VARIABLE) return 0;
+    return 1;
+}
+
+// Cuts s at the tokens from first to last; kind[i] becomes the one behind part i, 0 behind the last. An item
+// with \pm counts as two, one for each sign. Returns how many, 0 = too many.
+static int split(Slice* part, int* kind, Slice s, int first, int last) {
+    const Token* cut;
+    int n = 0;
+    do {
+        cut = find_token(s, first, last, 0);
+        Slice item = {s.p, cut ? cut : s.end, s.sign};
+        if (!s.sign && find_token(item, N_PM, N_MP, 1)) {
+            item.sign = -1;
+            part[n++] = item;
+            item.sign = 1;
+        }
+        kind[n] = cut ? cut->kind : 0;
+        part[n++] = item;
+        s.p = cut ? cut + 1 : s.end;
+    } while (cut && n < MAX_ITEMS);
+    return cut ? 0 : n;
+}
+
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value;
+// else an empty slice, because the shape is known.
+static Slice read_relations(Item* r, Slice s) {
+    static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
+    const Slice low = {infinity, infinity + 2, 0}, high = {infinity + 1, infinity + 2, 0}, none = {0};
+    Slice side[MAX_ITEMS + 1], *part = r->part;
+    int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
+    int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
+    int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
+    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // what falls is turned round, so that it rises
+    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
+    if (n == 2 && first == N_EQ) r->equation = s;
+    r->open = first;
+    r->close = second;
+    r->parts = n > 3 ? 0 : n;
+    int at = n == 3 || !is_name(part[0]);  // the part that may be a name
+    int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
+    int interval = first <= N_LE && second <= N_LE;
+    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return none;
+    r->name = part[at];
+    r->relation = interval ? N_IN : first;
+    if (value) return part[!at];
+    part[1] = n == 3 ? part[2] : at ? high : part[1];
+    part[0] = at ? part[0] : low;
+    r->open = at && first == N_LE ? '[' : '(';
+    r->close = (at ? second : first) == N_LE ? ']' : ')';
+    r->parts = 2;
+    return none;
+}
+
+static void read_item(Item* r, Slice s) {
+    int kind[MAX_ITEMS + 1];
+    r->equation = r->name = (Slice){0};
+    r->open = r->close = ',';
+    r->parts = split(r->part, kind, peel(s), ',', ',');
+    if (r->parts != 1) return;
+    s = r->part[0];
+    if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
+    if (!s.p) return;
+    const Token* operator = find_token(s, N_CUP, N_CAP, 0);
+    int tuple = !operator && is_tuple(s), separator = operator ? operator->kind : ',';
+    r->open = operator ? separator : tuple ? s.p->kind : 0;
+    r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
+    r->parts = split(r->part, kind, tuple ? inside(s) : s, separator, separator);
+}
+
+// Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different
+// ones never agree. As percent is 1/100 where units count, 50\% is 50 and 1/2: people write both when asked
+// for percent. So equality is not transitive here: 50 is not 1/2.
+static int compare_expressions(Slice a, Slice b, const Comparison* c) {
+    if (a.p == a.end || b.p == b.end) return 0;
     if (same_text(a, b)) return 1;
-    uint64_t unit_a, unit_b;
-    int equal, units = split_unit(&a, &unit_a) + split_unit(&b, &unit_b);
-    a = peel(a);
-    b = peel(b);
-    const Token *set_a = find_set_operator(a), *set_b = find_set_operator(b);
-    int related = find_relation(a) || find_relation(b);
-    c->depth++;
-    if (units) equal = compare_quantities(a, b, unit_a, unit_b, c);
-    else if (set_a || set_b)
-        equal = set_a && set_b && set_a->kind == set_b->kind &&
-                compare_list(a, b, set_a->kind, set_a->kind == N_SETMINUS ? ORDERED : ANY_ORDER, c);
-    else if (!related && is_tuple(a) && is_tuple(b))  // (0,1] isn't [0,1]; the order counts, except in a set
-        equal = a.p->kind == b.p->kind && a.end[-1].kind == b.end[-1].kind &&
-                compare_list(inside(a), inside(b), ',', a.p->kind == '{' ? AS_SETS : ORDERED, c);
-    else if (related) equal = intervals_equal(a, b, c) || compare_relations(a, b, c);
-    else equal = same_text(a, b) || same_at_all_points(a, b, SUM, c->imaginary);
-    c->depth--;
+    int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
+    int same = same_at_all_points(a, b, SUM, 0, c);
+    return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c);
+
+// Does each part of x find a partner in y: the one in its place, or any that is still free? In a set the same
+// one may serve twice.
+static int find_partners(const Item* x, const Item* y, int ordered, Comparison* c) {
+    int used[MAX_ITEMS + 1] = {0};
+    for (int i = 0; i < x->parts; i++) {
+        int j = ordered ? i : 0, end = ordered ? i + 1 : y->parts;
+        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], c))) j++;
+        if (j == end) return 0;
+        used[j] = 1;
+    }
+    return 1;
+}
+
+// Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
+static int count_names(const Item* list) {
+    Item item;
+    Slice first = {0};
+    int names = 0;
+    for (int i = 0; i < list->parts && names < 2; i++) {
+        read_item(&item, list->part[i]);
+        names += item.name.p && !(names && same_text(first, item.name));
+        first = item.name.p ? item.name : first;
+    }
+    return names;
+}
+
+// Names that only one list has may be left out when it is the same name, or else in the order of the list: 2,
+// 3 for x=2, y=3. Names in both must agree.
+static int compare_parts(const Item* x, const Item* y, Comparison* c) {
+    int list = x->open == ',', set = x->open == '{';
+    int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
+    if (x->open != y->open || x->close != y->close) return 0;
+    if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
+    if (list) {
+        int names_x = count_names(x), names_y = count_names(y);
+        c->strict |= names_x && names_y;
+        ordered = names_x + names_y == 2 && names_x != names_y;
+    }
+    return find_partners(x, y, ordered, c) && (!set || find_partners(y, x, ordered, c));
+}
+
+static int compare_item(Slice a, Slice b, Comparison* c) {
+    Item x, y;
+    c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
+    if (c->budget < 0 || a.p >= a.end || b.p >= b.end) return 0;
+    if (same_text(a, b)) return 1;
+    read_item(&x, a);
+    read_item(&y, b);
+    int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
+    int equations = x.equation.p && y.equation.p;
+    if (equations && same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
+    if ((equations && names < 2) || (names == 1 && strict)) return 0;
+    if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
+    if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
+    if (y.open == ',' && x.open == '{') x.open = x.close = ',';
+    c->strict |= names == 1;
+    int expressions = !x.open && !y.open;
+    int equal = expressions ? compare_expressions(*x.part, *y.part, c) : compare_parts(&x, &y, c);
+    c->strict = strict;
     return equal;
 }
 
@@ -5959,74 +5758,18 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
 // can and can't see.
 int answers_equal(const char* a, const char* b) {
     Comparison c;
-    Slice x[2];
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    for (int k = 0; k < 2; k++) {
-        Tokenized* t = &c.side[k];
-        if (!tokenize_answer(t, (order < 0) == (k == 0) ? a : b) || !t->count) return 0;
-        x[k] = (Slice){t->token, t->token + t->count, 0};
-    }
-    if (same_text(x[0], x[1])) return 1;
-    if (c.side[0].unmatched || c.side[1].unmatched) return 0;
-    c.names = c.imaginary = c.depth = c.strict = 0;
-    c.budget = 64 * (c.side[0].count + c.side[1].count + 2);
-    find_names(&c, &c.side[0]);
-    find_names(&c, &c.side[1]);
-    if (compare_list(x[0], x[1], ',', ANY_ORDER, &c)) return 1;
-    int sets = 0;
-    for (int k = 0; k < 2; k++) {  // the solutions 1, 2 are the set {2, 1}
-        if (x[k].p->kind != '{' || !is_bracketed(x[k])) continue;
-        x[k] = inside(x[k]);
-        sets = 1;
-    }
-    return sets && compare_list(x[0], x[1], ',', ANY_ORDER, &c);
+    c.count = c.unmatched = c.names = c.imaginary = c.strict = 0;
+    Slice x = read_answer(&c, order < 0 ? a : b), y = read_answer(&c, order < 0 ? b : a);
+    if (c.unmatched) return x.p < x.end && same_text(x, y);
+    c.budget = 64 * c.count;
+    find_names(&c);
+    return compare_item(x, y, &c);
 }
 
-/* ---- A.5 Shown in lesson 5 ---- */
-
-// A text's value at a point, by itself. 1 = it has one.
-static int evaluate_text(Value* value, int* variables, const char* text, int point) {
-    Comparison c;
-    Tokenized* t = &c.side[0];
-    c.names = 0;
-    if (!tokenize_answer(t, text) || t->unmatched) return 0;
-    find_names(&c, t);
-    return evaluate(value, variables, (Slice){t->token, t->token + t->count, 0}, point, SUM) == 1;
-}
-
-// Solves left = right for x when both sides are linear in it: take the difference at two points and follow
-// the straight line to zero, x = x0 - f0 (x1 - x0) / (f1 - f0). NAN = there is no solution, or an expression
-// is wrong.
-static double solve_linear(const char* left, const char* right) {
-    Value f[2], y;
-    int variables;
-    for (int point = 0; point < 2; point++) {
-        if (!evaluate_text(&f[point], &variables, left, point)) return NAN;
-        if (!evaluate_text(&y, &variables, right, point)) return NAN;
-        f[point] = add(f[point], negate(y));
-    }
-    Value rise = add(f[1], negate(f[0]));
-    double x0 = variable_value(0, 0), x1 = variable_value(0, 1);
-    return is_zero(rise) ? NAN : x0 - creal(f[0].z * (x1 - x0) / rise.z);
-}
-
-static void print_comparisons(void) {
-    static const char* const pairs[][2] = {
-        {"\\frac{14}{3}", "14/3"}, {"1/3", "0.333333"}, {"11,\\! 111", "11111"}, {"90^\\circ", "90"},
-        {"52_8", "528"},
-        {"3, 5, 7", "7,3,5"}, {"(3,4]", "[3,4]"}, {"1 \\pm \\sqrt{19}", "1-sqrt(19), 1+sqrt(19)"},
-        {"y = 2x + 3", "2x - y + 3 = 0"}, {"(x+1)^2", "x^2 + 2x + 1"}, {"(x+1)^2", "x^2 + 1"},
-        {"\\sqrt{x^2}", "x"}};
-    printf("The same answer? Normalize the spelling, then evaluate:\n\n");
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        printf("  %-18s %-24s %s\n", pairs[i][0], pairs[i][1],
-               answers_equal(pairs[i][0], pairs[i][1]) ? "the same" : "different");
-    printf("\n");
-}
-
-/* ---- A.6 The calculator of chapter 6 ----
+/* ---- A.5 The calculator of chapter 6 ----
  *
  * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
  * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
@@ -6038,14 +5781,12 @@ static void print_comparisons(void) {
 static int print_value(char* out, int cap, Value value) {
     char text[64];
     double v = creal(value.z), size = fabs(v);
+    if (value.den != 1 && !(size >= 1e-12 && size < 1e15)) return 0;
+    int decimals = value.den == 1 ? 0 : 11 - (int)floor(log10(size));  // 66.6666666667 has 12 digits
     if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
-    else if (!(size >= 1e-12 && size < 1e15)) return 0;
-    else {
-        int decimals = 11 - (int)floor(log10(size));  // 12 significant digits: 66.6666666667 has 10 decimals
-        snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
-        char* end = text + strlen(text);
-        while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
-    }
+    else snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
+    char* end = text + strlen(text);
+    while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
     return copy_trimmed(out, cap, text, text + strlen(text));
 }
 
@@ -6054,20 +5795,22 @@ static int print_value(char* out, int cap, Value value) {
 // = no output, and out is "": a power, a name or any other character, a missing operator, division by zero,
 // more than EXPRESSION_SIZE bytes, parentheses too deep, or a result too large or too small to print.
 int calculate(const char* expression, char* out, int cap) {
-    if (cap > 0) out[0] = 0;
+    char plain[EXPRESSION_SIZE + 1] = "";
+    Comparison c;
+    Value value;
     size_t length = strlen(expression);
+    if (cap > 0) out[0] = 0;
     if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    char plain[EXPRESSION_SIZE + 1];
-    int n = 0;
-    for (const char* p = expression; *p; p++)
-        if (*p != ',' || !is_thousands_comma(expression, p)) plain[n++] = *p;
-    plain[n] = 0;
-    Tokenized t;
-    if (!tokenize_answer(&t, plain)) return 0;
-    Parser s = {.p = t.token, .end = t.token + t.count, .calculator = 1};
-    Value value = parse(&s, SUM);
-    if (s.failed || s.p < s.end || !has_value(value)) return 0;
-    return print_value(out, cap, value);
+    for (const char *p = expression, *end = p + length; p < end; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) strncat(plain, p, 1);
+    c.count = c.unmatched = 0;
+    Slice s = read_answer(&c, plain);
+    for (Token* k = c.token + 1; k < s.end; k++) {
+        int operand = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
+        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;  // 2**3, 2(3)
+        if (k->kind == N_TEXT) k->kind = N_NUMBER;                            // of many digits
+    }
+    return evaluate(&value, s, SUM, 0, 0) == 1 && print_value(out, cap, value);
 }
 
 // ==========================================================================================================

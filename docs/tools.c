@@ -878,20 +878,33 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     text_free(&not_right), evaluation_free(&e);
 }
 
-// An answer as the comparison sees it (the appendix): its one spelling and, if it has one, its value.
+// An answer as the comparison sees it (the appendix): its tokens in one spelling and, if it has one, its value.
 static void print_understood(const char* label, const char* answer) {
+    Comparison c;
     Text normal = {0};
     Value value;
-    int variables = 0, understood = normalize(&normal, answer);
     print_wrapped(label, answer);
-    print_wrapped("Normal", understood ? normal.data : "(too long)");
-    if (understood && evaluate_text(&value, &variables, normal.data, 0)) {
-        printf("Value     %.12g", creal(value.z));
-        if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
-        if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
-        printf("%s\n", variables ? " at evaluation point 0" : "");
+    if (strlen(answer) > MAX_ANSWER) {
+        print_wrapped("Normal", "(too long)");
+        return;
     }
+    c.count = c.unmatched = c.names = c.imaginary = 0;
+    Slice s = read_answer(&c, answer);
+    text_append(&normal, "", 0);
+    for (const Token* k = s.p; k < s.end; k++) {
+        int joined = k == s.p || k[-1].kind < F_SIN || k->kind < F_SIN || k->slash;
+        joined |= k[-1].kind == N_NUMBER && k->kind != N_NUMBER && k->kind != N_UNIT;  // 2x, 2 cm
+        text_printf(&normal, "%s%s%.*s", joined ? "" : " ", k->slash ? "\\" : "", k->length, k->text);
+    }
+    print_wrapped("Normal", normal.data);
     text_free(&normal);
+    if (c.unmatched) return;
+    find_names(&c);
+    if (evaluate(&value, s, SUM, 0, 1) != 1) return;
+    printf("Value     %.12g", creal(value.z));
+    if (cimag(value.z) != 0.0) printf(" %+.12g i", cimag(value.z));
+    if (value.den > 1) printf(" = %lld/%lld exactly", (long long)value.num, (long long)value.den);
+    printf("%s\n", c.names ? " at evaluation point 0" : "");
 }
 
 static void print_explanation(const Graded* g, const RewardKind* kind, const char* path) {

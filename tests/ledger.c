@@ -582,11 +582,12 @@ static Verdict check_reward_model_size(Text* f) {
 }
 
 static Verdict check_four(Text* f) {
-    double x = solve_linear("(3x-9)/2", "x+37");
+    int solves = answers_equal("(3x-9)/2 = x+37", "x = 83") && (3 * 83 - 9) / 2.0 == 83 + 37;
     float r[4];
     for (int i = 0; i < 4; i++) r[i] = reward_boxed(four_responses[i], "83");
-    text_printf(f, "(3x-9)/2 = x+37 at x = %.10g; rewards [%g, %g, %g, %g]", x, r[0], r[1], r[2], r[3]);
-    return decide(fabs(x - 83.0) < 1e-9 && r[0] == 1.0f && r[1] == 1.0f && r[2] == 0.0f && r[3] == 0.0f, 0);
+    text_printf(f, "(3x-9)/2 = x+37 %s x = 83; rewards [%g, %g, %g, %g]", solves ? "at" : "not at", r[0],
+                r[1], r[2], r[3]);
+    return decide(solves && r[0] == 1.0f && r[1] == 1.0f && r[2] == 0.0f && r[3] == 0.0f, 0);
 }
 
 static Verdict check_r3(Text* f) {
