@@ -7,6 +7,9 @@
 #   zoo.sh bug            numbers and chapters
 #   zoo.sh bug N          a broken copy in out/bug/N and its symptom; a copy that is there already is kept
 #   zoo.sh bug N 1        the answer: the story and the line
+#   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those that
+#                         no test notices and ends in `mutants: N of COUNT killed`
+#   zoo.sh mutant N       one of them: what it is and what became of it go to build/zoo/N.line
 #
 # A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
 LC_ALL=C
@@ -55,7 +58,7 @@ parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
 run_part() {  # run_part PROGRAM PART: what it prints
     name=$2
     parts | grep -qx "$2" || set -- "$1"                          # a program of its own takes no name
-    (ulimit -t 120; "$@" || echo "FAIL $name: ended with status $?") 2>&1
+    (ulimit -t "${SECONDS_OF_PART:-120}"; "$@" || echo "FAIL $name: ended with status $?") 2>&1
 }
 
 failures() { awk '$1 == "FAIL" { sub(/:$/, "", $2); print $2 }' "$@"; }
@@ -231,9 +234,88 @@ answer() {  # answer N
     rm -rf "$dir"
 }
 
+# ---- make mutants. A mutant is killed by the first part of the tests that fails, crashes or takes five times as
+# long as on the right code. The chapter's own part goes first: as it is, then with the sanitizers.
+
+limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' build/zoo/limits; }
+
+passes() {  # passes DIR PROGRAM PART: a part of the tests, in its time
+    SECONDS_OF_PART=$(limit "$3") FIRST_FAILURE=1 run_part "$1/$2" "$3" > "$1/log" 2>&1
+    ! grep -q '^FAIL' "$1/log"
+}
+
+set_limit() {  # set_limit DIR PROGRAM PART
+    begin=$(date +%s)
+    passes "$@" || { grep -v '^ok' "$1/log"; echo "this fails without a mutant"; exit 1; }
+    echo $((10 + 5 * ($(date +%s) - begin))) "$3" >> build/zoo/limits
+}
+
+machine_code() { $COMPILE -O2 -w -c -o "$1/code.o" "$1/docs/tools.c" > "$1/log" 2>&1; }
+
+fate() {  # fate DIR PART: who kills the mutant in DIR
+    build_part "$1" "$2" || { echo "invalid, does not compile"; return; }
+    passes "$1" "$2" "$2" || { echo "killed by $2"; return; }
+    machine_code "$1"
+    ! cmp -s "$1/code.o" build/zoo/right/code.o || { echo "invalid, the same machine code"; return; }
+    plain=$COMPILE COMPILE="$COMPILE -fsanitize=address,undefined -fno-sanitize-recover=all"
+    build_part "$1" "$2"
+    passes "$1" "$2" "$2" || { echo "killed by $2 with sanitizers"; return; }
+    COMPILE=$plain
+    build_all "$1"
+    for part in $(sort -n build/zoo/limits | cut -d ' ' -f 2); do
+        [ "$part" != gradients ] || build_part "$1" gradients
+        program=all
+        parts | grep -qx "$part" || program=$part
+        passes "$1" "$program" "$part" || { echo "killed by $part"; return; }
+    done
+    echo survived
+}
+
+mutant() {
+    dir=build/zoo/$1
+    mkdir -p "$dir/docs"
+    cp docs/tools.c "$dir/docs/"
+    copy_tests "$dir"
+    for name in commands.h evaluation.c; do                       # what a crashed test leaves goes with the rest
+        sed "s|\"/tmp/test_|\"$dir/test_|" "tests/$name" > "$dir/tests/$name"
+    done
+    awk -v seed="$SEED" -v draw="$1" -v out="$dir" -f tests/zoo/mutants.awk rl.c train_gpt.c > "$dir.place"
+    { fate "$dir" "$(head -n 1 "$dir.place")"; cat "$dir.place"; } > "$dir.new"
+    mv "$dir.new" "$dir.line"
+    rm -rf "$dir" "$dir.place"
+    case $(head -n 1 "$dir.line") in survived) sed -n '3,$p' "$dir.line" ;; esac
+}
+
+mutants() {
+    SEED=${1:-1} COUNT=${2:-200} valid=0 next=1
+    export SEED
+    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+    rm -rf build/zoo
+    mkdir -p build/zoo
+    : > build/zoo/limits
+    sources build/zoo/right 0
+    copy_tests build/zoo/right
+    build_all build/zoo/right && build_part build/zoo/right gradients && machine_code build/zoo/right ||
+        { cat build/zoo/right/log; exit 1; }
+    for part in $(parts); do set_limit build/zoo/right all "$part"; done
+    set_limit build/zoo/right gradients gradients
+    while [ "$valid" -lt "$COUNT" ]; do                           # what is no mutant is replaced by the next draw
+        last=$((next + COUNT - valid))
+        awk -v i="$next" -v n="$last" 'BEGIN { for (; i < n; i++) print i }' |
+            xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh mutant
+        next=$last
+        valid=$(awk 'FNR == 1' build/zoo/*.line | grep -vc '^invalid')
+    done
+    killed=$(awk 'FNR == 1' build/zoo/*.line | grep -c '^killed')
+    echo "mutants: $killed of $COUNT killed"
+    [ $((100 * killed)) -ge $((97 * COUNT)) ]
+}
+
 case $1 in
 all) all ;;
 try) try "$2" ;;
+mutants) mutants "$2" "$3" ;;
+mutant) mutant "$2" ;;
 bug)
     count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
     case $2 in
@@ -245,5 +327,5 @@ bug)
         else symptom "$2"
         fi ;;
     esac ;;
-*) echo "zoo.sh all | bug [N [1]]"; exit 2 ;;
+*) echo "zoo.sh all | bug [N [1]] | mutants [SEED [COUNT]]"; exit 2 ;;
 esac
