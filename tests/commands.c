@@ -301,6 +301,9 @@ static void command_experiments(void) {
     CHECK_NEAR(each, sum / n, 1e-4);
     CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
     ROW(r->out, "tokens sum, nats per token exp(sum)");
+    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are forced
+    SAYS(RL("experiment", "1", tag, data, "--completion=<<2+2=4>>#### 4")->out,
+         "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
     r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
     ROW(r->out, "noise KL(P||Q) k1 k3 dev k1 dev k3");
     ROW(r->out, "noise 0.1 0.5 1.0 2.0 3.0 4.0");
@@ -380,10 +383,23 @@ static void command_thermostat_learns(void) {
     CHECK(learned > 95.0 && learned <= 100.0);
 }
 
+static void command_cartpole_columns(void) {
+    const Ran* r = RL("cartpole", "--seed=3");
+    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
+        Rng rng = {3 + 1000};
+        train_cartpole(&run, 3, b, (float)cartpole_learning_rate);
+        ROW(r->out, "pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)", run.w[0],
+            run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        ROW(r->out, "%s solved after %d steps; 100 new episodes: %.1f of 500", baseline_names[b], run.solved,
+            test_cartpole(run.w, 100, &rng));
+    }
+    SAYS(r->out, "a group of 8 episodes averages 475 of 500 or more");
+}
+
 static void command_lesson_pages(void) {
     SAYS(RL("lesson", "7")->out, "LESSON 7. ");
     SAYS(RL("lesson", "chain")->out, "LESSON chain. ");
-    SAYS(RL("cartpole", "--seed=3")->out, "   value + GAE  solved after ");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo", "best-of-n",
             "eval", "sample", "trace", "experiment", "lesson", "thermostat", "cartpole", NULL};
@@ -419,6 +435,7 @@ static void test_commands(void) {
     RUN(command_compare_columns);
     RUN(command_run_story);
     RUN(command_thermostat_learns);
+    RUN(command_cartpole_columns);
     RUN(command_lesson_pages);
     remove_folder();
 }

@@ -96,6 +96,8 @@ static void trace_table_of_tokens(void) {
                *forced = strstr(text.data, "forced  0");
     CHECK(longest_line(text.data) <= 80);
     CHECK(last != NULL && forced != NULL);
+    ROW(text.data, "t id token who m A B B - A dlogp tool");
+    SAYS(text.data, "\n  0  72 H ");                                  // "He has": H is byte 72
     double v[3] = {0};
     CHECK(last && sscanf(last + 25, "%lf %lf %lf", &v[0], &v[1], &v[2]) == 3);
     CHECK_NEAR(v[0], sum, 1e-4);

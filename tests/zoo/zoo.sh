@@ -9,7 +9,7 @@
 #   zoo.sh bug N 1        the answer: the story and the line
 #   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those that
 #                         no test notices and ends in `mutants: N of COUNT killed`
-#   zoo.sh mutant N       one of them: what it is and what became of it go to build/zoo/N.line
+#   zoo.sh mutant N       one of them: what it is and what became of it go to build/zoo/mutants/N.fate
 #
 # A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
 LC_ALL=C
@@ -234,81 +234,76 @@ answer() {  # answer N
     rm -rf "$dir"
 }
 
-# ---- make mutants. A mutant is killed by the first part of the tests that fails, crashes or takes five times as
-# long as on the right code. The chapter's own part goes first: as it is, then with the sanitizers.
+# ---- make mutants: one-operator mutants, all in one program (mutants.awk). One is killed by the first part of the
+# tests that fails, crashes or takes too long. The chapter's own part goes first, also with the sanitizers.
 
-limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' build/zoo/limits; }
+mutants=build/zoo/mutants
 
-passes() {  # passes DIR PROGRAM PART: a part of the tests, in its time
-    SECONDS_OF_PART=$(limit "$3") FIRST_FAILURE=1 run_part "$1/$2" "$3" > "$1/log" 2>&1
-    ! grep -q '^FAIL' "$1/log"
-}
-
-set_limit() {  # set_limit DIR PROGRAM PART
-    begin=$(date +%s)
-    passes "$@" || { grep -v '^ok' "$1/log"; echo "this fails without a mutant"; exit 1; }
-    echo $((10 + 5 * ($(date +%s) - begin))) "$3" >> build/zoo/limits
-}
-
-machine_code() { $COMPILE -O2 -w -c -o "$1/code.o" "$1/docs/tools.c" > "$1/log" 2>&1; }
-
-fate() {  # fate DIR PART: who kills the mutant in DIR
-    build_part "$1" "$2" || { echo "invalid, does not compile"; return; }
-    passes "$1" "$2" "$2" || { echo "killed by $2"; return; }
-    machine_code "$1"
-    ! cmp -s "$1/code.o" build/zoo/right/code.o || { echo "invalid, the same machine code"; return; }
-    plain=$COMPILE COMPILE="$COMPILE -fsanitize=address,undefined -fno-sanitize-recover=all"
-    build_part "$1" "$2"
-    passes "$1" "$2" "$2" || { echo "killed by $2 with sanitizers"; return; }
-    COMPILE=$plain
-    build_all "$1"
-    for part in $(sort -n build/zoo/limits | cut -d ' ' -f 2); do
-        [ "$part" != gradients ] || build_part "$1" gradients
-        program=all
-        parts | grep -qx "$part" || program=$part
-        passes "$1" "$program" "$part" || { echo "killed by $part"; return; }
+build_mutants() {  # build_mutants DIR FLAGS: DIR/all and DIR/gradients. Without OpenMP: a mutant may break a loop's form
+    for program in all gradients; do
+        $COMPILE -O1 -ffp-contract=off -fno-openmp $2 -w -o "$1/$program" "$mutants/tests/$program.c" $LIBS || exit 1
     done
-    echo survived
 }
 
-mutant() {
-    dir=build/zoo/$1
-    mkdir -p "$dir/docs"
-    cp docs/tools.c "$dir/docs/"
-    copy_tests "$dir"
-    for name in commands.h evaluation.c; do                       # what a crashed test leaves goes with the rest
-        sed "s|\"/tmp/test_|\"$dir/test_|" "tests/$name" > "$dir/tests/$name"
+limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$mutants/limits"; }
+
+passes() {  # passes DIR PART: a part of the tests, in its time
+    program=all
+    parts | grep -qx "$2" || program=$2
+    SECONDS_OF_PART=$(limit "$2") FIRST_FAILURE=1 run_part "$1/$program" "$2" > "$mutants/log.$MUTANT" 2>&1
+    ! grep -q '^FAIL' "$mutants/log.$MUTANT"
+}
+
+set_limit() {  # set_limit PART: six times what it takes without a mutant, and 10 s of processor time
+    (passes "$mutants" "$1" && times) | awk -v part="$1" '
+        NR == 2 { split($1, t, /[ms]/); print int(10 + 6 * (60 * t[1] + t[2])), part }' >> "$mutants/limits"
+    grep -q " $1\$" "$mutants/limits" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
+}
+
+fate() {  # fate PART: who kills the mutant
+    passes "$mutants" "$1" || { echo "$1"; return; }
+    passes "$mutants/san" "$1" || { echo "$1 with sanitizers"; return; }
+    for part in $(sort -n "$mutants/limits" | cut -d ' ' -f 2); do
+        passes "$mutants" "$part" || { echo "$part"; return; }
     done
-    awk -v seed="$SEED" -v draw="$1" -v out="$dir" -f tests/zoo/mutants.awk rl.c train_gpt.c > "$dir.place"
-    { fate "$dir" "$(head -n 1 "$dir.place")"; cat "$dir.place"; } > "$dir.new"
-    mv "$dir.new" "$dir.line"
-    rm -rf "$dir" "$dir.place"
-    case $(head -n 1 "$dir.line") in survived) sed -n '3,$p' "$dir.line" ;; esac
+}
+
+mutant() {  # mutant N: what became of it goes to build/zoo/mutants/N.fate
+    export MUTANT="$1"
+    fate "$(awk -F '\t' -v n="$1" '$1 == n { print $2 }' "$mutants/list")" > "$mutants/$1.fate"
+    rm -f "$mutants/log.$1"
+    [ -s "$mutants/$1.fate" ] ||
+        awk -F '\t' -v n="$1" '$1 == n { print $1 "  " $3; print $4; print $5 }' "$mutants/list"
 }
 
 mutants() {
-    SEED=${1:-1} COUNT=${2:-200} valid=0 next=1
-    export SEED
+    seed=${1:-1} count=${2:-200}
+    export MUTANT=0
     cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-    rm -rf build/zoo
-    mkdir -p build/zoo
-    : > build/zoo/limits
-    sources build/zoo/right 0
-    copy_tests build/zoo/right
-    build_all build/zoo/right && build_part build/zoo/right gradients && machine_code build/zoo/right ||
-        { cat build/zoo/right/log; exit 1; }
-    for part in $(parts); do set_limit build/zoo/right all "$part"; done
-    set_limit build/zoo/right gradients gradients
-    while [ "$valid" -lt "$COUNT" ]; do                           # what is no mutant is replaced by the next draw
-        last=$((next + COUNT - valid))
-        awk -v i="$next" -v n="$last" 'BEGIN { for (; i < n; i++) print i }' |
-            xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh mutant
-        next=$last
-        valid=$(awk 'FNR == 1' build/zoo/*.line | grep -vc '^invalid')
+    rm -rf "$mutants"
+    mkdir -p "$mutants/docs" "$mutants/san"
+    copy_tests "$mutants"
+    cp docs/tools.c "$mutants/docs/"
+    for name in commands.h evaluation.c; do                       # what a crashed test leaves goes with the rest
+        sed "s|\"/tmp/test_|\"$mutants/test_|" "tests/$name" > "$mutants/tests/$name"
     done
-    killed=$(awk 'FNR == 1' build/zoo/*.line | grep -c '^killed')
-    echo "mutants: $killed of $COUNT killed"
-    [ $((100 * killed)) -ge $((97 * COUNT)) ]
+    : > "$mutants/errors"
+    while                                                         # what does not compile is replaced by the next draw
+        awk -v seed="$seed" -v count="$count" -v out="$mutants" -f tests/zoo/mutants.awk \
+            "$mutants/errors" rl.c train_gpt.c > "$mutants/log"
+        ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
+    do sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 >> "$mutants/errors"
+    done
+    build_mutants "$mutants" ''
+    build_mutants "$mutants/san" '-fsanitize=address,undefined -fno-sanitize-recover=all'
+    for part in $(parts) gradients; do set_limit "$part"; done
+    for part in $(cut -f 2 "$mutants/list" | sort -u); do
+        passes "$mutants/san" "$part" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
+    done
+    cut -f 1 "$mutants/list" | xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh mutant
+    killed=$(find "$mutants" -name '*.fate' -size +0 | wc -l)
+    echo "mutants: $((killed)) of $count killed"
+    [ $((100 * killed)) -ge $((97 * count)) ]
 }
 
 case $1 in
