@@ -166,6 +166,18 @@ static void chapter_02_cartpole_gradients(void) {
         v[n] = keep;
         CHECK_GRADIENT((moved[n] - keep) / 0.01, -(e[1] - e[0]) / (2 * h));
     }
+    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the last state
+    // where it was cut off
+    double expected[VALUE_SIZE], later = value_of(v, group->last[0]);
+    memcpy(expected, v, sizeof v);
+    group->cut_off[0] = 1;
+    for (int k = 0; k < CARTPOLE_GROUP; k++)
+        for (int n = 1; n <= group->first[k + 1] - group->first[k]; n++) {
+            double past = pow(0.99, n), target = (1.0 - past) / 0.01 + (k ? 0.0 : past * later);
+            value_update(expected, group->features[group->first[k + 1] - n], target, 0.02);
+        }
+    fit_value(v, group);
+    for (int n = 0; n < VALUE_SIZE; n++) CHECK_NEAR(v[n], expected[n], 1e-9);
     free(group);
 }
 
@@ -210,8 +222,12 @@ static void chapter_02_cartpole_learns(void) {
             CartPoleRun run, again;
             Rng rng = {seed + 50};
             train_cartpole(&run, seed, baseline, cartpole_learning_rate);
-            CHECK(run.solved > 0);
+            int steps = 0, update = 0;
+            do steps += (int)lround(8.0 * run.length[update]);
+            while (run.length[update++] < 475.0);
+            CHECK(run.solved == steps);                   // with the first group of 8 that averages 0.95 of 500
             CHECK(run.length[0] < 60.0);
+            for (int j = 0; j < POLICY_SIZE; j++) CHECK(run.w[j] != 0.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
             train_cartpole(&again, seed, baseline, cartpole_learning_rate);             // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);

@@ -47,10 +47,15 @@ static void chapter_06_tool_gives_no_output(void) {
     t.length = 0;
     tokens_add(&t, PYTHON_START, 1);
     c06_add_text(&t, "2+2");
-    tokens_add(&t, OUTPUT_START, 1);
+    tokens_add(&t, BOS, 1);                                             // 256: as a byte it would end the text
     tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
-    // longer than EXPRESSION_SIZE
+    // the longest that fits, and one more
+    t.length = 0;
+    tokens_add(&t, PYTHON_START, 1);
+    for (int i = 0; i < EXPRESSION_SIZE - 1; i++) c06_add_text(&t, i % 2 ? "+" : "1");
+    tokens_add(&t, PYTHON_END, 1);
+    CHECK(tool_calculator(forced, 64, t.ids, t.length) == 5 && forced[1] == '1' && forced[3] == '8');   // 128
     t.length = 0;
     tokens_add(&t, PYTHON_START, 1);
     for (int i = 0; i < EXPRESSION_SIZE; i++) c06_add_text(&t, "1");

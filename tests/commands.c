@@ -142,6 +142,7 @@ static void command_algos_rows(void) {
     ROW(r->out, "nanochat centered none token - - all");
     ROW(r->out, "grpo grpo token sequence 0.2, 0.2 0.04 k3 in loss all");
     ROW(r->out, "ppo gae token token 0.2, 0.2 0.02 k1 in reward 8");
+    ROW(r->out, "dapo Yu et al. 2025; resample 3, overlong 16");
 }
 
 // Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
@@ -302,8 +303,8 @@ static void command_experiments(void) {
     CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
     ROW(r->out, "tokens sum, nats per token exp(sum)");
     // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are forced
-    SAYS(RL("experiment", "1", tag, data, "--completion=<<2+2=4>>#### 4")->out,
-         "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
+    r = RL("experiment", "1", tag, data, "--max-new-tokens=12", "--completion=<<2+2=4>>#### 4");
+    SAYS(r->out, "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
     r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
     ROW(r->out, "noise KL(P||Q) k1 k3 dev k1 dev k3");
     ROW(r->out, "noise 0.1 0.5 1.0 2.0 3.0 4.0");

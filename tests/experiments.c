@@ -37,12 +37,16 @@ static void kl_of_one_place(void) {
 // says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6.
 static void groups_of_four(void) {
     static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
-    const float* reward[1] = {rewards};
-    const char* names[1] = {"rule"};
+    // A = -+0.25 / sqrt((0.25^2 + 0.25^2) / 3) = -+1.2247 and two 0: half of them are small, no group is lost
+    static const float grades[20] = {0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
+    const float* reward[2] = {rewards, grades};
+    const char* names[2] = {"rule", "graded"};
     Capture c = capture_begin();
-    experiment_3(reward, names, 1, 5, 4);
+    experiment_3(reward, names, 2, 5, 4);
     Text text = capture_end(&c);
-    CHECK(strstr(text.data, "\n    4         1  0.0000\n"));
+    CHECK(strstr(text.data, "\n    4         1  0.0000       0.5  1.2247\n"));
+    CHECK(strstr(text.data, "2. The 5 groups of 4."));
+    CHECK(strstr(text.data, "graded           0.250       0.500    0.000         -\n"));
     CHECK(strstr(text.data, "rule             0.550       0.600    0.600     0.133\n"));
     text_free(&text);
 }

@@ -239,10 +239,8 @@ answer() {  # answer N
 
 mutants=build/zoo/mutants
 
-build_mutants() {  # build_mutants DIR FLAGS: DIR/all and DIR/gradients. Without OpenMP: a mutant may break a loop's form
-    for program in all gradients; do
-        $COMPILE -O1 -ffp-contract=off -fno-openmp $2 -w -o "$1/$program" "$mutants/tests/$program.c" $LIBS || exit 1
-    done
+build_mutants() {  # build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
+    $COMPILE -O1 -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
 }
 
 limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$mutants/limits"; }
@@ -294,8 +292,9 @@ mutants() {
         ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
     do sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 >> "$mutants/errors"
     done
-    build_mutants "$mutants" ''
-    build_mutants "$mutants/san" '-fsanitize=address,undefined -fno-sanitize-recover=all'
+    build_mutants "$mutants" all
+    build_mutants "$mutants" gradients
+    build_mutants "$mutants/san" all '-fsanitize=address,undefined -fno-sanitize-recover=all'
     for part in $(parts) gradients; do set_limit "$part"; done
     for part in $(cut -f 2 "$mutants/list" | sort -u); do
         passes "$mutants/san" "$part" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
