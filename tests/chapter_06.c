@@ -97,6 +97,20 @@ static void chapter_06_script_with_tool(void) {
     rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 
+// The tool's words stay within the row: 128 calls of "1" would be answered with 3 tokens each, more than there is room.
+static void chapter_06_script_that_fills_its_row(void) {
+    Tokens s = {0}, prompt = {0};
+    render_prompt(&prompt, "1?");
+    for (int i = 0; i < EXPRESSION_SIZE / 2; i++) {
+        tokens_add(&s, PYTHON_START, 1);
+        c06_add_text(&s, "1");
+        tokens_add(&s, PYTHON_END, 1);
+    }
+    Rollout* r = play_script(&prompt, s.ids, s.length);
+    CHECK(r->prompt + r->length <= r->T && r->prompt + r->length > r->T - 3 && count_masked(r->mask, r->T) == s.length);
+    rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
+}
+
 static void chapter_06_readable(void) {
     Text t = {0};
     append_readable(
@@ -168,6 +182,7 @@ static void test_chapter_06(void) {
     RUN(chapter_06_tool_answers_a_call);
     RUN(chapter_06_tool_gives_no_output);
     RUN(chapter_06_script_with_tool);
+    RUN(chapter_06_script_that_fills_its_row);
     RUN(chapter_06_whose_words);
     RUN(chapter_06_readable);
     RUN(chapter_06_rollouts_are_arrays);

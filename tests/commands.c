@@ -129,9 +129,11 @@ static void command_train_columns(void) {
 static void command_train_evaluates_on_eval_data(void) {
     put("impossible.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 777\"}\n"
                             "{\"question\": \"3+3?\", \"answer\": \"#### 777\"}\n");
-    RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"), "--num-steps=1",
-       "--num-samples=4", "--examples-per-step=4", "--max-new-tokens=12", "--eval-every=1", "--eval-samples=8",
-       "--allow-overlap", "--threads=1");
+    const Ran* r =
+        RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"), "--num-steps=1",
+           "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12", "--eval-every=1", "--eval-samples=8",
+           "--allow-overlap", "--threads=1");
+    SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
     CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
     CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
 }
@@ -195,15 +197,18 @@ static void command_pairs_file(void) {
 }
 
 static void command_best_of_n_files(void) {
-    const Ran* r = RL("best-of-n", tag, data, "--num-samples=4", "--max-new-tokens=12", "--steps=2",
-                      "--log-every=1", option("out", "best"));
+    const Ran* r = RL("best-of-n", tag, data, "--num-samples=16", "--max-new-tokens=12", "--steps=2",
+                      "--log-every=1", "--keep=overall", option("out", "best"));
     Text kept = read_file(in_folder("best/kept.jsonl"));
-    int lines = 0;
-    for (const char* s = kept.data; *s; s++) lines += *s == '\n';
-    char words[40];
-    snprintf(words, sizeof words, "%d are kept (prompt)", lines);
-    CHECK(lines > 0);
-    SAYS(r->out, words);
+    int lines = 0, questions = 0;
+    const char* before = "";
+    for (char* s = kept.data; *s; before = s, s = strchr(s, '\n') + 1, lines++)
+        questions += strncmp(s, before, strlen("{\"question\": \"2+2?\"")) != 0;
+    CHECK(lines > questions && questions > 1);
+    SAYS(r->out, "16 answers to each of 10 questions\n");
+    SAYS(r->out, "  of 160 answers, mean reward 0.");
+    ROW(strstr(r->out, "  of 160"), "of 160 answers, mean reward %s %d are kept (overall):", "*", lines);
+    ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions, in_folder("best"));
     CHECK(file_exists(in_folder("best/model.safetensors")));
     text_free(&kept);
 }
@@ -348,6 +353,8 @@ static void command_run_story(void) {
     Evaluation a = evaluated_on(file, 30, in_folder("taught"), 2, 16);
     Evaluation b = evaluated_on(file, 30, in_folder("story/rl"), 2, 16);
     SAYS(r->out, "2 held-out questions, 16 answers to each:");
+    ROW(r->out, "before RL, on 2 held-out questions: pass@1 %.3f,", a.pass[0]);
+    ROW(r->out, "calculator used %.3f, rewarded format %.3f", a.tool_rate, a.format_rate);
     ROW(r->out, "before RL after RL");
     for (int k = 1; k <= 16; k += 15) {
         ROW(r->out, "pass@%d %.3f %.3f", k, a.pass[k - 1], b.pass[k - 1]);
@@ -364,9 +371,14 @@ static void command_run_story(void) {
     const Json *before = json_get(result, "before"), *after = json_get(result, "after");
     CHECK(before && after);
     CHECK_NEAR(json_get(before, "pass_at_1")->number, a.pass[0], 1e-4);
-    CHECK_NEAR(json_get(after, "pass_at_1")->number, b.pass[0], 1e-4);
-    CHECK_NEAR(json_get(after, "pass_at_k")->number, b.pass[15], 1e-4);
+    const struct { const char* name; double value; } expected[] = {
+        {"pass_at_1", b.pass[0]}, {"pass_at_1_low", b.low[0]}, {"pass_at_1_high", b.high[0]},
+        {"pass_at_k", b.pass[15]}, {"pass_at_k_low", b.low[15]}, {"pass_at_k_high", b.high[15]},
+        {"tool_rate", b.tool_rate}, {"format_rate", b.format_rate}};
+    for (int i = 0; i < 8; i++) CHECK_NEAR(json_get(after, expected[i].name)->number, expected[i].value, 1e-4);
     CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
+    CHECK(json_get(result, "sft_seconds")->number == 0.0 && json_get(result, "rl_seconds")->number > 0.0);
+    CHECK(json_get(result, "total_seconds")->number > json_get(result, "rl_seconds")->number);
     CHECK(file_exists(in_folder("story/rl/metrics.csv")));
     text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
 }
