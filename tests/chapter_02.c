@@ -119,6 +119,12 @@ static void chapter_02_group_mean_spreads_one_number(void) {
         int T = group->first[k + 1] - group->first[k];
         for (int t = 0; t < T; t++) CHECK_NEAR(group->advantage[group->first[k] + t], T - mean, 1e-6);
         CHECK_NEAR(group->features[group->first[k]][3], group->features[0][3], 0.0);      // one common start
+        int end = group->first[k + 1] - 1;                        // group->last is the state one step later
+        double *f = group->features[end], last[POLICY_SIZE];
+        CartPole c = {.x = f[1] * x_limit, .x_dot = f[2] * 2.0, .theta = f[3] * theta_limit, .theta_dot = f[4] * 2.0};
+        step_cartpole(&c, group->action[end]);
+        cartpole_features(last, &c);
+        for (int j = 0; j < POLICY_SIZE; j++) CHECK_NEAR(group->last[k][j], last[j], 1e-12);
         sum += T - mean;
     }
     CHECK_NEAR(sum, 0.0, 1e-9);

@@ -220,6 +220,7 @@ static void command_eval_columns(void) {
                       option("out", "eval.csv"));
     Evaluation e = evaluated(model_path, 9, 4);
     SAYS(r->out, "9 questions x 4 samples, reward gsm8k\n");
+    SAYS_NOT(r->out, "skipped");                   // all of them fit
     ROW(r->out, "tool used in format length seconds directory");
     ROW(r->out, "model %.4f %.4f %.1f * %s", e.tool_rate, e.format_rate, e.length, model_path);
     ROW(r->out, "k pass@k 95%% interval vote 95%% interval no vote tokens");

@@ -7,7 +7,8 @@
 # writes DIR/rl.c and DIR/train_gpt.c with the first `count` places that the seed draws, one on a line, and
 # DIR/list: number, part of the tests, file:line, and the line before and after, separated by tabs. FILE holds
 # lines to be left out, as the compiler names them (rl.c:12: error ...). Not mutated: declarations and tables,
-# what only prints or allocates, refusals of bad input, times. The random numbers are the same in every awk.
+# what only prints or allocates, refusals of bad input, times, and what no result depends on: which thread works,
+# which of equally good random streams is drawn from. The random numbers are the same in every awk.
 
 # The line without comments and with strings blanked, each character in its place.
 function code_of(line,    i, two, one, quote, kept) {
@@ -138,7 +139,7 @@ FILENAME == "train_gpt.c" && /^\/\/ [0-9]+  / { part = $2 ~ /^[2-68]$/ ? "model"
         if (body = code ~ /\} *$/) code = sprintf("%" (RSTART + 2) "s", "") substr(code, RSTART + 3)   # one line
     }
     if (code ~ /^ +.*\} *$/ && $0 ~ /^[A-Za-z]/ || code ~ /^\}/) { inside = 0; name = "" }
-    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|static const|enum|case |{0}|return "|\{&/)
+    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|static const|enum|case |{0}|return "|\{&|omp_|random_stream|char [a-z]+\[/)
         skipped = 1
     if (body && wanted && !skipped && !((FILENAME ":" FNR) in left_out)) find_sites()
     if (code ~ /[;{}] *$/ || code ~ /^ *$/) skipped = 0
