@@ -121,7 +121,9 @@ static void chapter_02_group_mean_spreads_one_number(void) {
         CHECK_NEAR(group->features[group->first[k]][3], group->features[0][3], 0.0);      // one common start
         int end = group->first[k + 1] - 1;                        // group->last is the state one step later
         double *f = group->features[end], last[POLICY_SIZE];
-        CartPole c = {.x = f[1] * x_limit, .x_dot = f[2] * 2.0, .theta = f[3] * theta_limit, .theta_dot = f[4] * 2.0};
+        CartPole c = {.x = f[1] * x_limit, .x_dot = f[2] * 2.0};
+        c.theta = f[3] * theta_limit;
+        c.theta_dot = f[4] * 2.0;
         step_cartpole(&c, group->action[end]);
         cartpole_features(last, &c);
         for (int j = 0; j < POLICY_SIZE; j++) CHECK_NEAR(group->last[k][j], last[j], 1e-12);
@@ -172,8 +174,8 @@ static void chapter_02_cartpole_gradients(void) {
         v[n] = keep;
         CHECK_GRADIENT((moved[n] - keep) / 0.01, -(e[1] - e[0]) / (2 * h));
     }
-    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the last state
-    // where it was cut off
+    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the last
+    // state where it was cut off
     double expected[VALUE_SIZE], later = value_of(v, group->last[0]);
     memcpy(expected, v, sizeof v);
     group->cut_off[0] = 1;
@@ -231,7 +233,7 @@ static void chapter_02_cartpole_learns(void) {
             int steps = 0, update = 0;
             do steps += (int)lround(8.0 * run.length[update]);
             while (run.length[update++] < 475.0);
-            CHECK(run.solved == steps);                   // with the first group of 8 that averages 0.95 of 500
+            CHECK(run.solved == steps);           // with the first group of 8 that averages 0.95 of 500
             CHECK(run.length[0] < 60.0);
             for (int j = 0; j < POLICY_SIZE; j++) CHECK(run.w[j] != 0.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);

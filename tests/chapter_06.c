@@ -97,7 +97,7 @@ static void chapter_06_script_with_tool(void) {
     rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 
-// The tool's words stay within the row: 128 calls of "1" would be answered with 3 tokens each, more than there is room.
+// The tool's words stay in the row: 128 calls of "1" would be answered with 3 tokens each; there is room for 85.
 static void chapter_06_script_that_fills_its_row(void) {
     Tokens s = {0}, prompt = {0};
     render_prompt(&prompt, "1?");
@@ -107,7 +107,8 @@ static void chapter_06_script_that_fills_its_row(void) {
         tokens_add(&s, PYTHON_END, 1);
     }
     Rollout* r = play_script(&prompt, s.ids, s.length);
-    CHECK(r->prompt + r->length <= r->T && r->prompt + r->length > r->T - 3 && count_masked(r->mask, r->T) == s.length);
+    CHECK(r->prompt + r->length <= r->T && r->prompt + r->length > r->T - 3);
+    CHECK(count_masked(r->mask, r->T) == s.length);
     rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 

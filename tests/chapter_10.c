@@ -1052,7 +1052,7 @@ static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
     free(deck.order), free(other.order);
 }
 
-// Three questions in minibatches of two: the last minibatch has one, which counts as much as the two before together.
+// Three questions in minibatches of two: the last has one question, which counts as much as the two before.
 static void chapter_10_the_last_minibatch_is_smaller(void) {
     static World w;
     START(&w, "--algo=nanochat");

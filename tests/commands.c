@@ -130,9 +130,9 @@ static void command_train_evaluates_on_eval_data(void) {
     put("impossible.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 777\"}\n"
                             "{\"question\": \"3+3?\", \"answer\": \"#### 777\"}\n");
     const Ran* r =
-        RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"), "--num-steps=1",
-           "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12", "--eval-every=1", "--eval-samples=8",
-           "--allow-overlap", "--threads=1");
+        RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"),
+           "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
+           "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
     SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
     CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
     CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
@@ -208,7 +208,8 @@ static void command_best_of_n_files(void) {
     SAYS(r->out, "16 answers to each of 10 questions\n");
     SAYS(r->out, "  of 160 answers, mean reward 0.");
     ROW(strstr(r->out, "  of 160"), "of 160 answers, mean reward %s %d are kept (overall):", "*", lines);
-    ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions, in_folder("best"));
+    ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions,
+        in_folder("best"));
     CHECK(file_exists(in_folder("best/model.safetensors")));
     text_free(&kept);
 }
@@ -281,7 +282,8 @@ static void command_sample_answers(void) {
 // Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
 static void command_trace_columns(void) {
     const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
-    double reward[6], adv[6], length, sampled, before, after, change, mean = 0.0;
+    double reward[6], adv[6], length, sampled, before, after, change, loss = 0.0;
+    double mean = 0.0, weighted = 0.0, tokens = 0.0;
     char ending[80];
     ROW(r->out, "k reward adv tokens sampled before after change answer ends");
     const char* row = strstr(r->out, "change  answer ends\n");
@@ -292,11 +294,15 @@ static void command_trace_columns(void) {
                      &before, &after, &change, ending) == 9);
         CHECK(number == k);
         mean += reward[k] / 6.0;
+        weighted -= adv[k] * before;
+        tokens += sampled;
         CHECK((reward[k] == 0.0 || reward[k] == 1.0) && length == sampled && length > 1.0);
         CHECK_NEAR(change, after - before, 2e-3);
         CHECK(before < 0.0 && after < 0.0);
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
+    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf", &loss) == 1);
+    CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
     for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
 }
 
@@ -376,7 +382,8 @@ static void command_run_story(void) {
         {"pass_at_1", b.pass[0]}, {"pass_at_1_low", b.low[0]}, {"pass_at_1_high", b.high[0]},
         {"pass_at_k", b.pass[15]}, {"pass_at_k_low", b.low[15]}, {"pass_at_k_high", b.high[15]},
         {"tool_rate", b.tool_rate}, {"format_rate", b.format_rate}};
-    for (int i = 0; i < 8; i++) CHECK_NEAR(json_get(after, expected[i].name)->number, expected[i].value, 1e-4);
+    for (int i = 0; i < 8; i++)
+        CHECK_NEAR(json_get(after, expected[i].name)->number, expected[i].value, 1e-4);
     CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
     CHECK(json_get(result, "sft_seconds")->number == 0.0 && json_get(result, "rl_seconds")->number > 0.0);
     CHECK(json_get(result, "total_seconds")->number > json_get(result, "rl_seconds")->number);

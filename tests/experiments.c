@@ -38,7 +38,8 @@ static void kl_of_one_place(void) {
 static void groups_of_four(void) {
     static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
     // A = -+0.25 / sqrt((0.25^2 + 0.25^2) / 3) = -+1.2247 and two 0: half of them are small, no group is lost
-    static const float grades[20] = {0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
+    static const float grades[20] = {0, .25, .25, .5, 0, .25, .25, .5, 0,   .25,
+                                     .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
     const float* reward[2] = {rewards, grades};
     const char* names[2] = {"rule", "graded"};
     Capture c = capture_begin();

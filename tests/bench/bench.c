@@ -111,9 +111,9 @@ static void bench_matmul(void) {
            100.0 * flops / seconds / top);
 }
 
-// Larger models: a supervised update of 32 conversations, and the memory it takes. Products only, 6 floating-point
-// operations per weight and token. It runs first, the small model before the large one, so that the peak of the
-// process is this model's.
+// Larger models: a supervised update of 32 conversations, and the memory it takes. Counted are 6 floating-point
+// operations per weight and token, the products. It runs first, the small model before the large one, so that
+// the peak of the process is this model's.
 static void bench_memory(void) {
     enum { CONVERSATIONS = 32, UPDATES = 4 };
     static const Config configs[] = {{VOCAB_SIZE, 256, 6, 384, 6, 2, 64, 1024, 1, 10000.0f, 1e-6f, 0},
@@ -128,13 +128,14 @@ static void bench_memory(void) {
         batch[i] = &examples[i % count];
         tokens += batch[i]->length;
     }
-    printf("larger models, supervised updates of %.0f tokens, %d threads; memory in MB\n\n  %-10s %7s %7s %7s   %7s "
-           "%8s %7s %6s %7s %5s\n", tokens, thread_count(), "parameters", "first s", "later s", "of peak", "weights",
-           "moments", "gradients", "activ.", "sum", "used");
+    printf("larger models, supervised updates of %.0f tokens, %d threads; memory in MB\n\n"
+           "  %-10s %7s %7s %7s   %7s %7s %9s %11s %5s %5s\n", tokens, thread_count(), "parameters", "first s",
+           "later s", "of peak", "weights", "moments", "gradients", "activations", "sum", "used");
     for (int i = 0; i < 2; i++) {
         Model m = model_new(configs[i]);
         Optimizer optimizer = optimizer_new(&m.config);
-        double seconds[UPDATES], peak[UPDATES], one = (double)m.weights.count * sizeof(float) / 1e6, activations = 0.0;
+        double seconds[UPDATES], peak[UPDATES], activations = 0.0;
+        double one = (double)m.weights.count * sizeof(float) / 1e6;
         model_init(&m, 1);
         for (int u = 0; u < UPDATES; u++) {
             peak[u] = peak_gflops();
@@ -144,15 +145,15 @@ static void bench_memory(void) {
             seconds[u] = seconds_now() - begin;
         }
         for (int w = 0; w < MAX_THREADS; w++) {
-            size_t n = (size_t)m.workers[w].acts.capacity;
-            size_t L = (size_t)m.config.layers;
-            if (n) activations += (double)activations_layout(&m.workers[w].acts, &m.config, L, n, NULL) * 4e-6;
+            Activations* a = &m.workers[w].acts;
+            size_t L = (size_t)m.config.layers, n = (size_t)a->capacity;
+            if (n) activations += (double)activations_layout(a, &m.config, L, n, NULL) * sizeof(float) / 1e6;
         }
         double first = seconds[0], later = median(seconds + 1, UPDATES - 1);
         double gflops = 6.0 * (double)m.weights.count * tokens / later * 1e-9;
         double sum = (3.0 + turns_of(&m)) * one + activations;
-        printf("  %10zu %7.2f %7.2f %6.0f%%   %7.0f %8.0f %7.0f %6.0f %7.0f %5.0f\n", m.weights.count, first, later,
-               100.0 * gflops / median(peak, UPDATES), one, 2.0 * one, turns_of(&m) * one, activations, sum,
+        printf("  %10zu %7.2f %7.2f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count, first,
+               later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one, turns_of(&m) * one, activations, sum,
                peak_memory_mb() - before);
         optimizer_free(&optimizer), model_free(&m);
     }
@@ -247,8 +248,8 @@ static void bench_training(void) {
     problems_free(&problems), questions_free(&q), optimizer_free(&optimizer), model_free(&m);
 }
 
-// Questions whose rollouts differ in their reward: nanochat leaves out the others, but a method with a KL term or a
-// value model trains on them too, and the rows would not do the same work.
+// Questions whose rollouts differ in their reward: nanochat leaves out the others, but a method with a KL term
+// or a value model trains on them too, and the rows would not do the same work.
 static void choose_mixed(int* chosen, Learner* l, Group* group, const Questions* q) {
     int next = B, tries = 20;
     for (int i = 0; i < B; i++) chosen[i] = i;
@@ -258,9 +259,9 @@ static void choose_mixed(int* chosen, Learner* l, Group* group, const Questions*
     } while (count_trained(group) < B && --tries);
 }
 
-// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all, and every
-// row trains on all of them. With the learning rates at 0 all rounds compute the same. Asked of the part after the
-// sampling: 1.3 x nanochat, 2.2 x for ppo.
+// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all, and
+// every row trains on all of them. With the learning rates at 0 all rounds compute the same. Asked of the part
+// after the sampling: 1.3 x nanochat, 2.2 x for ppo.
 static void bench_methods(void) {
     enum { TIMES = 5 };
     static RlOptions o[METHODS];
@@ -316,7 +317,8 @@ static void bench_methods(void) {
 // ./build/bench [memory] [matmul] [training] [methods]: these parts, or all
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } parts[] = {
-        {"memory", bench_memory}, {"matmul", bench_matmul}, {"training", bench_training}, {"methods", bench_methods}};
+        {"memory", bench_memory}, {"matmul", bench_matmul}, {"training", bench_training},
+        {"methods", bench_methods}};
     for (int i = 0; i < 4; i++) {
         int asked = argc < 2;
         for (int a = 1; a < argc; a++) asked |= !strcmp(argv[a], parts[i].name);

@@ -3,7 +3,8 @@
 # its lines that were run, and those that were not, by function; at the end whether rl.c has its 95%.
 #
 # Programs and commands are compiled anew in build/coverage. A command in a test ends with _exit(), which would
-# forget what was counted: here it is exit().
+# forget what was counted: here it is exit(). tests/files.c is left out: it kills its programs in the middle of a
+# write, which also spoils the counts.
 LC_ALL=C
 export LC_ALL
 dir=build/coverage
@@ -14,12 +15,11 @@ build() {  # build NAME SOURCE
 }
 build train_gpt train_gpt.c
 build rl docs/tools.c
-for program in all gradients data files; do build "$program" "tests/$program.c"; done
-for program in all gradients data files; do "./$dir/$program"; done > "$dir/log" 2>&1
+for program in all gradients data; do build "$program" "tests/$program.c"; done
+for program in all gradients data; do "./$dir/$program"; done > "$dir/log" 2>&1
 for script in bad_input recipes docs cartpole_grid; do
-    TRAIN_GPT=$dir/train_gpt RL=$dir/rl sh "tests/$script.sh" "./$dir/train_gpt" "./$dir/rl"
+    sh "tests/$script.sh" "./$dir/train_gpt" "./$dir/rl"
 done >> "$dir/log" 2>&1
-grep '^FAIL' "$dir/log"
 
 # The same line may be in several programs: it was run when one of them ran it.
 for notes in "$dir"/*.gcno; do gcov -t -o "$notes" "$notes" 2> /dev/null; done | awk '
