@@ -301,7 +301,9 @@ static void command_trace_columns(void) {
         CHECK(before < 0.0 && after < 0.0);
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
-    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf", &loss) == 1);
+    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf", &loss,
+                 &change) == 2);
+    CHECK_NEAR(change, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
     CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
     for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
 }
