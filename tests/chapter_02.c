@@ -217,7 +217,9 @@ static void chapter_02_thermostat_learns(void) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
         Rng rng = {seed + 50};
+        for (int i = 0; i < 64; i++) share[i] = 100.0;           // what stood there before is not counted
         train_thermostat(w, share, seed);
+        CHECK(share[0] < 0.9 && share[63] > 0.9 && share[63] <= 1.0);
         CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
         CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
         CHECK(w[1] < -2.0);                                     // warmer: less likely on

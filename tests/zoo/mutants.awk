@@ -139,7 +139,7 @@ FILENAME == "train_gpt.c" && /^\/\/ [0-9]+  / { part = $2 ~ /^[2-68]$/ ? "model"
         if (body = code ~ /\} *$/) code = sprintf("%" (RSTART + 2) "s", "") substr(code, RSTART + 3)   # one line
     }
     if (code ~ /^ +.*\} *$/ && $0 ~ /^[A-Za-z]/ || code ~ /^\}/) { inside = 0; name = "" }
-    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|static const|enum|case |{0}|return "|\{&|omp_|random_stream|char [a-z]+\[/)
+    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|static const|enum|case |{0}|return __|\{&|omp_|random_stream|char [a-z]+\[/)
         skipped = 1
     if (body && wanted && !skipped && !((FILENAME ":" FNR) in left_out)) find_sites()
     if (code ~ /[;{}] *$/ || code ~ /^ *$/) skipped = 0
