@@ -97,6 +97,12 @@ fuzz:                              ## random input for all that reads text, FUZZ
 zoo: build/flags                   ## real bugs, one after the other: the tests must catch them all (4 minutes)
 	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh all
 
+mutants: build/flags               ## one-operator mutants of the numeric core: the tests must kill 97%; SEED=1 COUNT=200
+	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh mutants "$(SEED)" "$(COUNT)"
+
+coverage: build/flags              ## with gcc: the lines of the sources that the tests run, in percent, and the others
+	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/bench/coverage.sh
+
 bug: train_gpt rl                  ## N=12: a broken copy in out/bug/12 and its symptom; with ANSWER=1 its story
 	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh bug "$(N)" "$(ANSWER)"
 
@@ -162,4 +168,4 @@ help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
 
 FORCE:
-.PHONY: all quick run test report ex bench fuzz zoo bug lib data golden clean help FORCE
+.PHONY: all quick run test report ex bench fuzz zoo mutants coverage bug lib data golden clean help FORCE

@@ -119,6 +119,14 @@ static void chapter_02_group_mean_spreads_one_number(void) {
         int T = group->first[k + 1] - group->first[k];
         for (int t = 0; t < T; t++) CHECK_NEAR(group->advantage[group->first[k] + t], T - mean, 1e-6);
         CHECK_NEAR(group->features[group->first[k]][3], group->features[0][3], 0.0);      // one common start
+        int end = group->first[k + 1] - 1;                        // group->last is the state one step later
+        double *f = group->features[end], last[POLICY_SIZE];
+        CartPole c = {.x = f[1] * x_limit, .x_dot = f[2] * 2.0};
+        c.theta = f[3] * theta_limit;
+        c.theta_dot = f[4] * 2.0;
+        step_cartpole(&c, group->action[end]);
+        cartpole_features(last, &c);
+        for (int j = 0; j < POLICY_SIZE; j++) CHECK_NEAR(group->last[k][j], last[j], 1e-12);
         sum += T - mean;
     }
     CHECK_NEAR(sum, 0.0, 1e-9);
@@ -166,6 +174,18 @@ static void chapter_02_cartpole_gradients(void) {
         v[n] = keep;
         CHECK_GRADIENT((moved[n] - keep) / 0.01, -(e[1] - e[0]) / (2 * h));
     }
+    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the last
+    // state where it was cut off
+    double expected[VALUE_SIZE], later = value_of(v, group->last[0]);
+    memcpy(expected, v, sizeof v);
+    group->cut_off[0] = 1;
+    for (int k = 0; k < CARTPOLE_GROUP; k++)
+        for (int n = 1; n <= group->first[k + 1] - group->first[k]; n++) {
+            double past = pow(0.99, n), target = (1.0 - past) / 0.01 + (k ? 0.0 : past * later);
+            value_update(expected, group->features[group->first[k + 1] - n], target, 0.02);
+        }
+    fit_value(v, group);
+    for (int n = 0; n < VALUE_SIZE; n++) CHECK_NEAR(v[n], expected[n], 1e-9);
     free(group);
 }
 
@@ -197,7 +217,9 @@ static void chapter_02_thermostat_learns(void) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
         Rng rng = {seed + 50};
+        for (int i = 0; i < 64; i++) share[i] = 100.0;           // what stood there before is not counted
         train_thermostat(w, share, seed);
+        CHECK(share[0] < 0.9 && share[63] > 0.9 && share[63] <= 1.0);
         CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
         CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
         CHECK(w[1] < -2.0);                                     // warmer: less likely on
@@ -210,8 +232,12 @@ static void chapter_02_cartpole_learns(void) {
             CartPoleRun run, again;
             Rng rng = {seed + 50};
             train_cartpole(&run, seed, baseline, cartpole_learning_rate);
-            CHECK(run.solved > 0);
+            int steps = 0, update = 0;
+            do steps += (int)lround(8.0 * run.length[update]);
+            while (run.length[update++] < 475.0);
+            CHECK(run.solved == steps);           // with the first group of 8 that averages 0.95 of 500
             CHECK(run.length[0] < 60.0);
+            for (int j = 0; j < POLICY_SIZE; j++) CHECK(run.w[j] != 0.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
             train_cartpole(&again, seed, baseline, cartpole_learning_rate);             // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);

@@ -25,6 +25,8 @@ static void chapter_05_gsm8k(void) {
     CHECK_NEAR(reward_gsm8k("41, no, #### 41 and #### 42 apples", "42"), 1.0, 0.0);   // the last one counts
     CHECK_NEAR(reward_gsm8k("The answer is 42", "42"), 0.0, 0.0);
     CHECK_NEAR(reward_gsm8k("#### 43", "42"), 0.0, 0.0);
+    char end[1] = {'x'};                                        // room for the final 0 alone
+    CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }
 
 static void chapter_05_names_of_rewards(void) {

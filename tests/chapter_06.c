@@ -47,10 +47,15 @@ static void chapter_06_tool_gives_no_output(void) {
     t.length = 0;
     tokens_add(&t, PYTHON_START, 1);
     c06_add_text(&t, "2+2");
-    tokens_add(&t, OUTPUT_START, 1);
+    tokens_add(&t, BOS, 1);                                             // 256: as a byte it would end the text
     tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
-    // longer than EXPRESSION_SIZE
+    // the longest that fits, and one more
+    t.length = 0;
+    tokens_add(&t, PYTHON_START, 1);
+    for (int i = 0; i < EXPRESSION_SIZE - 1; i++) c06_add_text(&t, i % 2 ? "+" : "1");
+    tokens_add(&t, PYTHON_END, 1);
+    CHECK(tool_calculator(forced, 64, t.ids, t.length) == 5 && forced[1] == '1' && forced[3] == '8');   // 128
     t.length = 0;
     tokens_add(&t, PYTHON_START, 1);
     for (int i = 0; i < EXPRESSION_SIZE; i++) c06_add_text(&t, "1");
@@ -89,6 +94,21 @@ static void chapter_06_script_with_tool(void) {
     // an <|output_start|> that the model wrote itself is no use of the tool
     r->mask[P + 6] = 1;
     CHECK(!used_tool(r));
+    rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
+}
+
+// The tool's words stay in the row: 128 calls of "1" would be answered with 3 tokens each; there is room for 85.
+static void chapter_06_script_that_fills_its_row(void) {
+    Tokens s = {0}, prompt = {0};
+    render_prompt(&prompt, "1?");
+    for (int i = 0; i < EXPRESSION_SIZE / 2; i++) {
+        tokens_add(&s, PYTHON_START, 1);
+        c06_add_text(&s, "1");
+        tokens_add(&s, PYTHON_END, 1);
+    }
+    Rollout* r = play_script(&prompt, s.ids, s.length);
+    CHECK(r->prompt + r->length <= r->T && r->prompt + r->length > r->T - 3);
+    CHECK(count_masked(r->mask, r->T) == s.length);
     rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 
@@ -163,6 +183,7 @@ static void test_chapter_06(void) {
     RUN(chapter_06_tool_answers_a_call);
     RUN(chapter_06_tool_gives_no_output);
     RUN(chapter_06_script_with_tool);
+    RUN(chapter_06_script_that_fills_its_row);
     RUN(chapter_06_whose_words);
     RUN(chapter_06_readable);
     RUN(chapter_06_rollouts_are_arrays);

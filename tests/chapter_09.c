@@ -366,6 +366,7 @@ static void chapter_09_is_clipped(void) {
     CHECK(is_clipped(0.7, -1.0, 0.2, 0.28) && !is_clipped(0.81, -1.0, 0.2, 0.28));
     CHECK(!is_clipped(1.3, -1.0, 0.2, 0.28) && !is_clipped(0.7, 1.0, 0.2, 0.28)); // outside, but corrected
     CHECK(!is_clipped(1.3, 0.0, 0.2, 0.28) && !is_clipped(0.7, 0.0, 0.2, 0.28));
+    CHECK(!is_clipped(0.75, -1.0, 0.25, 0.25) && !is_clipped(1.25, 1.0, 0.25, 0.25));     // the bounds themselves
     CHECK(!is_clipped(1.0, 1.0, 0.0, 0.0) && !is_clipped(NAN, 1.0, 0.2, 0.28));
 }
 

@@ -1050,9 +1050,26 @@ static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
     CHECK(moved > 5);
 }
 
+// Three questions in minibatches of two: the last has one question, which counts as much as the two before.
+static void chapter_10_the_last_minibatch_is_smaller(void) {
+    static World w;
+    START(&w, "--algo=nanochat");
+    w.o.examples_per_step = 3;
+    w.o.minibatch = 2;
+    look(&w, 0);
+    for (int i = 0; i < 3; i++) {
+        double sum = 0.0;
+        for (int j = 0; j < SAMPLES * (w.group->rollouts->T - 1); j++) sum += w.group[i].weight[j];
+        CHECK_NEAR(sum, i < 2 ? 0.5 : 1.0, 1e-5);
+    }
+    w.o.examples_per_step = QUESTIONS;
+    finish(&w);
+}
+
 static void test_chapter_10(void) {
     make_models();
     RUN(chapter_10_four_rollouts_are_graded);
+    RUN(chapter_10_the_last_minibatch_is_smaller);
     RUN(chapter_10_overlong_answers_pay);
     RUN(chapter_10_a_reward_model_reads_the_whole_text);
     RUN(chapter_10_rloo_is_a_multiple_of_centered);

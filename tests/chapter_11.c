@@ -25,6 +25,16 @@ static void chapter_11_pass_at_k_is_unbiased(void) {
     }
 }
 
+// The first and the last capital of each row of an alphabet, and what stands before and behind it.
+static void chapter_11_small_letters(void) {
+    static const int rows[][3] = {{'A', 'Z', 32}, {0xC0, 0xDE, 32}, {0x391, 0x3AB, 32}, {0x410, 0x42F, 32},
+                                  {0x400, 0x40F, 80}, {0x388, 0x38A, 37}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 2; k++) CHECK(small_letter(rows[i][k]) == rows[i][k] + rows[i][2]);
+    CHECK(small_letter('@') == '@' && small_letter('[') == '[' && small_letter(0xD7) == 0xD7);
+    CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z' && lower_case('@') == '@' && lower_case('[') == '[');
+}
+
 static void chapter_11_intervals(void) {
     // 3 of 10 questions, one sample each: variance p(1-p) n/(n-1), flips = n - 1 = 9. Wilson for 0.3 of 9:
     // (0.3 + 3.8416/18 +- 1.96 sqrt(0.21/9 + 3.8416/324)) / (1 + 3.8416/9) = (0.51342 +- 0.36761) / 1.42684
@@ -64,6 +74,7 @@ static void test_chapter_11(void) {
     RUN(chapter_11_pass_at_k_reference);
     RUN(chapter_11_pass_at_k_is_unbiased);
     RUN(chapter_11_a_vote_is_for_a_number);
+    RUN(chapter_11_small_letters);
     RUN(chapter_11_intervals);
     RUN(chapter_11_same_question);
 }

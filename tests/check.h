@@ -8,6 +8,7 @@
 #define CHECK_H
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int check_broken;   /* broken statements in the running test */
@@ -49,6 +50,7 @@ static int check_failed;   /* failed tests in this program */
         printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test);                          \
         fflush(stdout);                                                                    \
         if (check_broken) check_failed++;                                                  \
+        if (check_broken && getenv("FIRST_FAILURE")) exit(1);                              \
     } while (0)
 
 /* for a test of data that not everybody has */

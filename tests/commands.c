@@ -128,9 +128,11 @@ static void command_train_columns(void) {
 static void command_train_evaluates_on_eval_data(void) {
     put("impossible.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 777\"}\n"
                             "{\"question\": \"3+3?\", \"answer\": \"#### 777\"}\n");
-    RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"), "--num-steps=1",
-       "--num-samples=4", "--examples-per-step=4", "--max-new-tokens=12", "--eval-every=1", "--eval-samples=8",
-       "--allow-overlap", "--threads=1");
+    const Ran* r =
+        RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"),
+           "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
+           "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
+    SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
     CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
     CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
 }
@@ -141,6 +143,7 @@ static void command_algos_rows(void) {
     ROW(r->out, "nanochat centered none token - - all");
     ROW(r->out, "grpo grpo token sequence 0.2, 0.2 0.04 k3 in loss all");
     ROW(r->out, "ppo gae token token 0.2, 0.2 0.02 k1 in reward 8");
+    ROW(r->out, "dapo Yu et al. 2025; resample 3, overlong 16");
 }
 
 // Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
@@ -193,15 +196,19 @@ static void command_pairs_file(void) {
 }
 
 static void command_best_of_n_files(void) {
-    const Ran* r = RL("best-of-n", tag, data, "--num-samples=4", "--max-new-tokens=12", "--steps=2",
-                      "--log-every=1", option("out", "best"));
+    const Ran* r = RL("best-of-n", tag, data, "--num-samples=16", "--max-new-tokens=12", "--steps=2",
+                      "--log-every=1", "--keep=overall", option("out", "best"));
     Text kept = read_file(in_folder("best/kept.jsonl"));
-    int lines = 0;
-    for (const char* s = kept.data; *s; s++) lines += *s == '\n';
-    char words[40];
-    snprintf(words, sizeof words, "%d are kept (prompt)", lines);
-    CHECK(lines > 0);
-    SAYS(r->out, words);
+    int lines = 0, questions = 0;
+    const char* before = "";
+    for (char* s = kept.data; *s; before = s, s = strchr(s, '\n') + 1, lines++)
+        questions += strncmp(s, before, strlen("{\"question\": \"2+2?\"")) != 0;
+    CHECK(lines > questions && questions > 1);
+    SAYS(r->out, "16 answers to each of 10 questions\n");
+    SAYS(r->out, "  of 160 answers, mean reward 0.");
+    ROW(strstr(r->out, "  of 160"), "of 160 answers, mean reward %s %d are kept (overall):", "*", lines);
+    ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions,
+        in_folder("best"));
     CHECK(file_exists(in_folder("best/model.safetensors")));
     text_free(&kept);
 }
@@ -213,6 +220,7 @@ static void command_eval_columns(void) {
                       option("out", "eval.csv"));
     Evaluation e = evaluated(model_path, 9, 4);
     SAYS(r->out, "9 questions x 4 samples, reward gsm8k\n");
+    SAYS_NOT(r->out, "skipped");                   // all of them fit
     ROW(r->out, "tool used in format length seconds directory");
     ROW(r->out, "model %.4f %.4f %.1f * %s", e.tool_rate, e.format_rate, e.length, model_path);
     ROW(r->out, "k pass@k 95%% interval vote 95%% interval no vote tokens");
@@ -353,7 +361,8 @@ static void command_sample_explains(void) {
 // Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
 static void command_trace_columns(void) {
     const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
-    double reward[6], adv[6], length, sampled, before, after, change, mean = 0.0;
+    double reward[6], adv[6], length, sampled, before, after, change, loss = 0.0;
+    double mean = 0.0, weighted = 0.0, tokens = 0.0;
     char ending[80];
     ROW(r->out, "k reward adv tokens sampled before after change answer ends");
     const char* row = strstr(r->out, "change  answer ends\n");
@@ -364,11 +373,17 @@ static void command_trace_columns(void) {
                      &before, &after, &change, ending) == 9);
         CHECK(number == k);
         mean += reward[k] / 6.0;
+        weighted -= adv[k] * before;
+        tokens += sampled;
         CHECK((reward[k] == 0.0 || reward[k] == 1.0) && length == sampled && length > 1.0);
         CHECK_NEAR(change, after - before, 2e-3);
         CHECK(before < 0.0 && after < 0.0);
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
+    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf", &loss,
+                 &change) == 2);
+    CHECK_NEAR(change, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
+    CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
     for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
 }
 
@@ -380,6 +395,9 @@ static void command_experiments(void) {
     CHECK_NEAR(each, sum / n, 1e-4);
     CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
     ROW(r->out, "tokens sum, nats per token exp(sum)");
+    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are forced
+    r = RL("experiment", "1", tag, data, "--max-new-tokens=12", "--completion=<<2+2=4>>#### 4");
+    SAYS(r->out, "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
     r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
     ROW(r->out, "noise KL(P||Q) k1 k3 dev k1 dev k3");
     ROW(r->out, "noise 0.1 0.5 1.0 2.0 3.0 4.0");
@@ -423,6 +441,8 @@ static void command_run_story(void) {
     Evaluation a = evaluated_on(file, 30, in_folder("taught"), 2, 16);
     Evaluation b = evaluated_on(file, 30, in_folder("story/rl"), 2, 16);
     SAYS(r->out, "2 held-out questions, 16 answers to each:");
+    ROW(r->out, "before RL, on 2 held-out questions: pass@1 %.3f,", a.pass[0]);
+    ROW(r->out, "calculator used %.3f, rewarded format %.3f", a.tool_rate, a.format_rate);
     ROW(r->out, "before RL after RL");
     for (int k = 1; k <= 16; k += 15) {
         ROW(r->out, "pass@%d %.3f %.3f", k, a.pass[k - 1], b.pass[k - 1]);
@@ -439,9 +459,15 @@ static void command_run_story(void) {
     const Json *before = json_get(result, "before"), *after = json_get(result, "after");
     CHECK(before && after);
     CHECK_NEAR(json_get(before, "pass_at_1")->number, a.pass[0], 1e-4);
-    CHECK_NEAR(json_get(after, "pass_at_1")->number, b.pass[0], 1e-4);
-    CHECK_NEAR(json_get(after, "pass_at_k")->number, b.pass[15], 1e-4);
+    const struct { const char* name; double value; } expected[] = {
+        {"pass_at_1", b.pass[0]}, {"pass_at_1_low", b.low[0]}, {"pass_at_1_high", b.high[0]},
+        {"pass_at_k", b.pass[15]}, {"pass_at_k_low", b.low[15]}, {"pass_at_k_high", b.high[15]},
+        {"tool_rate", b.tool_rate}, {"format_rate", b.format_rate}};
+    for (int i = 0; i < 8; i++)
+        CHECK_NEAR(json_get(after, expected[i].name)->number, expected[i].value, 1e-4);
     CHECK_NEAR(json_get(after, "mean_length")->number, b.length, 0.06);
+    CHECK(json_get(result, "sft_seconds")->number == 0.0 && json_get(result, "rl_seconds")->number > 0.0);
+    CHECK(json_get(result, "total_seconds")->number > json_get(result, "rl_seconds")->number);
     CHECK(file_exists(in_folder("story/rl/metrics.csv")));
     text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
 }
@@ -459,6 +485,20 @@ static void command_thermostat_learns(void) {
     CHECK(learned > 95.0 && learned <= 100.0);
 }
 
+static void command_cartpole_columns(void) {
+    const Ran* r = RL("cartpole", "--seed=3");
+    for (int b = 0; b < BASELINES; b++) {
+        CartPoleRun run;
+        Rng rng = {3 + 1000};
+        train_cartpole(&run, 3, b, (float)cartpole_learning_rate);
+        ROW(r->out, "pi(right) = sigmoid(%.2f %+.2f x %+.2f x_dot %+.2f theta %+.2f theta_dot)", run.w[0],
+            run.w[1] / x_limit, run.w[2] / 2.0, run.w[3] / theta_limit, run.w[4] / 2.0);
+        ROW(r->out, "%s solved after %d steps; 100 new episodes: %.1f of 500", baseline_names[b], run.solved,
+            test_cartpole(run.w, 100, &rng));
+    }
+    SAYS(r->out, "a group of 8 episodes averages 475 of 500 or more");
+}
+
 static void command_lesson_pages(void) {
     SAYS(RL("lesson", "7")->out, "LESSON 7. ");
     SAYS(RL("lesson", "chain")->out, "LESSON chain. ");
@@ -466,7 +506,6 @@ static void command_lesson_pages(void) {
     CHECK(!strncmp(zh->out, "\u8bed\u8a00\u6a21\u578b\u5c31\u662f\u7b56\u7565\nLESSON 3. ", 31));
     SAYS(zh->out, "moves with it.\n\u8981\u70b9\uff1alogits[t] ");
     SAYS_NOT(RL("lesson", "3")->out, "\u8981\u70b9");
-    SAYS(RL("cartpole", "--seed=3")->out, "   value + GAE  solved after ");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo", "best-of-n",
             "eval", "sample", "trace", "experiment", "lesson", "thermostat", "cartpole", NULL};
@@ -503,6 +542,7 @@ static void test_commands(void) {
     RUN(command_compare_columns);
     RUN(command_run_story);
     RUN(command_thermostat_learns);
+    RUN(command_cartpole_columns);
     RUN(command_lesson_pages);
     remove_folder();
 }

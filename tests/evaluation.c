@@ -230,6 +230,8 @@ static void difference_on_the_same_questions(void) {
     CHECK(pass_difference(&low, &high, &best, &best, 1) == 0.0);
     CHECK_NEAR(low, -0.4899, 1e-6);
     CHECK_NEAR(high, 0.4899, 1e-6);
+    CHECK(pass_difference(&low, &high, &before, &best, 1) == 0.75);      // nor where one of two solves everything
+    CHECK_NEAR(low, 0.75 - hypot(0.4899, before.high[0] - 0.25), 1e-6);
     evaluation_free(&before), evaluation_free(&after), evaluation_free(&best);
 }
 

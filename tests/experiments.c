@@ -37,12 +37,17 @@ static void kl_of_one_place(void) {
 // says 0.55^4 + 0.45^4 = 0.1325. |A| < 0.1: the 12 answers of these groups, 0.6.
 static void groups_of_four(void) {
     static const float rewards[20] = {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1};
-    const float* reward[1] = {rewards};
-    const char* names[1] = {"rule"};
+    // A = -+0.25 / sqrt((0.25^2 + 0.25^2) / 3) = -+1.2247 and two 0: half of them are small, no group is lost
+    static const float grades[20] = {0, .25, .25, .5, 0, .25, .25, .5, 0,   .25,
+                                     .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
+    const float* reward[2] = {rewards, grades};
+    const char* names[2] = {"rule", "graded"};
     Capture c = capture_begin();
-    experiment_3(reward, names, 1, 5, 4);
+    experiment_3(reward, names, 2, 5, 4);
     Text text = capture_end(&c);
-    CHECK(strstr(text.data, "\n    4         1  0.0000\n"));
+    CHECK(strstr(text.data, "\n    4         1  0.0000       0.5  1.2247\n"));
+    CHECK(strstr(text.data, "2. The 5 groups of 4."));
+    CHECK(strstr(text.data, "graded           0.250       0.500    0.000         -\n"));
     CHECK(strstr(text.data, "rule             0.550       0.600    0.600     0.133\n"));
     text_free(&text);
 }
@@ -123,10 +128,11 @@ static void plots_of_little(void) {
 
 static void ranges_have_round_numbers(void) {
     // -0.003 to 0.97: four steps of 0.25 would end at 0.75, of 0.3 at 0.9, of 0.4 at 1.2. A single value has
-    // room above it.
+    // room above it, a width of 1 at least.
     static const struct { Range r; double low, high; } expected[] = {
         {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0},       {{0.0, 1.0}, 0.0, 1.0},
-        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0}};
+        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0},
+        {{0.25, 0.25}, 0.2, 0.6}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         Range r = round_range(expected[i].r);
         CHECK_NEAR(r.low, expected[i].low, 1e-12);

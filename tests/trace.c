@@ -96,6 +96,8 @@ static void trace_table_of_tokens(void) {
                *forced = strstr(text.data, "forced  0");
     CHECK(longest_line(text.data) <= 80);
     CHECK(last != NULL && forced != NULL);
+    ROW(text.data, "t id token who m A B B - A dlogp tool");
+    SAYS(text.data, "\n  0  72 'H' ");                                // "He has": H is byte 72
     double v[3] = {0};
     CHECK(last && sscanf(last + 25, "%lf %lf %lf", &v[0], &v[1], &v[2]) == 3);
     CHECK_NEAR(v[0], sum, 1e-4);
@@ -109,6 +111,7 @@ static void trace_table_of_tokens(void) {
     print_rollouts(g, 3, 1, other, names, 2);
     text = capture_end(&c);
     CHECK(longest_line(text.data) <= 80 && strstr(text.data, ">  2") != NULL);
+    SAYS(text.data, "   0      1  0.3333     26      22 ");          // 4 of its 26 tokens are forced
     text_free(&text);
     c = capture_begin();
     print_rollouts(g, 3, 0, NULL, names, 1); // without an answer: neither reward nor advantage

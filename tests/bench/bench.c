@@ -111,6 +111,57 @@ static void bench_matmul(void) {
            100.0 * flops / seconds / top);
 }
 
+// Larger models: a supervised update of 32 conversations, and the memory it takes. Counted are 6 floating-point
+// operations per weight and token, the products. It runs first, the small model before the large one, so that
+// the peak of the process is this model's.
+static void bench_memory(void) {
+    enum { CONVERSATIONS = 32, UPDATES = 4 };
+    static const Config configs[] = {{VOCAB_SIZE, 256, 6, 384, 6, 2, 64, 1024, 1, 10000.0f, 1e-6f, 0},
+                                     {VOCAB_SIZE, 256, 8, 640, 10, 2, 64, 1792, 1, 10000.0f, 1e-6f, 0}};
+    TrainOptions t = train_defaults();
+    Problems problems = load_problems(t.data);
+    Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
+    const Tokens* batch[CONVERSATIONS];
+    int count = render_all(examples, &problems, t.config.context, t.data);
+    double tokens = 0.0, before = peak_memory_mb();
+    for (int i = 0; i < CONVERSATIONS; i++) {
+        batch[i] = &examples[i % count];
+        tokens += batch[i]->length;
+    }
+    printf("larger models, supervised updates of %.0f tokens, %d threads; memory in MB\n\n"
+           "  %-10s %7s %7s %7s   %7s %7s %9s %11s %5s %5s\n", tokens, thread_count(), "parameters", "first s",
+           "later s", "of peak", "weights", "moments", "gradients", "activations", "sum", "used");
+    for (int i = 0; i < 2; i++) {
+        Model m = model_new(configs[i]);
+        Optimizer optimizer = optimizer_new(&m.config);
+        double seconds[UPDATES], peak[UPDATES], activations = 0.0;
+        double one = (double)m.weights.count * sizeof(float) / 1e6;
+        model_init(&m, 1);
+        for (int u = 0; u < UPDATES; u++) {
+            peak[u] = peak_gflops();
+            double begin = seconds_now();
+            sft_loss(&m, batch, CONVERSATIONS, 1);
+            clip_and_step(&m, &optimizer, 1e-4, 1.0, t.adam);
+            seconds[u] = seconds_now() - begin;
+        }
+        for (int w = 0; w < MAX_THREADS; w++) {
+            Activations* a = &m.workers[w].acts;
+            size_t L = (size_t)m.config.layers, n = (size_t)a->capacity;
+            if (n) activations += (double)activations_layout(a, &m.config, L, n, NULL) * sizeof(float) / 1e6;
+        }
+        double first = seconds[0], later = median(seconds + 1, UPDATES - 1);
+        double gflops = 6.0 * (double)m.weights.count * tokens / later * 1e-9;
+        double sum = (3.0 + turns_of(&m)) * one + activations;
+        printf("  %10zu %7.2f %7.2f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count, first,
+               later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one, turns_of(&m) * one, activations, sum,
+               peak_memory_mb() - before);
+        optimizer_free(&optimizer), model_free(&m);
+    }
+    printf("\n");
+    for (int i = 0; i < count; i++) tokens_free(&examples[i]);
+    free(examples), problems_free(&problems);
+}
+
 // What an RL update works with, on the first questions of the training file.
 enum {
     B = 16,
@@ -119,11 +170,13 @@ enum {
 }; // questions, rollouts of each, the length of an answer of the trained model
 
 static float reward_parity(const char* response, const char* truth) {
+    int sum = 0;
     (void)truth;
-    return (float)((unsigned char)*response % 2);
+    for (; *response; response++) sum += (unsigned char)*response;
+    return (float)(sum % 2);
 }
 
-// Pays for an odd first byte: an untrained model has groups with a difference, as a model in training does.
+// Pays for an odd sum of bytes: any model's groups have a difference, as those of a model in training do.
 static const RewardKind parity = {"parity", reward_parity, reward_parity, extract_hash_answer};
 
 static Learner learner_for(Model* m, Optimizer* optimizer, RlOptions* o, const char* algo) {
@@ -195,9 +248,20 @@ static void bench_training(void) {
     problems_free(&problems), questions_free(&q), optimizer_free(&optimizer), model_free(&m);
 }
 
-// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all.
-// With the learning rates at 0 all rounds compute the same. Asked of the part after the sampling: 1.3 x
-// nanochat, 2.2 x for ppo.
+// Questions whose rollouts differ in their reward: nanochat leaves out the others, but a method with a KL term
+// or a value model trains on them too, and the rows would not do the same work.
+static void choose_mixed(int* chosen, Learner* l, Group* group, const Questions* q) {
+    int next = B, tries = 20;
+    for (int i = 0; i < B; i++) chosen[i] = i;
+    do {
+        rl_step(l, group, q, chosen, 0, 1.0);
+        for (int i = 0; i < B; i++) if (!group[i].trained) chosen[i] = next++ % q->count;
+    } while (count_trained(group) < B && --tries);
+}
+
+// What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all, and
+// every row trains on all of them. With the learning rates at 0 all rounds compute the same. Asked of the part
+// after the sampling: 1.3 x nanochat, 2.2 x for ppo.
 static void bench_methods(void) {
     enum { TIMES = 5 };
     static RlOptions o[METHODS];
@@ -223,10 +287,8 @@ static void bench_methods(void) {
     Tokens prompts[B];
     double seconds[METHODS][TIMES], ratio[METHODS][TIMES], sampling[TIMES];
     int trained[METHODS];
-    for (int i = 0; i < B; i++) {
-        chosen[i] = i;
-        prompts[i] = q.list[i].prompt;
-    }
+    choose_mixed(chosen, &l[0], group, &q);
+    for (int i = 0; i < B; i++) prompts[i] = q.list[chosen[i]].prompt;
     for (int r = -1; r < TIMES; r++) {            // the first round only warms up
         double from = seconds_now();
         rollouts_free(generate(&m, prompts, B, K, o[0].sample, tool_calculator, o[0].seed + 1, 0));
@@ -252,11 +314,12 @@ static void bench_methods(void) {
     model_free(&m), model_free(&reference), model_free(&value);
 }
 
-// ./build/bench [matmul] [training] [methods]: these parts, or all
+// ./build/bench [memory] [matmul] [training] [methods]: these parts, or all
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } parts[] = {
-        {"matmul", bench_matmul}, {"training", bench_training}, {"methods", bench_methods}};
-    for (int i = 0; i < 3; i++) {
+        {"memory", bench_memory}, {"matmul", bench_matmul}, {"training", bench_training},
+        {"methods", bench_methods}};
+    for (int i = 0; i < 4; i++) {
         int asked = argc < 2;
         for (int a = 1; a < argc; a++) asked |= !strcmp(argv[a], parts[i].name);
         if (asked) parts[i].run();

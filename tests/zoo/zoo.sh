@@ -7,6 +7,9 @@
 #   zoo.sh bug            numbers and chapters
 #   zoo.sh bug N          a broken copy in out/bug/N and its symptom; a copy that is there already is kept
 #   zoo.sh bug N 1        the answer: the story and the line
+#   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those that
+#                         no test notices and ends in `mutants: N of COUNT killed`
+#   zoo.sh mutant N       one of them: what it is and what became of it go to build/zoo/mutants/N.fate
 #
 # A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
 LC_ALL=C
@@ -59,7 +62,7 @@ parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
 run_part() {  # run_part PROGRAM PART: what it prints
     name=$2
     parts | grep -qx "$2" || set -- "$1"                          # a program of its own takes no name
-    (ulimit -t 120; "$@" || echo "FAIL $name: ended with status $?") 2>&1
+    (ulimit -t "${SECONDS_OF_PART:-120}"; "$@" || echo "FAIL $name: ended with status $?") 2>&1
 }
 
 failures() { awk '$1 == "FAIL" { sub(/:$/, "", $2); print $2 }' "$@"; }
@@ -241,9 +244,82 @@ answer() {  # answer N
     rm -rf "$dir"
 }
 
+# ---- make mutants: one-operator mutants, all in one program (mutants.awk). One is killed by the first part of the
+# tests that fails, crashes or takes too long. The chapter's own part goes first, also with the sanitizers.
+
+mutants=build/zoo/mutants
+
+build_mutants() {  # build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
+    $COMPILE -O1 -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
+}
+
+limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$mutants/limits"; }
+
+passes() {  # passes DIR PART: a part of the tests, in its time
+    program=all
+    parts | grep -qx "$2" || program=$2
+    SECONDS_OF_PART=$(limit "$2") FIRST_FAILURE=1 run_part "$1/$program" "$2" > "$mutants/log.$MUTANT" 2>&1
+    ! grep -q '^FAIL' "$mutants/log.$MUTANT"
+}
+
+set_limit() {  # set_limit PART: six times what it takes without a mutant, and 10 s of processor time
+    (passes "$mutants" "$1" && times) | awk -v part="$1" '
+        NR == 2 { split($1, t, /[ms]/); print int(10 + 6 * (60 * t[1] + t[2])), part }' >> "$mutants/limits"
+    grep -q " $1\$" "$mutants/limits" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
+}
+
+fate() {  # fate PART: who kills the mutant
+    passes "$mutants" "$1" || { echo "$1"; return; }
+    passes "$mutants/san" "$1" || { echo "$1 with sanitizers"; return; }
+    for part in $(sort -n "$mutants/limits" | cut -d ' ' -f 2); do
+        passes "$mutants" "$part" || { echo "$part"; return; }
+    done
+}
+
+mutant() {  # mutant N: what became of it goes to build/zoo/mutants/N.fate
+    export MUTANT="$1"
+    fate "$(awk -F '\t' -v n="$1" '$1 == n { print $2 }' "$mutants/list")" > "$mutants/$1.fate"
+    rm -f "$mutants/log.$1"
+    [ -s "$mutants/$1.fate" ] ||
+        awk -F '\t' -v n="$1" '$1 == n { print $1 "  " $3; print $4; print $5 }' "$mutants/list"
+}
+
+mutants() {
+    seed=${1:-1} count=${2:-200}
+    export MUTANT=0
+    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+    rm -rf "$mutants"
+    mkdir -p "$mutants/docs" "$mutants/san"
+    copy_tests "$mutants"
+    cp docs/tools.c "$mutants/docs/"
+    for name in commands.h evaluation.c; do                       # what a crashed test leaves goes with the rest
+        sed "s|\"/tmp/test_|\"$mutants/test_|" "tests/$name" > "$mutants/tests/$name"
+    done
+    : > "$mutants/errors"
+    while                                                         # what does not compile is replaced by the next draw
+        awk -v seed="$seed" -v count="$count" -v out="$mutants" -f tests/zoo/mutants.awk \
+            "$mutants/errors" rl.c train_gpt.c > "$mutants/log"
+        ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
+    do sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 >> "$mutants/errors"
+    done
+    build_mutants "$mutants" all
+    build_mutants "$mutants" gradients
+    build_mutants "$mutants/san" all '-fsanitize=address,undefined -fno-sanitize-recover=all'
+    for part in $(parts) gradients; do set_limit "$part"; done
+    for part in $(cut -f 2 "$mutants/list" | sort -u); do
+        passes "$mutants/san" "$part" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
+    done
+    cut -f 1 "$mutants/list" | xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh mutant
+    killed=$(find "$mutants" -name '*.fate' -size +0 | wc -l)
+    echo "mutants: $((killed)) of $count killed"
+    [ $((100 * killed)) -ge $((97 * count)) ]
+}
+
 case $1 in
 all) all ;;
 try) try "$2" ;;
+mutants) mutants "$2" "$3" ;;
+mutant) mutant "$2" ;;
 bug)
     count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
     case $2 in
@@ -255,5 +331,5 @@ bug)
         else symptom "$2"
         fi ;;
     esac ;;
-*) echo "zoo.sh all | bug [N [1]]"; exit 2 ;;
+*) echo "zoo.sh all | bug [N [1]] | mutants [SEED [COUNT]]"; exit 2 ;;
 esac
