@@ -3635,7 +3635,9 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
     // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
-    //         question whose rewards are all equal by another one, up to o->resample times.
+    //         question whose rewards are all equal by another one, up to o->resample times. (What is drawn
+    //         follows from the seed, the update, the round, the question and the rollout alone: a resumed run
+    //         needs no state of a generator, and the threads may come in any order.)
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
