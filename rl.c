@@ -3288,10 +3288,10 @@ typedef struct {
 
 typedef struct {
     const char *name, *paper, *differs;             // differs: where the row leaves its paper
-    const char *advantage, *ratio, *norm;
-    float clip_low, clip_high, beta;
+    const char *advantage, *ratio, *norm;           // words of the lists below
+    float clip_low, clip_high, beta;                // the ratio stays in [1 - low, 1 + high]; beta per nat
     const char *kl_estimator, *kl_in;
-    int minibatch, resample, overlong;
+    int minibatch, resample, overlong;              // questions; redraws; tokens before the limit
 } Method;
 
 // A row reads: name, paper, what differs; advantage, ratio, norm; clip below and above, beta, estimator and
@@ -3630,7 +3630,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
     int steps = o->epochs_per_batch * per_epoch;       // gradient steps; 1 = on-policy from first to last
     int turns = turns_of(l->policy), limit = o->sample.max_new_tokens;
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;    // the KL is paid once, here or there
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
@@ -3663,7 +3663,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
         int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
-        const float* kl = l->reference ? g->kl : NULL;
+        const float* kl = l->reference ? g->kl : NULL;   // NULL: the reward alone
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -3724,7 +3724,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
                 }
             }
         }
-        add_gradients(l->policy, turns);
+        add_gradients(l->policy, turns);                 // turn 0, 1, 2, ...: the same sum for any threads
         grad_norm += clip_and_step(l->policy, l->optimizer, lr, o->grad_clip, o->adam);
         if (!l->value) continue;
         add_gradients(l->value, turns);
