@@ -178,8 +178,9 @@ static void methods_decisions_are_refused(void) {
     REFUSES("--value-clip means nothing here", "--value-clip=0");
     ACCEPTED("--algo=ppo", "--gamma=0.9", "--lambda=0.9", "--value-lr=0.1");
     ACCEPTED("--algo=ppo", "--epochs-per-batch=2", "--value-clip=0");
+    ACCEPTED("--algo=ppo", "--value-clip=0");                     // two minibatches: the second has work
     REFUSES("--value-clip means nothing here: it holds a value near what it was", "--algo=ppo",
-            "--value-clip=0");
+            "--minibatch=0", "--value-clip=0");
     ACCEPTED("--advantage=gae", "--gamma=0.9");
     // every row of the table can be used as it is
     for (int i = 0; i < METHODS; i++) ACCEPTED(algo_word(i));
