@@ -2133,7 +2133,7 @@ static void print_gae(void) {
         advantages_gae(a, reward, value, 4, 1.0f, lambda);
         printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
-    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0 + 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
+    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 A_3 = 0.15.\n\n");
 }
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
