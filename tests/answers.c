@@ -1086,7 +1086,7 @@ static void test_calculate_random_sums(void) {
     }
 }
 
-// Lists, sets, relations and unions of 28 to 36 parts, the last of which may be two: around the room for them.
+// Lists, sets, relations and unions of 28 to 36 parts, the last of which may be two: around the room there is
 static void test_many_parts(void) {
     static const char* const forms[][3] = {
         {"", ",", ""}, {"\\{", ",", "\\}"}, {"", "<", ""}, {"", "\\cup", ""}};
