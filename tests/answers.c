@@ -1095,9 +1095,9 @@ static void test_many_parts(void) {
             Text a = {0}, b = {0};
             const char* const* form = forms[f / 2];
             for (int i = 1; i <= n; i++) {
-                const char* sign = i == n && f % 2 ? "\\pm" : "";
-                text_printf(&a, "%s%s%d", i == 1 ? form[0] : form[1], sign, i);
-                text_printf(&b, "%s%s %d.0", i == 1 ? form[0] : form[1], sign, i);
+                const char* sign = f % 2 ? "\\pm" : "";
+                text_printf(&a, "%s%s%d", i == 1 ? form[0] : form[1], i == n ? sign : "", i);
+                text_printf(&b, "%s%s%d", i == 1 ? form[0] : form[1], i == 1 ? sign : "", n + 1 - i);
             }
             text_printf(&a, "%s", form[2]);
             text_printf(&b, "%s", form[2]);
