@@ -824,25 +824,15 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
 
 static void test_chapter_12(void) {
     open_folder();
-    RUN(chapter_12_all_forms_are_read);
-    RUN(chapter_12_what_is_no_pair);
-    RUN(chapter_12_long_pairs_are_skipped);
-    RUN(chapter_12_a_rollout_becomes_a_text);
-    RUN(chapter_12_annotators_annotate);
-    RUN(chapter_12_pairs_are_different_and_few);
-    RUN(chapter_12_a_limit_keeps_the_order);
-    RUN(chapter_12_pairs_are_made_once_and_the_same);
-    RUN(chapter_12_losses_of_a_pair);
-    RUN(chapter_12_the_first_step_of_a_reward_model);
-    RUN(chapter_12_dpo_begins_at_its_reference);
-    RUN(chapter_12_the_tool_is_not_in_the_sum);
-    RUN(chapter_12_one_step_moves_apart);
-    RUN(chapter_12_accuracy_counts_questions);
-    RUN(chapter_12_calibration_in_bins);
-    RUN(chapter_12_what_is_kept);
-    RUN(chapter_12_a_resumed_run_is_the_same_run);
-    RUN(chapter_12_models_of_the_wrong_kind);
-    RUN(chapter_12_best_of_n_learns_what_it_keeps);
-    RUN(chapter_12_threads_change_nothing);
+    RUN_ALL(TEST(chapter_12_all_forms_are_read), TEST(chapter_12_what_is_no_pair),
+            TEST(chapter_12_long_pairs_are_skipped), TEST(chapter_12_a_rollout_becomes_a_text),
+            TEST(chapter_12_annotators_annotate), TEST(chapter_12_pairs_are_different_and_few),
+            TEST(chapter_12_a_limit_keeps_the_order), TEST(chapter_12_pairs_are_made_once_and_the_same),
+            TEST(chapter_12_losses_of_a_pair), TEST(chapter_12_the_first_step_of_a_reward_model),
+            TEST(chapter_12_dpo_begins_at_its_reference), TEST(chapter_12_the_tool_is_not_in_the_sum),
+            TEST(chapter_12_one_step_moves_apart), TEST(chapter_12_accuracy_counts_questions),
+            TEST(chapter_12_calibration_in_bins), TEST(chapter_12_what_is_kept),
+            TEST(chapter_12_a_resumed_run_is_the_same_run), TEST(chapter_12_models_of_the_wrong_kind),
+            TEST(chapter_12_best_of_n_learns_what_it_keeps), TEST(chapter_12_threads_change_nothing));
     remove_folder();
 }

@@ -332,14 +332,9 @@ int main(void) {
     const char* tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/test_data.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(folder)) return printf("FAIL data: cannot make the directory %s\n", folder), 1;
-    RUN(sizes);
-    RUN(no_question_twice);
-    RUN(nor_with_other_names_and_things);
-    RUN(nor_in_other_words);
-    RUN(reference_solutions);
-    RUN(the_crowd);
-    RUN(the_generator_writes_these_files);
-    RUN(the_generator_fails_cleanly);
+    RUN_ALL(TEST(sizes), TEST(no_question_twice), TEST(nor_with_other_names_and_things),
+            TEST(nor_in_other_words), TEST(reference_solutions), TEST(the_crowd),
+            TEST(the_generator_writes_these_files), TEST(the_generator_fails_cleanly));
     rmdir(folder);
     return check_failed != 0;
 }

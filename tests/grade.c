@@ -513,20 +513,10 @@ static void test_grade(void) {
     join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN(math_array);
-    RUN(rl_sees_only_the_final_answer);
-    RUN(arrays_that_cannot_be_read);
-    RUN(likenesses);
-    RUN(runs_of_eight_words);
-    RUN(the_first_twin_is_named);
-    RUN(overlap_command);
-    RUN(overlap_is_short);
-    RUN(overlap_is_fast);
-    RUN(the_exam_is_not_trained_on);
-    RUN(grades);
-    RUN(several_responses_to_a_question);
-    RUN(explanations);
-    RUN(what_cannot_be_graded);
+    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(arrays_that_cannot_be_read),
+            TEST(likenesses), TEST(runs_of_eight_words), TEST(the_first_twin_is_named), TEST(overlap_command),
+            TEST(overlap_is_short), TEST(overlap_is_fast), TEST(the_exam_is_not_trained_on), TEST(grades),
+            TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_graded));
     RUN_IF(file_exists(real_answers), real_answers_are_graded);
     RUN_IF(file_exists(real_math), real_problems_load);
     RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);

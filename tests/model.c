@@ -1508,53 +1508,24 @@ static void model_update_without_scored_tokens(void) {
 }
 
 static void test_model(void) {
-    RUN(model_what_is_refused);
-    RUN(model_prompt_too_long);
+    RUN_ALL(TEST(model_what_is_refused), TEST(model_prompt_too_long));
     set_threads(2);                  // where there are threads; what copies the process came before
-    RUN(model_exp_error);
-    RUN(model_exp_at_the_joints);
-    RUN(model_exp_at_the_ends);
-    RUN(model_dot);
-    RUN(model_maximum);
-    RUN(model_exp_and_sum);
-    RUN(model_matmul);
-    RUN(model_matmul_long_sums);
-    RUN(model_matmul_without_terms);
-    RUN(model_matmul_order_of_the_sum);
-    RUN(model_matmul_rows_are_independent);
-    RUN(model_rng);
-    RUN(model_random_streams);
-    RUN(model_shuffle);
-    RUN(model_reference);
-    RUN(model_tensors_cover_the_weights);
-    RUN(model_initial_weights);
-    RUN(model_scalar_by_hand);
-    RUN(model_scalar_has_the_same_body);
-    RUN(model_rope_table);
-    RUN(model_batch);
-    RUN(model_nothing_scored);
-    RUN(model_matmul_strips_in_parallel);
-    RUN(model_matmul_strips_in_parallel);
-    RUN(model_turns);
-    RUN(model_turns_follow_from_the_size);
-    RUN(model_equal_rows_are_found);
-    RUN(model_packed_answers_are_the_plain_ones);
-    RUN(model_chapter_3_is_what_the_model_computes);
-    RUN(model_a_frozen_model_says_the_same);
-    RUN(model_sampling_is_the_training_pass);
-    RUN(model_forced_tokens);
-    RUN(model_forced_tokens_at_the_edges);
-    RUN(model_rollouts_do_not_depend_on_the_batch);
-    RUN(model_rollouts_do_not_depend_on_threads);
-    RUN(model_greedy);
-    RUN(model_greedy_ties);
-    RUN(model_cut_off);
-    RUN(model_sampler);
-    RUN(model_top_k);
-    RUN(model_top_p);
-    RUN(model_kth_largest);
-    RUN(model_training_learns);
-    RUN(model_training_does_not_depend_on_threads);
-    RUN(model_loss_of_conversations);
-    RUN(model_update_without_scored_tokens);
+    RUN_ALL(TEST(model_exp_error), TEST(model_exp_at_the_joints), TEST(model_exp_at_the_ends),
+            TEST(model_dot), TEST(model_maximum), TEST(model_exp_and_sum), TEST(model_matmul),
+            TEST(model_matmul_long_sums), TEST(model_matmul_without_terms),
+            TEST(model_matmul_order_of_the_sum), TEST(model_matmul_rows_are_independent), TEST(model_rng),
+            TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
+            TEST(model_tensors_cover_the_weights), TEST(model_initial_weights), TEST(model_scalar_by_hand),
+            TEST(model_scalar_has_the_same_body), TEST(model_rope_table), TEST(model_batch),
+            TEST(model_nothing_scored), TEST(model_matmul_strips_in_parallel),
+            TEST(model_matmul_strips_in_parallel), TEST(model_turns), TEST(model_turns_follow_from_the_size),
+            TEST(model_equal_rows_are_found), TEST(model_packed_answers_are_the_plain_ones),
+            TEST(model_chapter_3_is_what_the_model_computes), TEST(model_a_frozen_model_says_the_same),
+            TEST(model_sampling_is_the_training_pass), TEST(model_forced_tokens),
+            TEST(model_forced_tokens_at_the_edges), TEST(model_rollouts_do_not_depend_on_the_batch),
+            TEST(model_rollouts_do_not_depend_on_threads), TEST(model_greedy), TEST(model_greedy_ties),
+            TEST(model_cut_off), TEST(model_sampler), TEST(model_top_k), TEST(model_top_p),
+            TEST(model_kth_largest), TEST(model_training_learns),
+            TEST(model_training_does_not_depend_on_threads), TEST(model_loss_of_conversations),
+            TEST(model_update_without_scored_tokens));
 }
