@@ -81,8 +81,7 @@ static void model_exp_error(void) {
 }
 
 static void model_exp_at_the_joints(void) {
-    // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across every step the next float must not
-    // be smaller.
+    // exp(x) = 2^n exp(r): n steps where x / ln 2 is n + 1/2. Across each the next float must not be smaller.
     int falls = 0;
     for (int n = -125; n < 126; n++) {
         float x = (float)((n + 0.5) * 0.69314718055994531);
@@ -196,9 +195,6 @@ static void model_matmul_long_sums(void) {
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int way = 0; way < 8; way++)
             CHECK(product_is_exact(size[i][0], size[i][1], size[i][2], way & 1, way >> 1 & 1, way >> 2));
-}
-
-static void model_matmul_without_terms(void) {
     // an empty sum is 0, and adding one changes nothing
     float c[4] = {5, 5, 5, 5}, none = 0;
     matmul(c, 2, view(&none, 1), view(&none, 2), 2, 2, 0, 1);
@@ -597,14 +593,13 @@ static void model_nothing_scored(void) {
     Model m = model_new(tiny);
     model_init(&m, 3);
     Batch b = {0};
-    int ids[] = {1, 2, 3}, targets[] = {-1, -1, -1}, nonzero = 0;
+    int ids[] = {1, 2, 3}, targets[] = {-1, -1, -1};
     batch_add(&b, ids, targets, 3, -1);
     float none = 0.0f;
     CHECK(b.M == 0);
     model_forward(&m, &b);
     model_backward(&m, &b, &none);
-    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
-    CHECK(nonzero == 0);
+    CHECK(square_of(m.grads.memory, m.grads.count) == 0.0);
     // a scored token whose dlogp is 0 contributes nothing either
     targets[1] = 4;
     batch_clear(&b);
@@ -612,8 +607,7 @@ static void model_nothing_scored(void) {
     model_forward(&m, &b);
     CHECK(b.M == 1 && isfinite(m.acts.logp[0]) && m.acts.logp[0] < 0.0f);
     model_backward(&m, &b, &none);
-    for (size_t i = 0; i < m.grads.count; i++) nonzero += m.grads.memory[i] != 0.0f;
-    CHECK(nonzero == 0);
+    CHECK(square_of(m.grads.memory, m.grads.count) == 0.0);
     model_free(&m), batch_free(&b);
 }
 
@@ -686,13 +680,7 @@ static void model_turns(void) {
             if (threads) add_gradients(&m, turns);
             if (threads == 1) memcpy(round ? second : first, m.grads.memory, n * sizeof(float));
             if (threads) CHECK(same_bits(m.grads.memory, round ? second : first, n));
-            double worst = 0.0, largest = 0.0;
-            for (size_t i = 0; i < n; i++) {
-                worst = fmax(
-                    worst, fabs((double)m.grads.memory[i] - (round + 1.0) * (double)serial.grads.memory[i]));
-                largest = fmax(largest, fabs((double)serial.grads.memory[i]));
-            }
-            if (threads) CHECK(largest > 0.0 && worst < 2e-5 * largest);
+            if (threads) CHECK(off_by(m.grads.memory, serial.grads.memory, round + 1.0, n) < 2e-5);
         }
         model_free(&m);
     }
@@ -799,12 +787,8 @@ static void model_packed_answers_are_the_plain_ones(void) {
         }
         CHECK(m.batch.M < count_masked(mask, ROWS * ROW_T1));       // equal rows were computed once
         answers_backward(&m, d, ids, mask, ROWS, ROW_T);
-        double worst = 0.0, largest = 0.0;
-        for (size_t i = 0; i < m.grads.count; i++) {
-            worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)plain.grads.memory[i]));
-            largest = fmax(largest, fabs((double)plain.grads.memory[i]));
-        }
-        CHECK(largest > 1e-3 && worst < 1e-5 * largest);
+        CHECK(square_of(plain.grads.memory, plain.grads.count) > 1e-6);
+        CHECK(off_by(plain.grads.memory, m.grads.memory, 1.0, m.grads.count) < 1e-5);
         int none[ROWS * ROW_T1] = {0}, nonzero = 0;
         model_zero_grads(&m);
         answers_forward(out, &m, ids, none, ROWS, ROW_T);
@@ -1253,59 +1237,47 @@ static void check_sampler(const double* probability, const double* expected, int
     CHECK(kinds == 1 || chi > 0.01);
 }
 
+// What is drawn: probabilities, and what the sampler makes of them, up to a factor.
 static void model_sampler(void) {
-    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
-    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 0, 1.0f});
-    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 5, 1.0f});        // top-k of all is all
-    check_sampler(p, p, 5, (SampleOptions){1, 1.0f, 50, 1.0f});
-    // temperature 1/2 squares: 0.16, 0.01, 0.0625, 0.0025, 0.04, sum 0.275
-    static const double cold[5] = {0.16 / 0.275, 0.01 / 0.275, 0.0625 / 0.275, 0.0025 / 0.275, 0.04 / 0.275};
-    check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 0, 1.0f});
-    // temperature 2 takes the root: 16, 4, 9, 1, 4 (of 34) become 4, 2, 3, 1, 2 (of 12)
-    static const double wide[5] = {16.0 / 34, 4.0 / 34, 9.0 / 34, 1.0 / 34, 4.0 / 34};
-    static const double root[5] = {4.0 / 12, 2.0 / 12, 3.0 / 12, 1.0 / 12, 2.0 / 12};
-    check_sampler(wide, root, 5, (SampleOptions){1, 2.0f, 0, 1.0f});
+    static const struct { double p[8], wanted[8]; float temperature; int top_k; float top_p; } cases[] = {
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0.1, 0.25, 0.05, 0.2}, 1.0f, 0, 1.0f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0.1, 0.25, 0.05, 0.2}, 1.0f, 5, 1.0f},    // top-k of all is all
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0.1, 0.25, 0.05, 0.2}, 1.0f, 50, 1.0f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.16, 0.01, 0.0625, 0.0025, 0.04}, 0.5f, 0, 1.0f},   // 1/2: squares
+        {{16.0 / 34, 4.0 / 34, 9.0 / 34, 1.0 / 34, 4.0 / 34}, {4, 2, 3, 1, 2}, 2.0f, 0, 1.0f},   // 2: roots
+        // the best three, four, one; of squares
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0, 0.25, 0, 0.2}, 1.0f, 3, 1.0f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0.1, 0.25, 0, 0.2}, 1.0f, 4, 1.0f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {1, 0, 0, 0, 0}, 1.0f, 1, 1.0f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.16, 0, 0.0625, 0, 0.04}, 0.5f, 3, 1.0f},
+        // among equals at the border the first ones stay: exactly k, not more
+        {{0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125}, {1, 1, 1, 0, 0, 0, 0, 0}, 1.0f, 3, 1.0f},
+        {{0.125, 0.25, 0.125, 0.25, 0.125, 0.125}, {1, 2, 1, 2, 0, 0}, 1.0f, 4, 1.0f},
+        // top-p: 0.4 < 0.6 <= 0.4 + 0.25, so two tokens are the smallest set that has 0.6
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0, 0.25, 0, 0}, 1.0f, 0, 0.6f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0, 0.25, 0, 0.2}, 1.0f, 0, 0.7f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {1, 0, 0, 0, 0}, 1.0f, 0, 0.3f},
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {1, 0, 0, 0, 0}, 1.0f, 0, 1e-6f},   // one token always stays,
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {1, 0, 0, 0, 0}, 1.0f, 0, 0.0f},    // even when none is asked for
+        // after top-k it is the share of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.75 <= 0.76
+        {{0.4, 0.1, 0.25, 0.05, 0.2}, {0.4, 0, 0.25, 0, 0}, 1.0f, 3, 0.75f},
+        // under ties: 1/2 + 1/8 has 0.6, so one of the four equals stays, the first
+        {{0.125, 0.125, 0.5, 0.125, 0.125}, {0.125, 0, 0.5, 0, 0}, 1.0f, 0, 0.6f},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double expected[8], sum = 0.0;
+        int V = 0;
+        for (; V < 8 && cases[i].p[V] > 0.0; V++) sum += cases[i].wanted[V];
+        for (int k = 0; k < V; k++) expected[k] = cases[i].wanted[k] / sum;
+        check_sampler(cases[i].p, expected, V,
+                      (SampleOptions){1, cases[i].temperature, cases[i].top_k, cases[i].top_p});
+    }
 }
 
-static void model_top_k(void) {
-    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
-    // the best three have 0.85
-    static const double three[5] = {0.4 / 0.85, 0, 0.25 / 0.85, 0, 0.2 / 0.85};
-    check_sampler(p, three, 5, (SampleOptions){1, 1.0f, 3, 1.0f});
-    static const double four[5] = {0.4 / 0.95, 0.1 / 0.95, 0.25 / 0.95, 0, 0.2 / 0.95};
-    check_sampler(p, four, 5, (SampleOptions){1, 1.0f, 4, 1.0f});
-    static const double one[5] = {1, 0, 0, 0, 0};
-    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 1, 1.0f});
-    // among equals at the border the first ones stay: exactly k, not more
-    static const double equal[8] = {0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125};
-    static const double first[8] = {1.0 / 3, 1.0 / 3, 1.0 / 3, 0, 0, 0, 0, 0};
-    check_sampler(equal, first, 8, (SampleOptions){1, 1.0f, 3, 1.0f});
-    static const double tied[6] = {0.125, 0.25, 0.125, 0.25, 0.125, 0.125};
-    static const double border[6] = {0.125 / 0.75, 0.25 / 0.75, 0.125 / 0.75, 0.25 / 0.75, 0, 0};
-    check_sampler(tied, border, 6, (SampleOptions){1, 1.0f, 4, 1.0f});
-    // with a temperature: the squares of 0.4, 0.25, 0.2 are 0.16, 0.0625, 0.04, sum 0.2625
-    static const double cold[5] = {0.16 / 0.2625, 0, 0.0625 / 0.2625, 0, 0.04 / 0.2625};
-    check_sampler(p, cold, 5, (SampleOptions){1, 0.5f, 3, 1.0f});
+static int falling(const void* a, const void* b) {
+    float x = *(const float*)a, y = *(const float*)b;
+    return (x < y) - (x > y);
 }
-
-static void model_top_p(void) {
-    static const double p[5] = {0.4, 0.1, 0.25, 0.05, 0.2};
-    // 0.4 < 0.6 <= 0.4 + 0.25: two tokens are the smallest set that has 0.6
-    static const double two[5] = {0.4 / 0.65, 0, 0.25 / 0.65, 0, 0};
-    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
-    static const double one[5] = {1, 0, 0, 0, 0}, three[5] = {0.4 / 0.85, 0, 0.25 / 0.85, 0, 0.2 / 0.85};
-    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 0.3f});
-    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 1e-6f});     // one token always stays,
-    check_sampler(p, one, 5, (SampleOptions){1, 1.0f, 0, 0.0f});      // even when none is asked for
-    check_sampler(p, three, 5, (SampleOptions){1, 1.0f, 0, 0.7f});
-    // after top-k it is the share of what top-k left: of (0.4, 0.25, 0.2) / 0.85, 0.47 < 0.75 <= 0.76
-    check_sampler(p, two, 5, (SampleOptions){1, 1.0f, 3, 0.75f});
-    // the smallest set under ties: 1/2 + 1/8 has 0.6, so one of the four equals stays, the first
-    static const double tied[5] = {0.125, 0.125, 0.5, 0.125, 0.125};
-    static const double smallest[5] = {0.125 / 0.625, 0, 0.5 / 0.625, 0, 0};
-    check_sampler(tied, smallest, 5, (SampleOptions){1, 1.0f, 0, 0.6f});
-}
-
 static void model_kth_largest(void) {
     // against sorting, with many ties: 60 lists, every k
     Rng rng = {3};
@@ -1314,12 +1286,7 @@ static void model_kth_largest(void) {
         for (int k = 1; k <= n; k++) {
             float x[60], sorted[60];
             for (int i = 0; i < n; i++) sorted[i] = x[i] = (float)random_int(&rng, 1 + n / 2);
-            for (int i = 1; i < n; i++)
-                for (int j = i; j > 0 && sorted[j] > sorted[j - 1]; j--) {
-                    float t = sorted[j];
-                    sorted[j] = sorted[j - 1];
-                    sorted[j - 1] = t;
-                }
+            qsort(sorted, (size_t)n, sizeof *sorted, falling);
             wrong += kth_largest(x, n, k) != sorted[k - 1];
         }
     CHECK(wrong == 0);
@@ -1455,13 +1422,8 @@ static void model_loss_of_conversations(void) {
     memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
     model_zero_grads(&m);
     CHECK_NEAR(sft_loss(&m, many, 60, 1), sum / (double)mask, 1e-6);
-    double worst = 0.0, largest = 0.0, square = 0.0;
-    for (size_t i = 0; i < m.grads.count; i++) {
-        worst = fmax(worst, fabs((double)m.grads.memory[i] - (double)gradient[i]));
-        largest = fmax(largest, fabs((double)gradient[i]));
-        square += (double)gradient[i] * (double)gradient[i];
-    }
-    CHECK(largest > 0.0 && worst < 1e-5 * largest);
+    CHECK(off_by(gradient, m.grads.memory, 1.0, m.grads.count) < 1e-5);
+    double square = square_of(gradient, m.grads.count);
     // without learning: the same loss, and the gradients stay as they are
     memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
     CHECK_NEAR(sft_loss(&m, many, 60, 0), sum / (double)mask, 1e-6);
@@ -1474,14 +1436,13 @@ static void model_loss_of_conversations(void) {
     float* before = floats(m.weights.count);
     memcpy(before, m.weights.memory, m.weights.count * sizeof(float));
     model_zero_grads(&m);
-    double norm, cut = 0.0;
+    double norm;
     CHECK_NEAR(train_step(&m, &o, many, 60, 0.0, 0.125, plain, &norm), sum / (double)mask, 1e-6);
     CHECK_NEAR(norm, sqrt(square), 1e-5);
     CHECK(norm > 0.125);
-    for (size_t i = 0; i < m.grads.count; i++) cut += (double)o.first.memory[i] * (double)o.first.memory[i];
-    CHECK_NEAR(sqrt(cut), 0.125, 1e-6);
+    CHECK_NEAR(sqrt(square_of(o.first.memory, o.first.count)), 0.125, 1e-6);
     CHECK(same_bits(before, m.weights.memory, m.weights.count));
-    for (size_t i = 0; i < m.grads.count; i++) if (m.grads.memory[i] != 0.0f) { CHECK(!"a gradient"); break; }
+    CHECK(square_of(m.grads.memory, m.grads.count) == 0.0);
     free(before);
     for (int i = 0; i < TOY; i++) tokens_free(&set[i]);
     free(d), free(gradient);
@@ -1512,8 +1473,7 @@ static void test_model(void) {
     set_threads(2);                  // where there are threads; what copies the process came before
     RUN_ALL(TEST(model_exp_error), TEST(model_exp_at_the_joints), TEST(model_exp_at_the_ends),
             TEST(model_dot), TEST(model_maximum), TEST(model_exp_and_sum), TEST(model_matmul),
-            TEST(model_matmul_long_sums), TEST(model_matmul_without_terms),
-            TEST(model_matmul_order_of_the_sum), TEST(model_matmul_rows_are_independent), TEST(model_rng),
+            TEST(model_matmul_long_sums), TEST(model_matmul_order_of_the_sum), TEST(model_matmul_rows_are_independent), TEST(model_rng),
             TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
             TEST(model_tensors_cover_the_weights), TEST(model_initial_weights), TEST(model_scalar_by_hand),
             TEST(model_scalar_has_the_same_body), TEST(model_rope_table), TEST(model_batch),
@@ -1524,8 +1484,7 @@ static void test_model(void) {
             TEST(model_sampling_is_the_training_pass), TEST(model_forced_tokens),
             TEST(model_forced_tokens_at_the_edges), TEST(model_rollouts_do_not_depend_on_the_batch),
             TEST(model_rollouts_do_not_depend_on_threads), TEST(model_greedy), TEST(model_greedy_ties),
-            TEST(model_cut_off), TEST(model_sampler), TEST(model_top_k), TEST(model_top_p),
-            TEST(model_kth_largest), TEST(model_training_learns),
+            TEST(model_cut_off), TEST(model_sampler), TEST(model_kth_largest), TEST(model_training_learns),
             TEST(model_training_does_not_depend_on_threads), TEST(model_loss_of_conversations),
             TEST(model_update_without_scored_tokens));
 }
