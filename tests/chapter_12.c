@@ -4,6 +4,7 @@
 // ---- files
 
 #define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
+#define GOOD_PAIR "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n"
 #define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 
 static void chapter_12_all_forms_are_read(void) {
@@ -50,66 +51,58 @@ static int load_and_stop(int argc, char** argv) {
 }
 
 static void chapter_12_what_is_no_pair(void) {
-    // The good line comes first, so that the bad one is line 2.
-    static const struct { const char *line, *words; } bad[] = {
-        {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
-        {"{\"prompt\": \"a\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is missing"},
-        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}",
-         "line 2: the field \"chosen\" is empty"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}",
-         "line 2: the field \"rejected\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}",
-         "line 2: the field \"chosen\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}",
-         "line 2: \"chosen\" and \"rejected\" are the same"},
-        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: the field \"prompt\" is empty"},
-        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: the field \"prompt\" is not a text"},
-        {"{\"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the pair has no question"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" SAID("c") "]}", "line 2: the pair has no question"},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("A") ", " SAID("c") "]}",
+    // JSON of the three fields (NULL: not there); the good line comes first, so that the bad one is line 2
+    static const struct { const char *prompt, *chosen, *rejected, *words; } bad[] = {
+        {"\"a\"", "\"b\"", NULL, "line 2: the field \"rejected\" is missing"},
+        {"\"a\"", NULL, "\"b\"", "line 2: the field \"chosen\" is missing"},
+        {"\"a\"", "\"\"", "\"b\"", "line 2: the field \"chosen\" is empty"},
+        {"\"a\"", "\"b\"", "7", "line 2: the field \"rejected\" is not a text"},
+        {"\"a\"", "null", "\"b\"", "line 2: the field \"chosen\" is not a text"},
+        {"\"a\"", "\"b\"", "\"b\"", "line 2: \"chosen\" and \"rejected\" are the same"},
+        {"\"\"", "\"b\"", "\"c\"", "line 2: the field \"prompt\" is empty"},
+        {"1", "\"b\"", "\"c\"", "line 2: the field \"prompt\" is not a text"},
+        {NULL, "\"b\"", "\"c\"", "line 2: the pair has no question"},
+        {NULL, "[" SAID("b") "]", "[" SAID("c") "]", "line 2: the pair has no question"},
+        {NULL, "[" USER("a") ", " SAID("b") "]", "[" USER("A") ", " SAID("c") "]",
          "line 2: \"rejected\" answers another question than \"chosen\""},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" SAID("c") "]}",
+        {NULL, "[" USER("a") ", " SAID("b") "]", "[" SAID("c") "]",
          "line 2: \"rejected\" answers another question than \"chosen\", or has none"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
-         "line 2: the pair has no question"},
-        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": ["
-             USER("a") ", " SAID("c") "]}",
+        {NULL, "[" SAID("b") "]", "[" USER("a") ", " SAID("c") "]", "line 2: the pair has no question"},
+        {"\"x\"", "[" USER("a") ", " SAID("b") "]", "[" USER("a") ", " SAID("c") "]",
          "line 2: \"chosen\" answers another question than \"prompt\""},
-        {"{\"prompt\": \"a\", \"chosen\": [" USER("a") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": [" USER("a") ", " SAID("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" is not one message of the user"},
-        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" is not one message of the user"},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
+        {"\"a\"", "[" USER("a") "]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
+        {"\"a\"", "[]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
+        {"[" USER("a") ", " SAID("b") "]", "\"b\"", "\"c\"", "line 2: \"prompt\" is not one message of the user"},
+        {"[]", "\"b\"", "\"c\"", "line 2: \"prompt\" is not one message of the user"},
+        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "\"c\"",
          "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has more than one round"},
-        {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" has more than one round"},
-        {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}",
-         "has the role \"system\""},
-        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: the field \"content\" is missing"},
-        {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: the field \"role\" is missing"},
-        {"{\"chosen\": [" USER("") "], \"rejected\": \"c\"}", "line 2: the field \"content\" is empty"},
-        {"[1]", "line 2: an object"},
-        {"{\"prompt\": \"a", "line 2, column"},
+        {NULL, "[" SAID("b") ", " USER("a") "]", "\"c\"", "line 2: \"chosen\" has more than one round"},
+        {"[" USER("a") ", " USER("b") "]", "\"b\"", "\"c\"", "line 2: \"prompt\" has more than one round"},
+        {"\"a\"", "[" SAID("b") ", " SAID("d") "]", "\"c\"", "line 2: \"chosen\" has more than one round"},
+        {NULL, "[{\"role\": \"system\", \"content\": \"s\"}]", "\"c\"", "has the role \"system\""},
+        {NULL, "[{\"role\": \"user\"}]", "\"c\"", "line 2: the field \"content\" is missing"},
+        {NULL, "[\"b\"]", "\"c\"", "line 2: the field \"role\" is missing"},
+        {NULL, "[" USER("") "]", "\"c\"", "line 2: the field \"content\" is empty"},
     };
+    static const char* const lines[][2] = {
+        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{\"prompt\": \"a", "line 2, column"},
+        {"\n", "has no pairs in it"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char* const field[3][2] = {{"prompt", bad[i].prompt}, {"chosen", bad[i].chosen},
+                                         {"rejected", bad[i].rejected}};
         Text text = {0};
-        text_printf(&text, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n%s\n", bad[i].line);
+        text_printf(&text, GOOD_PAIR "{\"id\": 1");
+        for (int k = 0; k < 3; k++)
+            if (field[k][1]) text_printf(&text, ", \"%s\": %s", field[k][0], field[k][1]);
+        text_printf(&text, "}\n");
         pairs_file = put("bad.jsonl", text.data);
         REFUSED(COMMAND(load_and_stop, "x"), bad[i].words);
         text_free(&text);
     }
-    pairs_file = put("bad.jsonl", "\n");
-    REFUSED(COMMAND(load_and_stop, "x"), "has no pairs in it");
+    for (int i = 0; i < 3; i++) {
+        pairs_file = put("bad.jsonl", lines[i][0]);
+        REFUSED(COMMAND(load_and_stop, "x"), lines[i][1]);
+    }
 }
 
 static void chapter_12_long_pairs_are_skipped(void) {
@@ -229,37 +222,29 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 }
 
 static void chapter_12_annotators_annotate(void) {
-    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
-    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2
-    // pairs
-    Pairs p = judged("verifier", 100, 0.0f, 1);
-    CHECK(p.count == 4);
-    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 &&
-          has_pair(&p, c, d) == 1);
-    pairs_free(&p);
-    // noise 1 turns every judgement around
-    p = judged("verifier", 100, 1.0f, 1);
-    CHECK(p.count == 4 && has_pair(&p, b, a) == 1 && has_pair(&p, d, c) == 1);
-    pairs_free(&p);
-    p = judged("demos", 100, 0.0f, 1);                   // only the demonstration wins
-    CHECK(p.count == 2 && has_pair(&p, demo, b) == 1 && has_pair(&p, demo, d) == 1);
-    pairs_free(&p);
-    demo = a;                                            // that it was sampled too takes nothing from it
-    p = judged("demos", 100, 0.0f, 1);
-    CHECK(p.count == 2 && has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1);
-    pairs_free(&p);
-    demo = "The demo.\n#### 4";
-    p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
-    CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
-    pairs_free(&p);
-    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 +
-    // end 1 = 23
-    p = judged("longer", 100, 0.0f, 1);
-    CHECK(p.count == 5 && has_pair(&p, d, c) == 1 && has_pair(&p, d, a) == 1 && has_pair(&p, c, b) == 1);
-    pairs_free(&p);
-    p = judged("shorter", 100, 0.0f, 1);
-    CHECK(p.count == 5 && has_pair(&p, c, d) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, b, c) == 1);
-    pairs_free(&p);
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *own = demo;
+    // what is demonstrated; how many pairs, and which are among them
+    const struct { const char *annotator, *demo; float noise; int count; const char* pair[4][2]; } cases[] = {
+        // {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
+        {"verifier", own, 0.0f, 4, {{a, b}, {a, d}, {c, b}, {c, d}}},
+        {"verifier", own, 1.0f, 4, {{b, a}, {d, c}}},                     // every judgement is turned around
+        {"demos", own, 0.0f, 2, {{own, b}, {own, d}}},                    // only the demonstration wins
+        {"demos", a, 0.0f, 2, {{a, b}, {a, d}}},           // that it was sampled too takes nothing from it
+        {"mixed", own, 0.0f, 6, {{own, b}, {c, d}}},                      // it is a third right answer
+        // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4"
+        // 8 + end 1 = 23
+        {"longer", own, 0.0f, 5, {{d, c}, {d, a}, {c, b}}},
+        {"shorter", own, 0.0f, 5, {{c, d}, {a, d}, {b, c}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        demo = cases[i].demo;
+        Pairs p = judged(cases[i].annotator, 100, cases[i].noise, 1);
+        CHECK(p.count == cases[i].count);
+        for (int k = 0; k < 4 && cases[i].pair[k][0]; k++)
+            CHECK(has_pair(&p, cases[i].pair[k][0], cases[i].pair[k][1]) == 1);
+        pairs_free(&p);
+    }
+    demo = own;
 }
 
 static void chapter_12_pairs_are_different_and_few(void) {
@@ -698,8 +683,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
     COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3",  \
             "--overwrite", __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
-        CHECK(r->status == 0);
-        if (r->status) printf("%s\n", r->err);
+        WORKS(r);
         SAYS(r->out, i ? "dpo: 6 updates of 3" : "ranked right");
         for (int stop = 1; stop <= 5; stop += 2) {
             press_at = stop;
@@ -709,8 +693,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
             SAYS(r->out, i ? "go on with: ./rl dpo --resume" : "go on with: ./rl reward-model --resume");
             // the pairs are read again, not made again: no question file is needed any more
             r = COMMAND(runs[i].command, option("resume", "parts"), "--threads=1", "--questions=nowhere");
-            CHECK(r->status == 0);
-            if (r->status) printf("%s\n", r->err);
+            WORKS(r);
             CHECK(same_files("whole/model.safetensors", "parts/model.safetensors"));
             CHECK(same_files("whole/optimizer.safetensors", "parts/optimizer.safetensors"));
             CHECK(same_metrics("whole/metrics.csv", "parts/metrics.csv"));
@@ -793,8 +776,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
     const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
                            option("out", "best"), MORE, "--steps=2");
-    CHECK(r->status == 0);
-    if (r->status) printf("%s\n", r->err);
+    WORKS(r);
     SAYS(r->out, "1 are kept (prompt)");
     Text kept = read_file(in_folder("best/kept.jsonl"));
     CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data &&
@@ -809,8 +791,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
         r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
                     option("out", "best"), MORE, "--num-samples=32", "--max-new-tokens=14", "--steps=1",
                     "--keep=random", "--overwrite", number);
-        CHECK(r->status == 0);
-        if (r->status) printf("%s\n", r->err);
+        WORKS(r);
         kept = read_file(in_folder("best/kept.jsonl"));
         CHECK(kept.length > 10 && !strstr(kept.data, "<<"));
         text_free(&kept);

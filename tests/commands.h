@@ -141,3 +141,10 @@ static void check_refusal(int line, const Ran* ran, const char* words) {
     printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
 }
 #define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
+
+// status 0, or what was said
+#define WORKS(ran)                                                                         \
+    do {                                                                                   \
+        CHECK((ran)->status == 0);                                                         \
+        if ((ran)->status) printf("%s\n", (ran)->err);                                     \
+    } while (0)
