@@ -473,62 +473,11 @@ static void chapter_09_loss_policy_gradient_is_unbiased(void) {
     }
 }
 
-static void chapter_09_dpo_reaches_the_optimum(void) {
-    double verdict[TOY_ANSWERS];
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    // the gradient is the derivative of the expected loss
-    double grad[TOY_PARAMS], scratch[TOY_PARAMS], h = 1e-5;
-    toy_dpo_gradient(grad, p_logp, p_logp_ref, verdict, 0.5);
-    for (int e = 0; e < TOY_PARAMS; e += 4) {
-        double at[TOY_PARAMS], lp[TOY_PARAMS];
-        memcpy(at, p_theta, sizeof at);
-        at[e] = p_theta[e] + h;
-        toy_log_policy(lp, at);
-        double up = toy_dpo_gradient(scratch, lp, p_logp_ref, verdict, 0.5);
-        at[e] = p_theta[e] - h;
-        toy_log_policy(lp, at);
-        double down = toy_dpo_gradient(scratch, lp, p_logp_ref, verdict, 0.5);
-        CHECK(fabs(grad[e] - (up - down) / (2 * h)) <= 1e-6 * fabs(grad[e]) + 1e-10);
-    }
-    const double betas[] = {1.0, 0.3, 0.1};
-    for (int i = 0; i < 3; i++) {
-        double at[TOY_PARAMS], lp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-        memcpy(at, p_theta_ref, sizeof at);
-        toy_train_dpo(at, p_logp_ref, verdict, betas[i], 800);
-        toy_log_policy(lp, at);
-        toy_probabilities(p, lp);
-        double log_Z = toy_optimum(best, p_logp_ref, p_reward, betas[i]);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            CHECK_NEAR(p[y], best[y], 1e-9);
-            // implicit p_reward beta log(pi/pi_ref) + beta log Z is the p_reward
-            CHECK_NEAR(betas[i] * (toy_sum_along(lp, y) - toy_sum_along(p_logp_ref, y) + log_Z), verdict[y],
-                       1e-6);
-        }
-    }
-}
-
-static void chapter_09_reward_model_learns_differences(void) {
-    // at r + constant the expected gradient of loss_reward_model is 0: sigma(d)(-sigma(-d)) + sigma(-d)
-    // sigma(d) = 0
-    for (int i = 0; i < TOY_ANSWERS; i++) {
-        double sum = 0.0, dc, dr;
-        for (int j = 0; j < TOY_ANSWERS; j++) {
-            if (i == j) continue;
-            double wins = sigmoid(toy_verify(i) - toy_verify(j));
-            loss_reward_model(&dc, &dr, toy_verify(i) + 5.0, toy_verify(j) + 5.0);
-            sum += wins * dc;
-            loss_reward_model(&dc, &dr, toy_verify(j) + 5.0, toy_verify(i) + 5.0);
-            sum += (1.0 - wins) * dr;
-        }
-        CHECK_NEAR(sum, 0.0, 1e-14);
-    }
-}
-
 static void chapter_09_best_of_n_distribution(void) {
     // REF_N = 3: all 27^3 triples through best_of_n. Ties go to the first, which is as good as random: draws
     // are alike.
-    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS],
-                                               best[TOY_ANSWERS];
+    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS];
+    double best[TOY_ANSWERS], sum = 0.0;
     toy_probabilities(p_ref, p_logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven p_reward levels
     for (int a = 0; a < TOY_ANSWERS; a++)
@@ -539,24 +488,11 @@ static void chapter_09_best_of_n_distribution(void) {
                 counted[drawn[best_of_n(rewards, 3)]] += p_ref[a] * p_ref[b] * p_ref[c];
             }
     toy_best_of_n(p, p_ref, grades, 3);
-    double expected = 0.0, sum = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) {
         CHECK_NEAR(counted[y], p[y], 1e-13);
-        expected += p[y] * grades[y];
         sum += p[y];
     }
     CHECK_NEAR(sum, 1.0, 1e-13);
-    // seven levels: no beta makes pi* equal to it. Match E[r] by bisection, a difference stays.
-    double low = 0.05, high = 50.0, table[TOY_PARAMS] = {0};
-    for (int y = 0; y < TOY_ANSWERS; y++) table[TOY_LAST + y] = grades[y];
-    for (int i = 0; i < 100; i++) {
-        double middle = sqrt(low * high), r = 0.0;
-        toy_optimum(best, p_logp_ref, table, middle);
-        for (int y = 0; y < TOY_ANSWERS; y++) r += best[y] * grades[y];
-        if (r > expected) low = middle;
-        else high = middle;
-    }
-    CHECK(toy_largest_difference(p, best, TOY_ANSWERS) > 1e-3);
     // two levels: equal to pi* for beta = 1/log(odds ratio)
     double verdict[TOY_ANSWERS], passed = 0.0, passed_ref = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
@@ -582,7 +518,6 @@ static void test_chapter_09(void) {
             TEST(chapter_09_one_example_through_every_row));
 #ifdef IN_DOUBLE
     p_set_up();
-    RUN_ALL(TEST(chapter_09_loss_policy_gradient_is_unbiased), TEST(chapter_09_dpo_reaches_the_optimum),
-            TEST(chapter_09_reward_model_learns_differences), TEST(chapter_09_best_of_n_distribution));
+    RUN_ALL(TEST(chapter_09_loss_policy_gradient_is_unbiased), TEST(chapter_09_best_of_n_distribution));
 #endif
 }

@@ -136,27 +136,6 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
 
 // ---- step 4: advantages, KL in the reward, values
 
-static void chapter_10_ppo_without_a_value_is_reinforce(void) {
-    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to
-    // come, which is the answer's reward.
-    static World w;
-    START(&w, "--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0");
-    CHECK(w.setup.learner.value && !w.setup.learner.reference);
-    look(&w, 0);
-    double paid = 0.0;
-    for (int i = 0; i < QUESTIONS; i++) {
-        const Group* g = &w.group[i];
-        for (int j = 0; j < N_of(&w); j++) {
-            CHECK(g->value_old[j] == 0.0f);
-            CHECK(g->adv[j] == (g->mask[j] ? g->reward[j / T1_of(&w)] : 0.0f));
-            CHECK(g->target[j] == g->adv[j]);
-            paid += g->adv[j];
-        }
-    }
-    CHECK(paid > 0.0);
-    finish(&w);
-}
-
 // The reference's log-probabilities are those of every answer as a sequence of its own, one plain unpacked
 // forward pass.
 static void c10_plain_logprobs(float* logp, Model* m, const Rollout* r) {
@@ -288,19 +267,15 @@ static void chapter_10_forced_tokens_are_no_steps(void) {
 
 static void chapter_10_value_model_learns_what_came_after(void) {
     // The target is V + A, so before the first step the error of each token is A, and the loss of a question
-    // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
-    // changes the sum by h |g|^2.
+    // is the mean of A^2 / 2 over its tokens, divided by the questions.
     static World w;
-    Metrics s;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--minibatch=0");
     w.o.value_clip = 0.0f;
     Model* value = &w.setup.value;
     for (int c = 0; c < 16; c++) value->weights.score[c] = 0.1f * (float)sin(1.0 + c);
-    gradient_of(&w, 0, &s);
-    const Weights* gradient = &w.setup.value_optimizer.first;
-    double before = 0.0, after = 0.0, size = 0.0, h = 1e-4,
-           square = square_of(gradient->memory, gradient->count);
-    int K = SAMPLES, T = w.group->rollouts->T, T1 = T - 1, n = K * T1;
+    Metrics s = look(&w, 0);
+    double before = 0.0, size = 0.0;
+    int K = SAMPLES, T1 = T1_of(&w), n = K * T1;
     for (int i = 0; i < QUESTIONS; i++) {
         const Group* g = &w.group[i];
         double sum = 0.0, tokens = 0.0;
@@ -323,13 +298,6 @@ static void chapter_10_value_model_learns_what_came_after(void) {
     }
     CHECK(size > 1.0);
     CHECK_NEAR(s.value_loss, before, 1e-9);
-    for (size_t i = 0; i < gradient->count; i++) value->weights.memory[i] -= (float)(h * gradient->memory[i]);
-    for (int i = 0; i < QUESTIONS; i++) {
-        Group* g = &w.group[i];
-        answers_forward(g->value, value, g->rollouts->ids, g->mask, K, T);
-        after += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, 0.0f);
-    }
-    CHECK(square > 1e-4 && fabs((before - after) / (h * square) - 1.0) < 0.05);
     finish(&w);
 }
 
@@ -858,49 +826,6 @@ static void chapter_10_columns_are_numbers_of_the_record(void) {
 
 // ---- whole updates
 
-static float c10_reward_odd(const char* response, const char* truth) {
-    (void)truth;
-    return (float)((unsigned char)*response % 2);
-}
-
-static void chapter_10_learns_what_is_rewarded(void) {
-    // "The first token is odd" pays 1. An untrained model does it half of the time; after 110 updates, nearly
-    // always.
-    enum { B = 3, K = 4, NEW = 9, UPDATES = 110 };
-    RewardKind odd = {"odd", c10_reward_odd, c10_reward_odd, extract_boxed};
-    RlOptions o = rl_defaults();
-    Model m = tiny_model(8);
-    Optimizer optimizer = optimizer_new(&m.config);
-    Question list[B] = {{.truth = (char*)""}, {.truth = (char*)""}, {.truth = (char*)""}};
-    Questions q = {.list = list, .count = B};
-    const int chosen[B] = {0, 1, 2};
-    o.num_samples = K;
-    o.examples_per_step = B;
-    o.lr = 1e-2f;
-    o.init_lr_frac = 1.0f;
-    o.sample = (SampleOptions){NEW, 1.0f, 50, 1.0f};
-    Learner l = learner_new(&m, &optimizer, (Reward){.kind = &odd, .paid = 1}, &o);
-    Group* group = groups_new(B, K, 64);
-    for (long step = 0; step < UPDATES; step++) {
-        char question[64];
-        for (int i = 0; i < B; i++) {
-            snprintf(question, sizeof question, "question %d of %ld", i, step);
-            tokens_free(&list[i].prompt);
-            list[i].prompt = (Tokens){0};
-            render_prompt(&list[i].prompt, question);
-        }
-        rl_step(&l, group, &q, chosen, step, 1.0);
-    }
-    Tokens prompt = {0};
-    render_prompt(&prompt, "question 0 of 99");
-    Rollout* r = generate(&m, &prompt, 1, 200, (SampleOptions){1, 1.0f, 50, 1.0f}, NULL, 9, 0);
-    int count = 0;
-    for (int i = 0; i < 200; i++) count += r[i].ids[r[i].prompt] % 2;
-    CHECK(count >= 180);   // 200 fair coins show 180 heads once in 10^33
-    for (int i = 0; i < B; i++) tokens_free(&list[i].prompt);
-    rollouts_free(r), tokens_free(&prompt), groups_free(group, B), model_free(&m), optimizer_free(&optimizer);
-}
-
 static void chapter_10_every_update_draws_anew(void) {
     // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones.
     // Learning rate 0.
@@ -931,8 +856,7 @@ static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
 static void test_chapter_10(void) {
     make_models();
     RUN_ALL(TEST(chapter_10_four_rollouts_are_graded), TEST(chapter_10_overlong_answers_pay),
-            TEST(chapter_10_a_reward_model_reads_the_whole_text),
-            TEST(chapter_10_ppo_without_a_value_is_reinforce), TEST(chapter_10_kl_in_the_reward_is_a_sum),
+            TEST(chapter_10_a_reward_model_reads_the_whole_text), TEST(chapter_10_kl_in_the_reward_is_a_sum),
             TEST(chapter_10_other_estimators_in_the_reward),
             TEST(chapter_10_gae_keeps_the_penalty_at_its_token), TEST(chapter_10_forced_tokens_are_no_steps),
             TEST(chapter_10_value_model_learns_what_came_after),
@@ -947,7 +871,7 @@ static void test_chapter_10(void) {
             TEST(chapter_10_filtered_groups_are_not_trained_on), TEST(chapter_10_on_policy_nothing_drifts),
             TEST(chapter_10_drift_by_hand), TEST(chapter_10_drift_shows_in_the_log),
             TEST(chapter_10_the_log_counts), TEST(chapter_10_columns_are_numbers_of_the_record),
-            TEST(chapter_10_learns_what_is_rewarded), TEST(chapter_10_every_update_draws_anew),
+            TEST(chapter_10_every_update_draws_anew),
             TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
     remove_folder();
 }

@@ -646,48 +646,6 @@ static void model_matmul_strips_in_parallel(void) {
 
 // ---- turns: which gradients are added in which order does not depend on the number of threads
 
-static void model_turns(void) {
-    // Forty losses (i + 1)/10 logp of three tokens each, in turns: the gradients add up to those of one model
-    // that does them all in a row, for 1, 2, 3 and 4 threads with the same bits. A second round adds to the
-    // first.
-    enum { JOBS = 40, T = 4 };
-    Model serial = model_new(tiny);
-    model_init(&serial, 5);
-    model_zero_grads(&serial);
-    size_t n = serial.weights.count;
-    float *first = floats(n), *second = floats(n);
-    CHECK(turns_of(&serial) == MAX_TURNS && JOBS > 2 * MAX_TURNS);
-    for (int threads = 0; threads <= 4; threads++) {
-        Model m = model_new(tiny), *all = threads ? &m : &serial;
-        model_init(&m, 5);
-        model_zero_grads(&m);
-        set_threads(max_int(threads, 1));
-        int turns = turns_of(&m), rounds = threads ? 2 : 1;
-        for (int round = 0; round < rounds; round++) {
-#pragma omp parallel for schedule(dynamic)
-            for (int turn = 0; turn < turns; turn++) {
-                Model* w = threads ? learning_worker(all, turn) : all;
-                for (int i = turn; i < JOBS; i += turns) {
-                    int ids[T] = {i % 7, i, 2 * i, 3 * i}, mask[T - 1] = {0, 0, 1};
-                    float out[T - 1], d[T - 1] = {0, 0, (float)(i + 1) * 0.1f};
-#pragma omp critical
-                    {
-                        answers_forward(out, w, ids, mask, 1, T);
-                        answers_backward(w, d, ids, mask, 1, T);
-                    }
-                }
-            }
-            if (threads) add_gradients(&m, turns);
-            if (threads == 1) memcpy(round ? second : first, m.grads.memory, n * sizeof(float));
-            if (threads) CHECK(same_bits(m.grads.memory, round ? second : first, n));
-            if (threads) CHECK(off_by(m.grads.memory, serial.grads.memory, round + 1.0, n) < 2e-5);
-        }
-        model_free(&m);
-    }
-    set_threads(2);
-    free(first), free(second), model_free(&serial);
-}
-
 static void model_turns_follow_from_the_size(void) {
     // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, in 32 MB what
     // fits
@@ -1473,18 +1431,19 @@ static void test_model(void) {
     set_threads(2);                  // where there are threads; what copies the process came before
     RUN_ALL(TEST(model_exp_error), TEST(model_exp_at_the_joints), TEST(model_exp_at_the_ends),
             TEST(model_dot), TEST(model_maximum), TEST(model_exp_and_sum), TEST(model_matmul),
-            TEST(model_matmul_long_sums), TEST(model_matmul_order_of_the_sum), TEST(model_matmul_rows_are_independent), TEST(model_rng),
-            TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
-            TEST(model_tensors_cover_the_weights), TEST(model_initial_weights), TEST(model_scalar_by_hand),
-            TEST(model_scalar_has_the_same_body), TEST(model_rope_table), TEST(model_batch),
-            TEST(model_nothing_scored), TEST(model_matmul_strips_in_parallel),
-            TEST(model_matmul_strips_in_parallel), TEST(model_turns), TEST(model_turns_follow_from_the_size),
-            TEST(model_equal_rows_are_found), TEST(model_packed_answers_are_the_plain_ones),
-            TEST(model_chapter_3_is_what_the_model_computes), TEST(model_a_frozen_model_says_the_same),
-            TEST(model_sampling_is_the_training_pass), TEST(model_forced_tokens),
-            TEST(model_forced_tokens_at_the_edges), TEST(model_rollouts_do_not_depend_on_the_batch),
-            TEST(model_rollouts_do_not_depend_on_threads), TEST(model_greedy), TEST(model_greedy_ties),
-            TEST(model_cut_off), TEST(model_sampler), TEST(model_kth_largest), TEST(model_training_learns),
+            TEST(model_matmul_long_sums), TEST(model_matmul_order_of_the_sum),
+            TEST(model_matmul_rows_are_independent), TEST(model_rng), TEST(model_random_streams),
+            TEST(model_shuffle), TEST(model_reference), TEST(model_tensors_cover_the_weights),
+            TEST(model_initial_weights), TEST(model_scalar_by_hand), TEST(model_scalar_has_the_same_body),
+            TEST(model_rope_table), TEST(model_batch), TEST(model_nothing_scored),
+            TEST(model_matmul_strips_in_parallel), TEST(model_matmul_strips_in_parallel),
+            TEST(model_turns_follow_from_the_size), TEST(model_equal_rows_are_found),
+            TEST(model_packed_answers_are_the_plain_ones), TEST(model_chapter_3_is_what_the_model_computes),
+            TEST(model_a_frozen_model_says_the_same), TEST(model_sampling_is_the_training_pass),
+            TEST(model_forced_tokens), TEST(model_forced_tokens_at_the_edges),
+            TEST(model_rollouts_do_not_depend_on_the_batch), TEST(model_rollouts_do_not_depend_on_threads),
+            TEST(model_greedy), TEST(model_greedy_ties), TEST(model_cut_off), TEST(model_sampler),
+            TEST(model_kth_largest), TEST(model_training_learns),
             TEST(model_training_does_not_depend_on_threads), TEST(model_loss_of_conversations),
             TEST(model_update_without_scored_tokens));
 }
