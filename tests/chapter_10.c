@@ -359,25 +359,17 @@ static void chapter_10_value_model_has_its_rate_and_its_clip(void) {
 }
 
 static void chapter_10_value_model_begins_at_zero(void) {
-    Model policy = load_model(model_path), value = scalar_model_on(&policy);
-    size_t body = policy.weights.count - head_count(&policy.config);
-    CHECK(value.config.scalar == 1 && value.weights.count == body + (size_t)policy.config.width);
-    CHECK(!memcmp(value.weights.memory, policy.weights.memory, body * sizeof(float)));
-    for (int c = 0; c < policy.config.width; c++) CHECK(value.weights.score[c] == 0.0f);
-    const int ids[3] = {'a', 'b', 'c'}, targets[3] = {0, 0, 0};
-    Batch b = {0};
-    batch_add(&b, ids, targets, 3, -1);
-    model_scalar_forward(&value, &b);
-    CHECK(value.acts.scalar[0] == 0.0f && value.acts.scalar[2] == 0.0f);
-    model_free(&policy), model_free(&value);
-    // a policy whose unembedding is its own: the head is left behind, the body taken
-    policy = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 0, 10000.0f, 1e-6f, 0});
-    model_init(&policy, 4);
-    value = scalar_model_on(&policy);
-    CHECK(!memcmp(value.weights.memory, policy.weights.memory,
-                  (policy.weights.count - (size_t)VOCAB_SIZE * 16) * sizeof(float)));
-    CHECK(value.weights.score[0] == 0.0f && value.weights.score[15] == 0.0f);
-    model_free(&policy), model_free(&value), batch_free(&b);
+    // The policy's body, also where the unembedding is the policy's own, and a head of 0.
+    for (int tied = 0; tied < 2; tied++) {
+        Model policy = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, tied, 10000.0f, 1e-6f, 0});
+        model_init(&policy, 4);
+        Model value = scalar_model_on(&policy);
+        size_t body = policy.weights.count - (tied ? 0 : (size_t)VOCAB_SIZE * 16);
+        CHECK(value.config.scalar == 1 && value.weights.count == body + 16);
+        CHECK(!memcmp(value.weights.memory, policy.weights.memory, body * sizeof(float)));
+        for (int c = 0; c < 16; c++) CHECK(value.weights.score[c] == 0.0f);
+        model_free(&policy), model_free(&value);
+    }
 }
 
 // ---- steps 5 and 6: loss, KL, backward, minibatches
