@@ -573,14 +573,6 @@ static void chapter_12_threads_change_nothing(void) {
     set_threads(1);
 }
 
-// "--NAME=FOLDER/FILE"; the last few stay valid
-static const char* option(const char* name, const char* file) {
-    static char text[32][PATH_SIZE + 32];
-    static int next;
-    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
-    return text[next];
-}
-
 static int same_files(const char* a, const char* b) {
     Text x = read_file(in_folder(a)), y = read_file(in_folder(b));
     int same = x.length == y.length && !memcmp(x.data, y.data, x.length);

@@ -53,6 +53,14 @@ static const char* put(const char* name, const char* content) {
     return in_folder(name);
 }
 
+// "--NAME=FOLDER/FILE"; the last few stay valid
+static const char* option(const char* name, const char* file) {
+    static char text[32][PATH_SIZE + 32];
+    static int next;
+    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
+    return text[next];
+}
+
 static Text drain(FILE* file) {
     Text text = {0};
     char block[4096];
