@@ -1,6 +1,4 @@
-// chapter_10.c - one update, step by step: rewards, advantages, KL, values, minibatches, dynamic sampling,
-// the log. rl_step() runs as it trains, and the test reads the arrays that it left. Each expectation has its
-// reason above it.
+// chapter_10.c - one update: rl_step() runs as it trains, and the test reads the arrays that it left.
 
 static int T1_of(const World* w) { return w->group->rollouts->T - 1; }
 static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
@@ -57,8 +55,7 @@ static void chapter_10_four_rollouts_are_graded(void) {
 }
 
 static void chapter_10_overlong_answers_pay(void) {
-    // Limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit. No window, no
-    // penalty.
+    // limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit; no window, none
     static const int length[6] = {0, 80, 81, 95, 100, 1};
     static const double penalty[6] = {0, 0, -0.05, -0.75, -1, 0};
     Rollout* r = rollouts_new(6, 2);
@@ -136,8 +133,7 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
 
 // ---- step 4: advantages, KL in the reward, values
 
-// The reference's log-probabilities are those of every answer as a sequence of its own, one plain unpacked
-// forward pass.
+// The reference's log-probabilities are those of each answer in one plain, unpacked forward pass.
 static void c10_plain_logprobs(float* logp, Model* m, const Rollout* r) {
     int n = r->prompt + r->length, targets[256], at = 0;
     Batch b = {0};
@@ -159,9 +155,8 @@ static void c10_check_reference(World* w) {
 }
 
 static void chapter_10_kl_in_the_reward_is_a_sum(void) {
-    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so
-    // the sum over the answer is reward - beta sum k1. --kl-per token divides the charge by the answer's
-    // tokens. beta 0.5.
+    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last one also has the reward: the sum is
+    // reward - beta sum k1. --kl-per token divides the charge by the answer's tokens. beta 0.5.
     for (int per_token = 0; per_token < 2; per_token++) {
         static World w;
         START(&w, "--algo=grpo", "--advantage=centered", "--beta=0.5", "--kl-in=reward", "--kl-estimator=k1",
@@ -196,8 +191,7 @@ static void chapter_10_kl_in_the_reward_is_a_sum(void) {
                 CHECK_NEAR(sum, total[k], 1e-5);
                 mean += total[k] / SAMPLES;
             }
-            // the advantage is that of the charged rewards; the loss does not look at the reference again:
-            // ratio 1, - A w
+            // the advantage is that of the charged rewards; the loss has no reference: -A w
             for (int j = 0; j < N_of(&w); j++) {
                 if (!g->mask[j]) continue;
                 CHECK_NEAR(g->adv[j], total[j / T1] - mean, 1e-5);
@@ -229,8 +223,7 @@ static void chapter_10_other_estimators_in_the_reward(void) {
 }
 
 static void chapter_10_gae_keeps_the_penalty_at_its_token(void) {
-    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the
-    // answer's reward too.
+    // lambda = 0, V = 0: a token's advantage is its own reward: the penalty, at the end with the answer's
     static World w;
     START(&w, "--algo=ppo", "--lambda=0", "--beta=0.5");
     disturb(&w.setup.reference, 0.05);
@@ -266,8 +259,7 @@ static void chapter_10_forced_tokens_are_no_steps(void) {
 }
 
 static void chapter_10_value_model_learns_what_came_after(void) {
-    // The target is V + A, so before the first step the error of each token is A, and the loss of a question
-    // is the mean of A^2 / 2 over its tokens, divided by the questions.
+    // The target is V + A: before the first step a token's error is A, the loss the mean of A^2 / 2.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--minibatch=0");
     w.o.value_clip = 0.0f;
@@ -302,9 +294,8 @@ static void chapter_10_value_model_learns_what_came_after(void) {
 }
 
 static void chapter_10_values_come_before_the_first_step(void) {
-    // PPO: with two minibatches and two passes the value model moves between them. All old values are still
-    // those of the model as it was before the first step, to the bit, so the targets of the second half do
-    // not depend on the first half.
+    // With two minibatches and two passes the value model moves between them: all old values are still those
+    // before the first step, to the bit.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--epochs-per-batch=2");
     Model* value = &w.setup.value;
@@ -327,8 +318,7 @@ static void chapter_10_values_come_before_the_first_step(void) {
 }
 
 static void chapter_10_value_model_has_its_rate_and_its_clip(void) {
-    // The schedule's factor goes for both models: at 0 neither moves, at 1 both do. Two passes: value_clip
-    // holds the second one near the values of the first, so it matters then, and only then.
+    // The schedule's factor goes for both models; value_clip matters in the second of two passes only.
     static World w, v;
     START(&w, "--algo=ppo", "--beta=0", "--minibatch=0");
     Model begun = scalar_model_on(&w.setup.policy);
@@ -413,9 +403,8 @@ static double c10_slope_by_hand(const Learner* l, double adv, double w, double l
 }
 
 static void chapter_10_every_row_by_its_formula(void) {
-    // Two passes over the same rollouts, so that in the second one the ratios have left 1: what rl_step()
-    // left in its arrays is, token by token, what the row of the table of methods says. Over all rows some
-    // tokens are clipped and some are not.
+    // In the second of two passes the ratios have left 1: the arrays that rl_step() left are, token by token,
+    // what the row of the table of methods says.
     int moved = 0, stopped = 0;
     for (int i = 0; i < METHODS; i++) {
         static World w;
@@ -460,8 +449,7 @@ static void chapter_10_every_row_by_its_formula(void) {
 }
 
 static void chapter_10_gradients_come_from_dlogp(void) {
-    // Every method: the gradient of the step is that of the dlogp (and dvalue) in the arrays, sent back
-    // question by question through one model, and the values were those that the step saw.
+    // The gradient of the step is that of the dlogp and dvalue in the arrays, sent back through one model.
     for (int i = 0; i < METHODS; i++) {
         static World w;
         Metrics s;
@@ -495,8 +483,7 @@ static void chapter_10_gradients_come_from_dlogp(void) {
 }
 
 static void chapter_10_equal_rewards_contribute_nothing(void) {
-    // The model never writes a box, so all rewards are 0: the gradient is exactly 0, and so without weight
-    // decay no weight moves.
+    // the model never writes a box: all rewards 0, a gradient of exactly 0, and without decay no weight moves
     static World w;
     Metrics s;
     START(&w, "--algo=nanochat", "--reward=boxed");
@@ -510,10 +497,9 @@ static void chapter_10_equal_rewards_contribute_nothing(void) {
 }
 
 static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
-    // Questions 2 and 3 of four, as a minibatch and as all there is: the same loss and gradient, bit for bit.
-    // (Two questions in update 1 draw from the streams 2 and 3, as the third and fourth of update 0.
-    // Questions 0 and 1 have a truth that nobody finds, so that their minibatch has no gradient and AdamW's
-    // first moment is that of the second one alone.)
+    // Questions 2 and 3 of four, as a minibatch and as all there is: the same bits. (Update 1 of two
+    // questions has the streams 2 and 3. Questions 0 and 1 have a truth that nobody finds, so AdamW's moment
+    // is the second half's alone.)
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=drgrpo", "--norm=token", "--advantage=none", "--minibatch=2");
@@ -536,8 +522,7 @@ static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
 }
 
 static void chapter_10_kl_in_the_loss_is_added(void) {
-    // Any group: loss with beta = loss without + beta loss_kl, averaged as the norm says. The policy's part
-    // does not change, nor the reward.
+    // loss with beta = loss without + beta loss_kl, averaged as the norm says; the reward does not change
     static const char* const norm[] = {"--norm=token", "--norm=sequence", "--norm=sum", "--norm=constant"};
     for (int which = 0; which < 4; which++) {
         static World w, v;
@@ -566,8 +551,7 @@ static void chapter_10_kl_in_the_loss_is_added(void) {
 }
 
 static void chapter_10_distance_to_oneself_is_nothing(void) {
-    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in
-    // the log and in eval.
+    // at the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0
     static World w;
     START(&w, "--algo=grpo");
     Metrics s = update(&w, 0);
@@ -607,9 +591,8 @@ static int c10_same_rollout(const Rollout* a, const Rollout* b) {
 }
 
 static void chapter_10_zero_variance_groups_are_drawn_again(void) {
-    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a
-    // group with a difference is untouched, another one has other answers, each to its question; the count is
-    // the number of such groups.
+    // Against the same update without --resample: a group with a difference is untouched, another one has
+    // other answers, each to its question; the count is the number of such groups.
     static World plain, again, thrice;
     START(&plain, "--num-samples=2");
     START(&again, "--num-samples=2", "--resample=1");
@@ -651,8 +634,7 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
 }
 
 static void chapter_10_drawing_again_ends(void) {
-    // The model never writes a box: with --reward boxed every group has equal rewards. Three draws of 4
-    // groups, and then it is so: 12 drawn again, no gradient.
+    // the model never writes a box: three draws of 4 equal groups, 12 drawn again, no gradient
     static World w;
     START(&w, "--reward=boxed", "--resample=3");
     Metrics s = update(&w, 0);
@@ -662,8 +644,7 @@ static void chapter_10_drawing_again_ends(void) {
 }
 
 static void chapter_10_filtered_groups_are_not_trained_on(void) {
-    // DAPO: a group that dynamic sampling has given up on stays out, although the overlong penalty makes its
-    // rewards differ and its advantages are not 0. The same group without --resample is trained on.
+    // A group given up on stays out, although the overlong penalty makes its rewards differ.
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=dapo", "--reward=boxed", "--resample=1", "--overlong=12", "--minibatch=0");
@@ -683,8 +664,7 @@ static void chapter_10_filtered_groups_are_not_trained_on(void) {
 // ---- the log
 
 static void chapter_10_on_policy_nothing_drifts(void) {
-    // One gradient step on all questions: ratio 1, nothing clipped, KL to the old policy 0, exactly, whatever
-    // the method.
+    // one step on all questions: ratio 1, nothing clipped, KL to the old policy exactly 0, every method
     for (int i = 0; i < METHODS; i++) {
         static World w;
         START(&w, algo_word(i), "--minibatch=0");
@@ -723,8 +703,7 @@ static void chapter_10_drift_by_hand(void) {
     CHECK_NEAR(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction, 2.0 / 3, 1e-12);
     l.ratio = RATIO_NONE;
     CHECK(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction == 0.0);
-    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio
-    // 0.908560, inside for all
+    // a ratio per answer: mean log (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio 0.908560, inside
     l.ratio = RATIO_SEQUENCE;
     sequence_log_ratio(g->log_ratio, logp, old, mask, 1, 4);
     Metrics s = measure(&l, g, 1, 1, 4, 1, 1.0);
@@ -738,8 +717,7 @@ static void chapter_10_drift_by_hand(void) {
 }
 
 static void chapter_10_drift_shows_in_the_log(void) {
-    // Two passes over the same answers: after the first step the ratios leave 1, and the log shows those of
-    // the last pass: of the arrays that it left.
+    // after the first of two passes the ratios leave 1, and the log shows those of the last pass
     static World w;
     START(&w, "--algo=drgrpo", "--epochs-per-batch=2", "--clip-low=0.001", "--clip-high=0.001");
     Metrics s = update(&w, 0);
@@ -760,8 +738,7 @@ static void chapter_10_drift_shows_in_the_log(void) {
 }
 
 static void chapter_10_the_log_counts(void) {
-    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and
-    // loss are means of two.
+    // numbers counted from the rollouts; two minibatches, so gradient norm and loss are means of two
     static World w;
     START(&w, "--algo=drgrpo", "--minibatch=2");
     Metrics s = update(&w, 0);
@@ -802,8 +779,7 @@ static void chapter_10_the_log_counts(void) {
 }
 
 static void chapter_10_columns_are_numbers_of_the_record(void) {
-    // every column has a place of its own in the record, a name, and those with a title fit 80 characters
-    // with the update's number
+    // every column has its own place in the record and a name; those with a title fit 80 characters
     int width = 6, count = 0;
     for (int i = 0; rl_columns[i].name; i++) {
         CHECK(rl_columns[i].at % sizeof(double) == 0 && rl_columns[i].at < sizeof(Metrics));
@@ -819,8 +795,7 @@ static void chapter_10_columns_are_numbers_of_the_record(void) {
 // ---- whole updates
 
 static void chapter_10_every_update_draws_anew(void) {
-    // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones.
-    // Learning rate 0.
+    // other rollouts in updates 0 and 1; in update 0 once more, the same ones
     static World w;
     START(&w, "--algo=nanochat");
     Metrics first = look(&w, 0), second = look(&w, 1), again = look(&w, 0);

@@ -72,7 +72,8 @@ static void chapter_12_what_is_no_pair(void) {
          "line 2: \"chosen\" answers another question than \"prompt\""},
         {"\"a\"", "[" USER("a") "]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
         {"\"a\"", "[]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
-        {"[" USER("a") ", " SAID("b") "]", "\"b\"", "\"c\"", "line 2: \"prompt\" is not one message of the user"},
+        {"[" USER("a") ", " SAID("b") "]", "\"b\"", "\"c\"",
+         "line 2: \"prompt\" is not one message of the user"},
         {"[]", "\"b\"", "\"c\"", "line 2: \"prompt\" is not one message of the user"},
         {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "\"c\"",
          "line 2: \"chosen\" has more than one round"},
@@ -106,8 +107,7 @@ static void chapter_12_what_is_no_pair(void) {
 }
 
 static void chapter_12_long_pairs_are_skipped(void) {
-    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40
-    // tokens
+    // <bos><user_start>a<user_end><assistant_start> are 5 tokens, <assistant_end> 1: 34 bytes fit 40 tokens
 #define TEN "0123456789"
     pairs_file =
         put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
@@ -179,8 +179,7 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
 
 // ---- annotators
 
-// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and
-// longest, cut off.
+// What annotators see: right, wrong, right in other words, the first again, wrong and longest, cut off.
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
@@ -248,8 +247,7 @@ static void chapter_12_annotators_annotate(void) {
 }
 
 static void chapter_12_pairs_are_different_and_few(void) {
-    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the
-    // same one twice
+    // two of the verifier's four pairs: the seed alone decides which, and never the same one twice
     int other = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -272,8 +270,7 @@ static void chapter_12_pairs_are_different_and_few(void) {
     place = 0;
     CHECK(other > 0);
     pairs_free(&first);
-    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000
-    // 3/16) = 19
+    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned, standard deviation sqrt(2000 3/16) = 19
     int turned = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         Pairs p = judged("verifier", 4, 0.25f, seed);
@@ -351,8 +348,8 @@ static Pairs two_pairs(void) {
 }
 
 static void chapter_12_the_first_step_of_a_reward_model(void) {
-    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h
-    // the body's output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
+    // The head says 0 to all: loss ln 2, accuracy 1/2, and only the head has a gradient: with h the body's
+    // output at the last token, the mean over the pairs of -(1/2) h_w + (1/2) h_l.
     Model policy = tiny_model(3), m = scalar_model_on(&policy);
     Pairs p = two_pairs();
     Pair* list[2] = {&p.list[0], &p.list[1]};
@@ -393,8 +390,7 @@ static void chapter_12_the_first_step_of_a_reward_model(void) {
 }
 
 static void chapter_12_dpo_begins_at_its_reference(void) {
-    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up
-    // for the chosen answers, down for the rejected ones, mean over the pairs.
+    // margin 0, loss ln 2, the gradient beta/2 times the supervised ones, chosen minus rejected
     enum { N = 2 };
     Model m = tiny_model(4);
     Pairs p = two_pairs();
@@ -416,8 +412,7 @@ static void chapter_12_dpo_begins_at_its_reference(void) {
         chosen[i] = &p.list[i].tokens[CHOSEN];
         rejected[i] = &p.list[i].tokens[REJECTED];
     }
-    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their
-    // log-probabilities
+    // sft_loss(), a mean, times the number of scored tokens is minus the sum of their log-probabilities
     float* by_hand = allocate(m.grads.count, sizeof(float));
     for (int side = CHOSEN; side <= REJECTED; side++) {
         int scored = 0;
@@ -505,8 +500,7 @@ static void chapter_12_calibration_in_bins(void) {
 // ---- best of n
 
 static void chapter_12_what_is_kept(void) {
-    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1
-    // (11).
+    // 4 questions x 3 answers; the best: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11)
     const float out = (float)NAN;
     const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
     int kept[12];
@@ -528,8 +522,7 @@ static void chapter_12_what_is_kept(void) {
     }
     // 3 of 10 answers, 2000 times: 600 each, standard deviation sqrt(2000 0.3 0.7) = 20
     for (int i = 0; i < 12; i++) CHECK(isnan(score[i]) ? turns[i] == 0 : abs(turns[i] - 600) < 100);
-    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of
-    // the cases
+    // equal scores are settled by the seed: with four ones and two places each has half of the cases
     const float equal[6] = {1.0f, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f};
     memset(turns, 0, sizeof turns);
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -729,7 +722,8 @@ static void chapter_12_models_of_the_wrong_kind(void) {
             "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
-    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "no --loss 'dpo'; choose bradley-terry or outcome");
+    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"),
+            "no --loss 'dpo'; choose bradley-terry or outcome");
     REFUSED(COMMAND(command_reward_model, policy, data, exam, out), "1 of the 1 questions");
     REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no --keep 'all'");
     CHECK(!file_exists(in_folder("no")));

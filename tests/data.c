@@ -32,8 +32,7 @@ static const char* const names[] = {"train.jsonl", "test.jsonl", "demos.jsonl"};
 
 // ---- reading, as little as the files need
 
-// The text behind `key` up to the next bare quotation mark; \n, \" and \\ are undone. Returns what follows
-// it.
+// The text behind `key` up to the next bare quotation mark, with \n, \" and \\ undone. Returns what follows.
 static const char* read_field(char* out, const char* line, const char* key) {
     const char* p = strstr(line, key);
     size_t n = 0;
@@ -131,9 +130,8 @@ static int keys_twice(void) {
     return found;
 }
 
-// No problem twice: with other names and things ("Tom has 17 pens", "Ben has 17 cups": N has # T), the same
-// numbers in the other order, or in any wording of the same kind of problem. The wordings are told apart by
-// their templates in generate.c, with the slots turned into the letters that take_out() writes.
+// No problem twice, with other names and things (N has # T), numbers in the other order, or in other words of
+// its kind, which are told apart by generate.c's templates with take_out()'s letters in the slots.
 static void no_problem_twice(void) {
     static const struct { const char *slot, *letter; } slots[] = {
         {"{name}", "N"}, {"{friend}", "N"}, {"{thing}", "T"}, {"{things}", "T"},
@@ -168,9 +166,8 @@ static void no_problem_twice(void) {
 
 // ---- the answers
 
-// Follows the calculations of an answer: "12+5=17" in << >>, or bare when it was done in the head. Counts
-// those that are wrong, and returns the last result. The numbers used must be those of the question, in
-// order; a second calculation goes on from the result of the first.
+// Follows the calculations of an answer, in << >> or bare. Counts the wrong ones, returns the last result.
+// Numbers must be the question's, in order; the second goes on from the first's result.
 static int work(const Line* l, int* steps, int* calls, int* wrong, int* broken) {
     int left, right, result = -1, last = -1;
     char op;
@@ -216,9 +213,7 @@ static void reference_solutions(void) {
     CHECK(bad == 0);
 }
 
-// The crowd is as the head of generate.c says. A share p of 2400 has the standard deviation
-// sqrt(p(1-p)/2400), at most 1.02%; three of them are 3.1%. (Whether the sum was wrong is known from the sum,
-// not from what was drawn.)
+// The crowd is as generate.c's head says: a share of 2400 deviates by at most 1.02%, three times 3.1%.
 static void the_crowd(void) {
     int n = 0, tool = 0, right = 0, hash = 0, boxed = 0, said = 0, rewarded = 0, odd = 0, slips_with_tool = 0;
     for (int i = 0; i < count; i++) {

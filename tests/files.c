@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Four calls of train_gpt.c come here instead: exit(), so that thousands of endings can be tried in one
-// process; isatty(), which progress() asks once per update, and that is where the test presses Ctrl-C;
-// fsync(), which is only counted, since waiting for the disk would take most of the time; rename(), where a
-// save can be killed.
+// Four calls of train_gpt.c come here: exit(), so that one process can try thousands of endings; isatty(),
+// which progress() asks once per update: there the test presses Ctrl-C; fsync(), only counted; rename(), to
+// be killed at.
 _Noreturn static void end_here(int status);
 static int press_here(int file), flush_here(int file), rename_here(const char* from, const char* to);
 #define exit(status) end_here(status)
@@ -33,9 +32,7 @@ static int press_here(int file), flush_here(int file), rename_here(const char* f
 #include <sys/wait.h>
 #include "check.h"
 
-// =============================================================================================
-// Tools: endings, folders, small models
-// =============================================================================================
+// ---- tools: endings, folders, small models
 
 static int in_child, trapping;
 static int trapped;   // the status with which fail() wanted to end, 0 = it did not want to
@@ -63,8 +60,7 @@ static int rename_here(const char* from, const char* to) {
     return rename(from, to);
 }
 
-// What became of action(argument) in a process of its own: its exit status (1000 + signal when it was
-// killed), and what it wrote to stderr.
+// What became of action(argument) in a process of its own: its status (1000 + signal if killed), its stderr.
 typedef struct { int status; char said[10000]; } Ending;
 
 static Ending ending_of(void (*action)(const char*), const char* argument) {
@@ -286,9 +282,7 @@ static void load_all(const char* folder) {
     optimizer_free(&o), model_free(&m);
 }
 
-// =============================================================================================
-// Text and tokens
-// =============================================================================================
+// ---- text and tokens
 
 static void any_bytes_come_back(void) {
     char bytes[512];
@@ -325,8 +319,7 @@ static void text_never_becomes_a_special_token(void) {
     text_free(&back);
 }
 
-// The conversation of D1, token by token. The user's words and the tool's output are given (0); the assistant
-// decides on the rest (1), also to call the calculator and to stop.
+// D1's conversation: the user's words and the tool's output are given (0), the assistant decides (1).
 static void the_mask_of_a_call(void) {
     static const struct { int id, mask; } expected[] = {
         {BOS, 0}, {USER_START, 0}, {'A', 0}, {'?', 0}, {USER_END, 0}, {ASSISTANT_START, 0},
@@ -344,8 +337,7 @@ static void the_mask_of_a_call(void) {
     tokens_free(&t);
 }
 
-// The assistant's part with [ ] around a call and { } around its output, . for the end. Mask 0 stands in { }
-// only.
+// The assistant's part with [ ] around a call, { } around its output, . for the end. Mask 0 is in { } only.
 static const char* shown(const char* answer) {
     static char text[256];
     static const char letter[VOCAB_SIZE - 256] = {'?', '?', '?', '?', '.', '[', ']', '{', '}'};
@@ -385,9 +377,7 @@ static void odd_annotations(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_TEXT(shown(cases[i][0]), cases[i][1]);
 }
 
-// =============================================================================================
-// JSON
-// =============================================================================================
+// ---- JSON
 
 static Json* json_read_file(const char* path) { return json_read_stream(fopen(path, "rb"), path); }
 
@@ -414,8 +404,7 @@ static size_t parsed_length;
 static Json* parsed;
 static void parse_text(const char* text) { parsed = json_parse(text, parsed_length, "text", 1); }
 
-// Why this text is refused, or "accepted". The copy is as long as the text, so that a sanitizer sees a step
-// too far.
+// Why this text is refused, or "accepted". The copy is as long as the text, for sanitizers.
 static const char* verdict_of(const char* text, size_t length) {
     static char said[1000];
     char* copy = malloc(length ? length : 1);
@@ -599,9 +588,7 @@ static void json_strings_come_back(void) {
     text_free(&out);
 }
 
-// =============================================================================================
-// Problems: JSONL files
-// =============================================================================================
+// ---- problems: JSONL files
 
 static void load_file(const char* path) {
     Problems p = load_problems(path);
@@ -667,8 +654,7 @@ static void lines_that_cannot(void) {
     ENDS(load_file, "", 2, "cannot open");
 }
 
-// Every question of the project's own files has room in the context of the default model, and the real GSM8K
-// loads.
+// Every question of the project's own files fits the default model's context, and the real GSM8K loads.
 static void the_files_of_data(void) {
     static const struct { const char* name; int count; } own[] = {
         {"data/train.jsonl", 800}, {"data/test.jsonl", 256}, {"data/demos.jsonl", 2400},
@@ -690,9 +676,7 @@ static void the_files_of_data(void) {
     }
 }
 
-// =============================================================================================
-// Checkpoints: what is written
-// =============================================================================================
+// ---- checkpoints: what is written
 
 // A reader of safetensors that knows nothing of the project: it finds a name in the header as text.
 static int find_entry(const char* header, const char* name, int* rows, int* cols, size_t* from, size_t* to) {
@@ -820,10 +804,9 @@ static void what_is_saved_is_loaded(void) {
     }
 }
 
-// A reward model as transformers' Qwen3ForSequenceClassification has it: a linear layer without a bias from
-// the C = 6 numbers of a token to num_labels = 1, so `score.weight` is (1,6); no lm_head. Of several texts it
-// takes the score of each one's last token that is not pad_token_id, and that must not be 260,
-// <|assistant_end|>.
+// A reward model as Qwen3ForSequenceClassification has it: a linear layer from C = 6 numbers to num_labels =
+// 1, no lm_head, no bias. It takes the score of the last token that is not pad_token_id, which must not be
+// 260.
 static void reward_model_files(void) {
     Config c = value_config(&crooked);
     Model m = model_new(c);
@@ -898,8 +881,7 @@ static void a_value_model_comes_back(void) {
     ENDS(load_value_of, in_root("valued"), 2, "value.safetensors: the tensor score.weight is missing");
 }
 
-// What an earlier run has left in the folder does not outlive the next save, or a value model of that run
-// could be taken for one of this. Without an optimizer there is nothing to resume either.
+// What an earlier run left in the folder does not outlive the next save. (Weights alone: none to resume.)
 static void a_save_removes_what_it_does_not_have(void) {
     static const char* const own[] = {"optimizer.safetensors", "trainer_state.json", "value.safetensors",
                                       "value_optimizer.safetensors"};
@@ -943,8 +925,7 @@ static void load_only(const char* folder) {
     model_free(&m);
 }
 
-// Files of other programs: BF16 (the upper half of a float), entries in another order, a lm_head that repeats
-// a tied embedding, and the rope_theta of transformers 5.
+// Files of other programs: BF16, another order, a lm_head that repeats a tied embedding, rope_parameters.
 static void files_of_others(void) {
     make_checkpoint(in_root("other"), &smallest, 3, 1);
     Tensor list[13];
@@ -1046,16 +1027,13 @@ static void tokenizer_file(void) {
     json_free(j);
 }
 
-// =============================================================================================
-// Checkpoints: what is damaged
-// =============================================================================================
+// ---- checkpoints: what is damaged
 
 static size_t header_length(const Text* safetensors) {   // those of this test are below 64 KB
     return (size_t)(unsigned char)safetensors->data[0] + 256 * (size_t)(unsigned char)safetensors->data[1];
 }
 
-// Loads the checkpoint "broken"; complains about any ending but a clean load (if allowed) or status 2 and a
-// sentence.
+// Loads "broken"; complains about any ending but a clean load (if allowed) or status 2 and a sentence.
 static void try_load(int may_load, const char* file, size_t place, const char* what) {
     char said[1000] = "";
     int status = trapped_saying(said, load_all, in_root("broken"));
@@ -1111,8 +1089,7 @@ static void cut_or_changed_anywhere(void) {
     ENDS(load_all, in_root("broken"), 0, "");   // undamaged it loads
 }
 
-// The checkpoint "broken" is the one in "good", only that in `file` the text `from` is replaced by `to` (the
-// header's length goes along).
+// "broken" is "good" with `from` replaced by `to` in `file` (and the header's length goes along).
 static void damage(const char* file, const char* from, const char* to) {
     static const char* last = "";
     char path[PATH_SIZE], original[PATH_SIZE];
@@ -1278,8 +1255,7 @@ static void missing_and_mixed_files(void) {
         ENDS(load_all, in_root("broken"), 2, names[i]);
     }
     ENDS(load_all, in_root("nowhere"), 2, "nowhere");
-    // A save that is killed while it renames leaves some files of update 6 beside some of update 5. Whichever
-    // they are, such a directory must not be resumed as if nothing had happened.
+    // A save killed while it renames leaves files of updates 5 and 6: whichever, they must not be resumed.
     make_checkpoint(in_root("later"), &smallest, 9, 6);
     for (int i = 1; i < 6; i++) {
         make_checkpoint(in_root("broken"), &smallest, 3, 5);
@@ -1292,9 +1268,7 @@ static void missing_and_mixed_files(void) {
     with_value = 0;
 }
 
-// =============================================================================================
-// Saves that fail
-// =============================================================================================
+// ---- saves that fail
 
 static int size_limit;
 
@@ -1322,8 +1296,7 @@ static void a_failed_save_changes_nothing(void) {
         ENDS(save_with_little_room, in_root("kept"), 1, "cannot write");
         CHECK(is_still(in_root("kept"), &before));
     }
-    // A full disk, at each of the files in turn: what is written to /dev/full finds "no space left on
-    // device".
+    // a full disk, at each of the files in turn: /dev/full answers "no space left on device"
     for (int i = 0; i < 9 && file_exists("/dev/full"); i++) {
         char path[PATH_SIZE];
         make_folder(in_root("kept/.saving"));
@@ -1347,8 +1320,7 @@ static void a_failed_save_changes_nothing(void) {
     with_value = 0;
 }
 
-// fails with status 1 unless weights, moments and number of updates are all of the save after update 5, or
-// all of the one after update 6; the same for the value model
+// status 1 unless weights, moments and number of updates (also the value's) are all of save 5 or all of 6
 static void load_killed(const char* folder) {
     Model m = load_model(folder), old = model_new(smallest);
     Optimizer first = optimizer_new(&smallest);
@@ -1368,9 +1340,8 @@ static void load_killed(const char* folder) {
         fail(1, "value models of two saves were mixed");
 }
 
-// A process that is killed while it gives the files their names leaves files of two saves behind. What is
-// loaded then is all of one of them: of the old one until .saving is renamed, and of the new one afterwards.
-// Who reads changes nothing.
+// Killed between renames, a save leaves files of two. What is loaded is all of the old one until .saving is
+// renamed, and all of the new one afterwards. Who reads changes nothing.
 static void a_killed_save_is_never_mixed(void) {
     with_value = 1;
     renames = 0;
@@ -1405,9 +1376,7 @@ static void a_killed_save_is_never_mixed(void) {
     with_value = 0;
 }
 
-// =============================================================================================
-// Options
-// =============================================================================================
+// ---- options
 
 static struct { int n, flag; float x; uint64_t seed; const char *text, *rest[2]; int rests; } given;
 
@@ -1502,9 +1471,7 @@ static void options_that_are_wrong(void) {
     }
 }
 
-// =============================================================================================
-// Runs that are stopped and resumed
-// =============================================================================================
+// ---- runs that are stopped and resumed
 
 // Five conversations and batches of three: the fifth update is in the third epoch.
 static const char* const tiny_data =
@@ -1517,8 +1484,7 @@ static const char* const tiny_data =
              "--layers=2|--width=8|--heads=2|--kv-heads=1|--head-dim=4|--mlp-width=12"
 #define FLAT "|--warmup-steps=0|--final-lr-frac=1"   // a learning rate that does not depend on --steps
 
-// Supervised training with these options; "@name" in them is a path in the test's folder. Ends like main()
-// does.
+// Supervised training with these options, ending like main(); "@name" is a path in the test's folder.
 static void run_training(const char* words) {
     char line[8000];
     size_t n = 0;
@@ -1614,8 +1580,7 @@ static void a_resumed_run_is_the_same_run(void) {
     CHECK(train_status(TINY "|--save-every=2|--out=@often") == 0);
     same_run(__LINE__, in_root("whole"), in_root("often"));
 
-    // Ctrl-C in an update, also in the first and the last: it is finished and saved, and the status is 130.
-    // Then the run goes on, with another number of threads or another --save-every.
+    // Ctrl-C: the update is finished and saved, status 130; then on, with other threads or --save-every.
     for (int stop = 1; stop <= 9; stop += stop == 2 || stop == 5 ? 3 : 1) {   // 1, 2, 5, 8, 9
         remove_folder(in_root("parts"));
         CHECK(stopped_status(stop, TINY "|--out=@parts") == 130);
@@ -1791,8 +1756,7 @@ static void models_that_no_run_starts_from(void) {
 
 static const Column one_column[] = {{"x", "x", 0, 6, 2, 0}, {0}};
 
-// Which updates are followed by a line (l) and by a save (s). Ctrl-C comes in update number `press`; 0 is
-// never.
+// Which updates are followed by a line (l) and by a save (s); Ctrl-C in update number `press`, 0 = never.
 static const char* schedule(long step, long steps, int log_every, int save_every, int press) {
     static char text[200];
     size_t n = 0;
@@ -1857,8 +1821,7 @@ static void lose_the_folder(const char* how) {
     run_saves(&r);
 }
 
-// Lines and saves come at every multiple and after the last update, also when Ctrl-C has made it the last; 0
-// is never but at the end. What is counted are the updates of the whole run, not of this process.
+// At every multiple and after the last update, also when Ctrl-C made it the last; 0: only there.
 static void lines_and_saves(void) {
     CHECK_TEXT(schedule(0, 7, 3, 0, 0), " 1 2 3l 4 5 6l 7ls");
     CHECK_TEXT(schedule(0, 7, 3, 2, 0), " 1 2s 3l 4s 5 6ls 7ls");
@@ -1969,8 +1932,7 @@ static void signals_from_outside(void) {
     }
 }
 
-// Readers beside a run that saves after every update find a whole model each time, and disturb nothing. A
-// second writer is refused at once, also one that would resume.
+// Readers beside a run that saves after every update find a whole model; a second writer is refused.
 static void readers_and_writers(void) {
     pid_t writer = in_background(TINY "|--steps=100000000|--save-every=1|--out=@busy", 0);
     wait_for(in_root("busy/trainer_state.json"), 1);

@@ -153,8 +153,7 @@ static const char* thirty_words(int from, int to, int x1, int x2, int x3) {
 }
 
 static void runs_of_eight_words(void) {
-    // 30 words have 30 - 8 + 1 = 23 runs of 8. Word 15 is in the runs that begin at words 8 to 15: 8 are
-    // lost, 15 stay
+    // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay
     const char* all = thirty_words(1, 30, 0, 0, 0);
     Match m = match_two(all, thirty_words(1, 30, 15, 0, 0));
     CHECK(m.likeness == NEARLY_SAME && m.twin == 0);
@@ -243,7 +242,7 @@ static void overlap_is_short(void) {
     int shown = 0, lines = 0;
     for (const char* p = r->out; *p; p++) shown += !strncmp(p, "  question ", 11), lines += *p == '\n';
     CHECK(shown == 3);
-    CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair a title, B and A
+    CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair title, B, A
     SAYS(r->out, " ..\n");
     text_free(&line), text_free(&file);
 }
@@ -402,11 +401,12 @@ static void explanations(void) {
                 "{\"response\": \"\\\\boxed{ (x+1)^2 }\", \"answer\": \"x^2+2x+1\"}\n"
                 "{\"response\": \"so 4 #### 1,000\", \"answer\": \"= 1000 #### 1000.0\"}\n"
                 "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": \"(1,2)\"}\n");
-    static const struct { const char *explain, *reward, *says[5]; } cases[] = {
+    static const struct { const char *explain, *reward, *says[6]; } cases[] = {
         // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
         {"7", "boxed", {"Record 7 of ", "line 8, reward boxed\n",
                         "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n",
-                        "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 ex",
+                        "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
+                        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
                         "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n"}},
         {"7", "boxed", {"Compared  equal\nReward    1\n"}},
         {"8", "boxed", {"Found     (x+1)^2\n", " at evaluation point 0\n"}},
@@ -423,7 +423,7 @@ static void explanations(void) {
         const Ran* r =
             COMMAND(command_grade, file, "--explain", cases[i].explain, "--reward", cases[i].reward);
         CHECK(r->status == 0);
-        for (int k = 0; k < 5 && cases[i].says[k]; k++) SAYS(r->out, cases[i].says[k]);
+        for (int k = 0; k < 6 && cases[i].says[k]; k++) SAYS(r->out, cases[i].says[k]);
         SAYS_NOT(r->out, "accuracy");
         if (!strcmp(cases[i].explain, "5")) SAYS_NOT(r->out, "Compared");   // nothing to compare
     }

@@ -41,8 +41,7 @@ static double weighted_sum(const double* y, const double* r, size_t n) {
 // a plain array of n numbers, seen as a tensor
 static Tensor array(double* x, int n) { return (Tensor){.data = x, .rows = n, .row = 1}; }
 
-// The largest |gradient - slope| over all elements of x, relative to the largest |slope|. Where no slope
-// differs from zero there is nothing to compare: that, and a NaN, are infinite errors.
+// The largest |gradient - slope| relative to the largest |slope|; infinite for a NaN, or when all are 0.
 static double gradient_error(double (*loss)(void), Tensor x, Tensor gradient) {
     double worst = 0.0, largest = 0.0;
     for (int i = 0; i < x.rows; i++)
@@ -92,8 +91,7 @@ static double embedding_loss(void) {
 }
 
 static void gradients_of_embedding(void) {
-    // Token 2 is read three times: its row collects three gradients. Token 3 is never read: its row stays
-    // at the 0.25 that was there before, since gradients are added.
+    // Token 2 is read three times, token 3 never: its row stays at the 0.25 that was there.
     enum { V = 5, C = 3, N = 6 };
     int ids[N] = {2, 0, 2, 4, 1, 2};
     layer.n = N;
@@ -146,8 +144,7 @@ static void gradients_of_rmsnorm(void) {
 }
 
 static void gradients_of_rmsnorm_in_place(void) {
-    // One row, stored, dx being dy itself: as the heads of query and key use it. The weight's gradient is
-    // added to.
+    // one row, dx being dy itself, as the heads use it; the weight's gradient is added to
     enum { C = 11 };
     set_rmsnorm(1, C);
     double d[C], dw[C];
@@ -263,9 +260,8 @@ static double attention_loss(void) {
     return weighted_sum(layer.y, layer.r, (size_t)layer.batch.N * c->heads * c->head_dim);
 }
 
-// Gradients of attention over the segments of the given lengths; prefix[s] as in Batch. Gradients of
-// queries, keys and values are one array, so one comparison; the values' are the largest, hence each
-// third also has its own.
+// Gradients of attention over segments; prefix[s] as in Batch. Queries, keys and values each on their own:
+// the values' gradients are the largest.
 static void check_attention(int heads, int kv_heads, int head_dim, const int* length, const int* prefix,
                             int segments) {
     set_angles(config_of(110, heads, kv_heads, head_dim));
@@ -294,8 +290,7 @@ static void check_attention(int heads, int kv_heads, int head_dim, const int* le
 }
 
 static void gradients_of_attention(void) {
-    // three segments on their own; 1, 2 and 4 query heads for each key/value head. Then one segment that is
-    // longer than a block of queries.
+    // three segments; 1, 2 and 4 query heads for each key head; then one longer than a block of queries
     static const int length[] = {2, 9, 5}, longer[] = {2, QUERY_BLOCK + 5, 7}, alone[] = {-1, -1, -1};
     check_attention(2, 2, 2, length, alone, 3);
     check_attention(4, 2, 2, length, alone, 3);
@@ -304,8 +299,7 @@ static void gradients_of_attention(void) {
 }
 
 static void gradients_of_attention_shared_prefix(void) {
-    // a prefix and three continuations, then a second family, then one on its own: the keys of a prefix
-    // collect gradients from all who see them, and from no one else
+    // prefix and continuations, a second family, one alone: a prefix's keys collect from all who see them
     static const int length[] = {5, 3, 1, 4, 2, 6, 3}, prefix[] = {-1, 0, 0, 0, -1, 4, -1};
     check_attention(2, 2, 2, length, prefix, 7);
     check_attention(4, 2, 2, length, prefix, 7);
@@ -445,8 +439,7 @@ static Model small_model(int heads, int kv_heads, int head_dim, int head) {
     return m;
 }
 
-// A prefix with two continuations and a sequence of its own; some targets ignored, one token a target of
-// several.
+// A prefix with two continuations and a sequence of its own; some targets ignored, one token a target twice.
 static void small_batch(Batch* b) {
     static const int prefix[] = {1, 5, 3, 6}, prefix_targets[] = {-1, 3, 6, -1};
     static const int one[] = {2, 2, 0, 4, 1}, one_targets[] = {2, -1, 4, 1, 6};
@@ -578,8 +571,7 @@ static void lr_schedule_by_hand(void) {
 
 // ---- the losses of chapters 8 and 9, under all four norms
 
-// The slope of a loss of a group by x[t]. CISPO's clipped ratio is a weight, held constant: for the
-// differences the old log-probability moves along.
+// The slope by x[t]. CISPO's clipped ratio is held constant: the old log-probability moves along.
 static double group_slope(int which, double* x, double* old, const double* adv, const int* mask, int K,
                           int T1, int norm, int t, double h) {
     double s[GROUP_TOKENS], kept = x[t], kept_old = old[t], difference = 0.0;
@@ -628,8 +620,7 @@ static void gradients_of_clip_in_every_region(void) {
 }
 
 static void gradients_of_gspo_in_every_region(void) {
-    // The ratio of a whole answer. Within an answer weight and advantage are equal, so its tokens share their
-    // derivative: the flat loop is the exact gradient of GSPO's objective.
+    // within an answer weight and advantage are equal, so its tokens share their derivative
     const int mask[8] = {1, 1, 0, 1, 0, 1, 0, 0};
     for (int norm = 0; norm < NORMS; norm++)
         for (int i = 0; i < 6; i++)
@@ -643,14 +634,14 @@ static void gradients_of_gspo_in_every_region(void) {
                 for (int t = 0; t < 8; t++) {
                     double slope = mask[t] ? group_slope(GSPO, x, old, adv, mask, 2, 4, norm, t, 1e-6) : 0.0;
                     CHECK_GRADIENT_OFF(d[t], slope, mask[t] ? 1e-9 : 0.0);
-                    if (mask[t] && t < 4) CHECK((d[t] == 0.0) == stops(region_ratio[i], sign) && d[t] == d[0]);
+                    if (!mask[t] || t >= 4) continue;
+                    CHECK((d[t] == 0.0) == stops(region_ratio[i], sign) && d[t] == d[0]);
                 }
             }
 }
 
 static void gradients_of_value_in_every_region(void) {
-    // V below, inside and above the bounds V_old +- 0.2 = 0.3 .. 0.7; targets below, between and above.
-    // Clipped where the bound is farther from the target than V is: V has gone beyond it, towards the target.
+    // V below, inside, above 0.3 .. 0.7; clipped where V has gone beyond the bound, towards the target
     const double values[] = {0.1, 0.45, 0.6, 0.9}, targets[] = {-1.0, 0.05, 0.47, 0.93, 2.0}, old[1] = {0.5};
     const int one[1] = {1};
     for (int i = 0; i < 4; i++)
@@ -686,8 +677,7 @@ static void gradients_of_preferences(void) {
     }
 }
 
-// ---- the losses of a pair, through the whole model. Weights of all kinds are tried: the embedding, both
-// layers, the head
+// ---- the losses of a pair, through the whole model: weights of all kinds are tried
 
 static double mean_pair_loss(PairResult* result, Model* m, Pair* const* list, int count, const PairLoss* loss,
                              double beta) {
@@ -751,9 +741,9 @@ static void gradients_of_pairs_through_the_model(void) {
 
 static void test_layers(void) {
     RUN_ALL(TEST(gradients_of_embedding), TEST(gradients_of_rmsnorm), TEST(gradients_of_rmsnorm_in_place),
-            TEST(rmsnorm_by_hand), TEST(gradients_of_rope), TEST(gradients_of_qk), TEST(gradients_of_attention),
-            TEST(gradients_of_attention_shared_prefix), TEST(attention_by_hand), TEST(gradients_of_swiglu),
-            TEST(gradients_of_logprob));
+            TEST(rmsnorm_by_hand), TEST(gradients_of_rope), TEST(gradients_of_qk),
+            TEST(gradients_of_attention), TEST(gradients_of_attention_shared_prefix), TEST(attention_by_hand),
+            TEST(gradients_of_swiglu), TEST(gradients_of_logprob));
 }
 
 static void test_model_gradients(void) {

@@ -55,13 +55,10 @@ static const int thread_counts[] = {1};
 #endif
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
-// =============================================================================================
-// Arithmetic
-// =============================================================================================
+// ---- arithmetic
 
 static void model_exp_error(void) {
-    // Over [-87.3, 88] the largest error is 1.023 ulp with fused multiply-add, 0.992 without (a correctly
-    // rounded exp has 0.5): found by a run over all floats; here every 2000th is looked at.
+    // Over [-87.3, 88] the error is 1.023 ulp at most (a run over all floats); here every 2000th is tried.
     double worst = 0.0;
     long falls = 0;
     for (int negative = 0; negative < 2; negative++) {
@@ -114,8 +111,7 @@ static void model_dot(void) {
 }
 
 static void model_maximum(void) {
-    // the largest of n numbers, wherever it stands; all are negative, so that a forgotten start value of
-    // 0 would win
+    // the largest of n numbers wherever it stands; all are negative: a start value of 0 would win
     for (int n = 1; n <= 40; n++)
         for (int at = 0; at < n; at++) {
             float x[41];
@@ -138,9 +134,8 @@ static void model_exp_and_sum(void) {
 
 // ---- matrix multiplication
 
-// c = a b with both factors stored by rows or by columns (strides wider than needed), and the naive
-// double loop over whole numbers, which must agree exactly. Around c lies a margin that must stay as it
-// is.
+// c = a b, each stored by rows or columns, strides wider than needed, against the naive loop over whole
+// numbers, exactly; the margin around c stays as it is.
 static int product_is_exact(int M, int N, int K, int a_columns, int b_columns, int accumulate) {
     size_t lda = (size_t)(a_columns ? M : K) + 3, ldb = (size_t)(b_columns ? K : N) + 2, ldc = (size_t)N + 5;
     size_t size_a = lda * (size_t)(a_columns ? K : M), size_b = ldb * (size_t)(b_columns ? N : K);
@@ -186,8 +181,7 @@ static void model_matmul(void) {
 }
 
 static void model_matmul_long_sums(void) {
-    // more than one panel of PANEL_K = 256 steps: the later panels add to the first; and the whole tile
-    // and its edges
+    // more than one panel of PANEL_K = 256 steps: the later add to the first; the whole tile and its edges
     static const int size[][3] = {
         {1, 1, 257}, {30, 3, 300}, {3, 70, 300}, {140, 65, 270}, {33, 200, 300}, {2, 1000, 70}, {400, 9, 40},
         {TILE_M, TILE_N, 256}, {TILE_M, TILE_N, 512}, {TILE_M + 1, TILE_N + 1, 513},
@@ -202,9 +196,8 @@ static void model_matmul_long_sums(void) {
 }
 
 static void model_matmul_order_of_the_sum(void) {
-    // Each element is one sum in the order k = 0, 1, 2, ...: either of rounded products or (where the
-    // processor has fused multiply-add) of fused ones, but all of them alike. 300 steps pass the border
-    // of a panel.
+    // Each element is one sum in the order k = 0, 1, 2, ...: of rounded products, or of fused ones where the
+    // processor has them, all alike. 300 steps pass the border of a panel.
     enum { M = 29, N = 75, K = 300 };
     float *a = floats(M * K), *b = floats(K * N), *c = floats(M * N);
     fill_normal(a, M * K, 1);
@@ -228,8 +221,7 @@ static void model_matmul_order_of_the_sum(void) {
 }
 
 static void model_matmul_rows_are_independent(void) {
-    // A row's result does not depend on how many other rows there are, nor on where among them it stands:
-    // 37 rows together, one by one, and from the fifth on.
+    // A row's result does not depend on the other rows: 37 together, one by one, and from the fifth on.
     enum { M = 37, N = 45, K = 260 };
     for (int columns = 0; columns < 2; columns++) {
         float *a = floats(M * K), *b = floats(K * N), *all = floats(M * N), *one = floats(M * N);
@@ -279,8 +271,7 @@ static void model_rng(void) {
 }
 
 static void model_random_streams(void) {
-    // The same (seed, a, b) is the same stream; another seed, a or b, or a and b exchanged, is another
-    // one. 20 x 20 streams of 3 seeds: 1200 first numbers, no two alike.
+    // The same (seed, a, b) is the same stream, any other is another: 1200 first numbers, no two alike.
     enum { STREAMS = 1200 };
     static uint64_t first[STREAMS];
     int n = 0, alike = 0;
@@ -325,15 +316,12 @@ static void model_shuffle(void) {
     for (int i = 0; i < 6; i++) CHECK(abs(count[all[i]] - 2000) < 163);
 }
 
-// =============================================================================================
-// The model
-// =============================================================================================
+// ---- the model
 
 static void model_reference(void) {
-    // The independent PyTorch program's numbers. Element i (from 0, row by row) of tensor k, in the order
-    // of tensor_list(), is 0.35 sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. "To
-    // 1e-5" is meant relative to the largest magnitude of the tensor: a single element may be small
-    // because large terms cancel.
+    // The independent PyTorch program's numbers. Element i (row by row) of tensor k of tensor_list() is 0.35
+    // sin(0.7 (i + 1) + 1.3 k) in a matrix, 1 + 0.1 sin(...) in a norm. 1e-5 is relative to the tensor's
+    // largest magnitude.
     Model m = model_new((Config){QWEN3_VOCAB, 8, 2, 16, 4, 2, 6, 24, 1, 10000.0f, 1e-6f, 0});
     int count = tensor_count(&m.config);
     CHECK(m.weights.count == QWEN3_WEIGHTS);
@@ -394,9 +382,9 @@ static void model_reference(void) {
 }
 
 static void model_tensors_cover_the_weights(void) {
-    // Every weight belongs to exactly one tensor; the undecayed ones, at the beginning, are the embedding
-    // and the norms; what the head has of its own is at the end. Heads: an unembedding, a tied one, a score,
-    // and a score where the body comes from a tied model.
+    // Every weight belongs to one tensor: undecayed ones (embedding, norms) first, what the head has of its
+    // own last. Heads: an unembedding, a tied one, a score, and a score where the body comes from a tied
+    // model.
     for (int head = 0; head < 4; head++) {
         int tied = head % 2, scalar = head / 2;
         size_t own = scalar ? 10 : tied ? 0 : 130;   // C = 10; V C = 13 * 10
@@ -431,8 +419,7 @@ static void model_tensors_cover_the_weights(void) {
 }
 
 static void model_initial_weights(void) {
-    // norms are 1; a matrix has standard deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the
-    // embedding 0.02
+    // norms are 1; a matrix has deviation 1 / sqrt(inputs), o_proj and down_proj a fifth, the embedding 0.02
     Config c = {200, 8, 1, 64, 4, 2, 16, 128, 0, 10000.0f, 1e-6f, 0};
     Model m = model_new(c), again = model_new(c);
     model_init(&m, 1);
@@ -485,9 +472,8 @@ static void model_scalar_by_hand(void) {
     model_free(&m), batch_free(&b);
 }
 
-// The body of a policy and that of a scalar model of the same sizes are the same block of numbers: the first
-// ones lie where the policy's lie, are drawn alike, and give the same hidden states. So a reward model can
-// take over a policy's body with one memcpy.
+// The body of a policy and of a scalar model are the same block of numbers, drawn alike, with the same hidden
+// states: a reward model takes over a policy's body with one memcpy.
 static void model_scalar_has_the_same_body(void) {
     for (int tied = 0; tied < 2; tied++) {
         Config c = {VOCAB_SIZE, 16, 2, 12, 4, 2, 4, 10, tied, 100.0f, 1e-6f, 0};
@@ -578,9 +564,8 @@ static void model_what_is_refused(void) {
 }
 
 static void model_matmul_strips_in_parallel(void) {
-    // A large product outside of any parallel loop gives its strips to the threads: the same bits as in a
-    // row, for each way to store the factors, and the same as inside of a parallel loop, where it does not.
-    // 1e6 multiply-adds are the limit.
+    // A large product (above 1e6 multiply-adds) gives its strips to the threads: the same bits as in a row,
+    // however the factors are stored, and as inside of a parallel loop, where it does not.
     enum { M = 130, N = 140, K = 301 };
     CHECK((double)M * N * K > 1e6);
     float *a = floats(M * K), *b = floats(K * N), *serial = floats(M * N), *c = floats(M * N);
@@ -613,8 +598,7 @@ static void model_matmul_strips_in_parallel(void) {
 // ---- turns: which gradients are added in which order does not depend on the number of threads
 
 static void model_turns_follow_from_the_size(void) {
-    // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, in 32 MB what
-    // fits
+    // how many gradients are kept depends on the model alone: 16 of a small one, 2 at least, or 32 MB
     Model m = {0};
     m.weights.count = 300000;
     CHECK(turns_of(&m) == MAX_TURNS);
@@ -687,8 +671,7 @@ static void plain_answers(float* out, Model* m, const float* d, const int* ids, 
 }
 
 static void model_packed_answers_are_the_plain_ones(void) {
-    // Log-probabilities and scalars: the same bits as one unpacked forward pass per row, also for a second
-    // call; the gradients agree to rounding. A mask that is empty altogether gives 0 and no gradient.
+    // The same bits as one unpacked pass per row; gradients to rounding; an empty mask gives 0 and none.
     int ids[ROWS * ROW_T], mask[ROWS * ROW_T1];
     some_rows(ids, mask);
     for (int scalar = 0; scalar < 2; scalar++) {
@@ -725,8 +708,7 @@ static void model_packed_answers_are_the_plain_ones(void) {
 }
 
 static void model_chapter_3_is_what_the_model_computes(void) {
-    // token_logprobs() and token_entropy() take whole arrays of logits. On those that the model computed they
-    // give what its forward pass gives, and what the sampler has recorded, to the bit.
+    // On the model's logits these give what its forward pass gives and the sampler has recorded, to the bit.
     Model m = model_new(tiny);
     model_init(&m, 6);
     for (int i = 0; i < VOCAB_SIZE * 12; i++)
@@ -789,13 +771,10 @@ static void model_a_frozen_model_says_the_same(void) {
     }
 }
 
-// =============================================================================================
-// Decoding
-// =============================================================================================
+// ---- decoding
 
-// Twelve tokens have a loud unembedding and the other 253 none. The loud ones are drawn about half of the
-// time; <|assistant_end|>, which ends a rollout, and <|python_end|>, which calls the tool, are among
-// them.
+// Twelve tokens have a loud unembedding, the others none: drawn about half of the time. <|assistant_end|>,
+// which ends a rollout, and <|python_end|>, which calls the tool, are among them.
 enum { CONTEXT = 96 };
 static Model decoding_model(int context) {
     Model m = model_new((Config){VOCAB_SIZE, context, 2, 20, 4, 2, 6, 24, 0, 10000.0f, 1e-6f, 0});
@@ -831,8 +810,7 @@ static void free_prompts(Tokens* prompts, int count) {
     free(prompts);
 }
 
-// A tool that answers every <|python_end|> with <|output_start|> digit <|output_end|>; the digit is the
-// number of tokens so far.
+// Answers every <|python_end|> with <|output_start|> digit <|output_end|>; digit: tokens so far.
 static int digit_tool(int* forced, int capacity, const int* ids, int length) {
     if (ids[length - 1] != PYTHON_END) return 0;
     int answer[3] = {OUTPUT_START, '0' + length % 10, OUTPUT_END}, n = min_int(3, capacity);
@@ -840,9 +818,8 @@ static int digit_tool(int* forced, int capacity, const int* ids, int length) {
     return n;
 }
 
-// The training batch of the rollouts: a prompt but for its last token, then its K continuations, which
-// begin with it. Or, `shared` = 0, each one written out from its first token. Sampled tokens are scored,
-// forced ones not.
+// The training batch of the rollouts: a prompt but for its last token, then its K continuations; `shared` =
+// 0: each one written out. Sampled tokens are scored, forced ones not.
 static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, const Rollout* rollouts,
                               int shared) {
     int ids[2 * CONTEXT], targets[2 * CONTEXT];
@@ -861,8 +838,7 @@ static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, con
     }
 }
 
-// How many recorded log-probabilities differ, in any bit, from those of the training pass; -1 if their
-// numbers differ.
+// How many recorded log-probabilities differ in any bit from the training pass's; -1: their numbers differ.
 static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const Rollout* rollouts,
                            int shared) {
     Batch b = {0};
@@ -880,8 +856,7 @@ static int logp_mismatches(Model* m, const Tokens* prompts, int B, int K, const 
     return different;
 }
 
-// Two rollouts of one prompt, whose rows may have room for different numbers of tokens: the same in every
-// bit.
+// Two rollouts of one prompt, whose rows may differ in room: the same in every bit.
 static int same_rollout(const Rollout* a, const Rollout* b) {
     size_t n = (size_t)(a->prompt + a->length), n1 = n - 1;
     return a->length == b->length && a->prompt == b->prompt && a->finished == b->finished &&
@@ -894,9 +869,8 @@ enum { SOME = 4, EACH = 5, NEW = 33 };
 static const SampleOptions plain_sampling = {NEW, 1.0f, 0, 1.0f};
 
 static void model_sampling_is_the_training_pass(void) {
-    // What is recorded while sampling, token by token with a cache, equals bit for bit what the training
-    // pass computes for whole sequences: with the prompt shared, and with every sequence written out.
-    // Rows finish at different times and some tokens are forced.
+    // What sampling records, with a cache, is bit for bit what the training pass computes, with the prompt
+    // shared or written out. Rows finish at different times and some tokens are forced.
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 3, 0);
@@ -925,9 +899,8 @@ static void model_sampling_is_the_training_pass(void) {
 }
 
 static void model_forced_tokens(void) {
-    // After every sampled <|python_end|> come <|output_start|> digit <|output_end|> with mask 0 and
-    // log-probability 0, unless the rollout ends before. Everything else is sampled. A row ends with
-    // <|assistant_end|> or <|bos|>, or is full.
+    // After every sampled <|python_end|> come the tool's three tokens with mask 0 and log-probability 0; all
+    // else is sampled. A row ends with <|assistant_end|> or <|bos|>, or is full.
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, EACH, plain_sampling, digit_tool, 4, 0);
@@ -1003,10 +976,9 @@ static void model_forced_tokens_at_the_edges(void) {
 }
 
 static void model_rollouts_do_not_depend_on_the_batch(void) {
-    // 24 prompts of up to 70 tokens, six rollouts of each: more rows than are decoded in one batch, and
-    // in the first batch more prompt tokens than the 1024 of one prefill. Each prompt's rollouts are the
-    // same, in every bit, when it is sampled alone; `first` keeps its random stream. And the number of
-    // rollouts per prompt does not matter.
+    // More rows than one decoding batch takes and more prompt tokens than the 1024 of one prefill: each
+    // prompt's rollouts are the same bits when it is sampled alone (`first` keeps its stream), or with
+    // another number of them.
     enum { B = 24, K = 6 };
     int length[B], total = 0;
     for (int q = 0; q < B; q++) length[q] = q == 7 ? 2 : 70 - q;
@@ -1060,8 +1032,7 @@ static void model_rollouts_do_not_depend_on_threads(void) {
 }
 
 static void model_greedy(void) {
-    // temperature 0 takes the largest logit of the full forward pass at every step; so does top_k = 1 at
-    // any temperature
+    // temperature 0 takes the full pass's largest logit at every step, and so does top_k = 1 at any
     Model m = decoding_model(CONTEXT);
     Tokens* prompts = make_prompts(some_lengths, SOME);
     Rollout* r = generate(&m, prompts, SOME, 1, (SampleOptions){20, 0.0f, 0, 1.0f}, NULL, 1, 0);
@@ -1085,8 +1056,7 @@ static void model_greedy(void) {
 }
 
 static void model_cut_off(void) {
-    // A prompt of 61 tokens in a context of 64 leaves 3; one of 2 stops at max_new_tokens = 5. Without an
-    // end token in its reach (its unembedding is made quiet) nothing finishes.
+    // 61 tokens in a context of 64 leave 3; 2 stop at max_new_tokens = 5. The end token is made quiet.
     Model m = decoding_model(64);
     for (int i = 0; i < 20; i++) m.weights.unembedding[ASSISTANT_END * 20 + i] = 0.0f;
     static const int length[3] = {61, 2, 63};
@@ -1103,8 +1073,7 @@ static void model_cut_off(void) {
 }
 
 static void model_greedy_ties(void) {
-    // of two equal largest logits both ways to be greedy take the first, whose probability is 1/(2 + 2/e)
-    // = 0.3655
+    // of two equal largest logits both ways take the first, of probability 1/(2 + 2/e) = 0.3655
     float logits[4] = {1, 2, 2, 1}, work[8], logp, entropy;
     const double p = 1.0 / (2.0 + 2.0 / exp(1.0)), q = p / exp(1.0);
     Rng rng = {1};
@@ -1120,8 +1089,7 @@ static void model_greedy_ties(void) {
 
 // ---- one token
 
-// Draws `draws` tokens from the given probabilities; counts them and checks what is recorded.
-// expected[i] = probability under the sampler, 0 = never.
+// Counts 20,000 draws and checks what is recorded; expected[i]: probability under the sampler, 0 = never.
 static void check_sampler(const double* probability, const double* expected, int V, SampleOptions o) {
     enum { DRAWS = 20000 };
     float logits[16], work[32], logp, entropy;
@@ -1138,8 +1106,7 @@ static void check_sampler(const double* probability, const double* expected, int
         wrong += expected[id] == 0.0;
     }
     CHECK(wrong == 0);
-    // chi-square = sum (count - np)^2 / np: with at most 7 degrees of freedom above 29.9 once in ten
-    // thousand seeds
+    // chi-square = sum (count - np)^2 / np: with up to 7 degrees of freedom above 29.9 once in 10,000 seeds
     double chi = 0.0;
     for (int i = 0; i < V; i++) {
         if (expected[i] == 0.0) { CHECK(count[i] == 0); continue; }
@@ -1206,9 +1173,7 @@ static void model_kth_largest(void) {
     CHECK(wrong == 0);
 }
 
-// =============================================================================================
-// The update
-// =============================================================================================
+// ---- the update
 
 // One supervised update, as ./train_gpt does it.
 static double train_step(Model* m, Optimizer* o, const Tokens* const* list, int count, double lr,
@@ -1234,8 +1199,7 @@ static void make_toy_set(Tokens* set, const Tokens** list) {
 }
 
 static void model_training_learns(void) {
-    // Before: every token has about probability 1/265, so the loss is near ln 265 = 5.58. After 60
-    // updates the six answers are known.
+    // First every token has about 1/265, loss near ln 265 = 5.58; after 60 updates the six answers are known.
     Tokens set[TOY];
     const Tokens* list[TOY];
     make_toy_set(set, list);
@@ -1294,8 +1258,7 @@ static void model_training_does_not_depend_on_threads(void) {
 }
 
 static void model_loss_of_conversations(void) {
-    // 60 conversations, more than pass through the model at a time: loss and gradient are those of one batch
-    // of all of them, to rounding. The mean is over all scored tokens, not over batches.
+    // 60 conversations, in several passes: loss and gradient are those of one batch of them all.
     Tokens set[TOY];
     const Tokens *list[TOY], *many[60];
     make_toy_set(set, list);
@@ -1342,9 +1305,8 @@ static void model_loss_of_conversations(void) {
     memcpy(gradient, m.grads.memory, m.grads.count * sizeof(float));
     CHECK_NEAR(sft_loss(&m, many, 60, 0), sum / (double)mask, 1e-6);
     CHECK(same_bits(gradient, m.grads.memory, m.grads.count));
-    // an update: the same mean loss; |g| as computed here, and it is clipped (with beta1 = 0 AdamW's first
-    // moment is the gradient); learning rate 0 moves nothing; afterwards the gradient is 0 for the next
-    // update
+    // an update: the same mean loss; |g|, and its clipped length (beta1 = 0: AdamW's first moment is the
+    // gradient); learning rate 0 moves nothing; afterwards the gradient is 0
     Optimizer o = optimizer_new(&m.config);
     AdamOptions plain = {0.0f, 0.95f, 1e-8f, 0.1f};
     float* before = floats(m.weights.count);
@@ -1364,8 +1326,7 @@ static void model_loss_of_conversations(void) {
 }
 
 static void model_update_without_scored_tokens(void) {
-    // Conversations in which the assistant says nothing: loss 0, norm 0, no NaN anywhere; so for no
-    // conversation at all.
+    // the assistant says nothing, or there is no conversation: loss 0, norm 0, no NaN anywhere
     Tokens t = {0};
     for (int i = 0; i < 9; i++) tokens_add(&t, 'a' + i, 0);
     const Tokens* list[2] = {&t, &t};
