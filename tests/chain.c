@@ -150,13 +150,8 @@ static void chain_fits_a_screen(void) {
 }
 
 static void test_chain(void) {
-    RUN(chain_fits_a_screen);
-    RUN(chain_logprobs);
-    RUN(chain_mask_and_sums);
-    RUN(chain_rewards_advantages_weights);
-    RUN(chain_loss_and_dlogp);
-    RUN(chain_gradient_of_logits);
-    RUN(chain_gradient_by_differences);
-    RUN(chain_k3);
-    RUN(chain_under_four_weights);
+    RUN_ALL(TEST(chain_fits_a_screen), TEST(chain_logprobs), TEST(chain_mask_and_sums),
+            TEST(chain_rewards_advantages_weights), TEST(chain_loss_and_dlogp),
+            TEST(chain_gradient_of_logits), TEST(chain_gradient_by_differences), TEST(chain_k3),
+            TEST(chain_under_four_weights));
 }

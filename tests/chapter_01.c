@@ -147,10 +147,7 @@ static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mea
 }
 
 static void test_chapter_01(void) {
-    RUN(chapter_01_discounted_return);
-    RUN(chapter_01_chain_values);
-    RUN(chapter_01_trajectory_probability);
-    RUN(chapter_01_policy_gradient_over_all_trajectories);
-    RUN(chapter_01_no_dynamics_in_the_score);
-    RUN(chapter_01_sampled_values);
+    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_chain_values),
+            TEST(chapter_01_trajectory_probability), TEST(chapter_01_policy_gradient_over_all_trajectories),
+            TEST(chapter_01_no_dynamics_in_the_score), TEST(chapter_01_sampled_values));
 }

@@ -219,15 +219,10 @@ static void chapter_02_cartpole_learns(void) {
 }
 
 static void test_chapter_02(void) {
-    RUN(chapter_02_thermostat_rates);
-    RUN(chapter_02_cartpole_step);
-    RUN(chapter_02_cartpole_limits);
-    RUN(chapter_02_gae);
-    RUN(chapter_02_gae_lambda_one_is_return_minus_value);
-    RUN(chapter_02_cut_off_is_not_falling);
-    RUN(chapter_02_group_mean_spreads_one_number);
-    RUN(chapter_02_cartpole_gradients);
-    RUN(chapter_02_thermostat_return_ends_with_the_day);
-    RUN(chapter_02_thermostat_learns);
-    RUN(chapter_02_cartpole_learns);
+    RUN_ALL(TEST(chapter_02_thermostat_rates), TEST(chapter_02_cartpole_step),
+            TEST(chapter_02_cartpole_limits), TEST(chapter_02_gae),
+            TEST(chapter_02_gae_lambda_one_is_return_minus_value), TEST(chapter_02_cut_off_is_not_falling),
+            TEST(chapter_02_group_mean_spreads_one_number), TEST(chapter_02_cartpole_gradients),
+            TEST(chapter_02_thermostat_return_ends_with_the_day), TEST(chapter_02_thermostat_learns),
+            TEST(chapter_02_cartpole_learns));
 }

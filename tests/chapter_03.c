@@ -193,14 +193,10 @@ static void chapter_03_entropy_gradient(void) {
 #endif
 
 static void test_chapter_03(void) {
-    RUN(chapter_03_reference_logprobs);
-    RUN(chapter_03_reference_entropy);
-    RUN(chapter_03_hand_example);
-    RUN(chapter_03_logprob_limits);
-    RUN(chapter_03_softmax_is_a_distribution);
-    RUN(chapter_03_mask_limits);
+    RUN_ALL(TEST(chapter_03_reference_logprobs), TEST(chapter_03_reference_entropy),
+            TEST(chapter_03_hand_example), TEST(chapter_03_logprob_limits),
+            TEST(chapter_03_softmax_is_a_distribution), TEST(chapter_03_mask_limits));
 #ifdef IN_DOUBLE
-    RUN(chapter_03_logprob_gradient);
-    RUN(chapter_03_entropy_gradient);
+    RUN_ALL(TEST(chapter_03_logprob_gradient), TEST(chapter_03_entropy_gradient));
 #endif
 }

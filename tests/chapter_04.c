@@ -110,12 +110,10 @@ static void chapter_04_discounting_biases(void) {
 #endif
 
 static void test_chapter_04(void) {
-    RUN(chapter_04_numbering);
-    RUN(chapter_04_uniform_by_hand);
+    RUN_ALL(TEST(chapter_04_numbering), TEST(chapter_04_uniform_by_hand));
 #ifdef IN_DOUBLE
     p_set_up();
-    RUN(chapter_04_exact_gradients_are_derivatives);
-    RUN(chapter_04_views_and_baselines_agree);
-    RUN(chapter_04_discounting_biases);
+    RUN_ALL(TEST(chapter_04_exact_gradients_are_derivatives), TEST(chapter_04_views_and_baselines_agree),
+            TEST(chapter_04_discounting_biases));
 #endif
 }

@@ -160,11 +160,7 @@ static void chapter_06_whose_words(void) {
 }
 
 static void test_chapter_06(void) {
-    RUN(chapter_06_tool_answers_a_call);
-    RUN(chapter_06_tool_gives_no_output);
-    RUN(chapter_06_script_with_tool);
-    RUN(chapter_06_whose_words);
-    RUN(chapter_06_readable);
-    RUN(chapter_06_rollouts_are_arrays);
-    RUN(chapter_06_the_tools_words_weigh_nothing);
+    RUN_ALL(TEST(chapter_06_tool_answers_a_call), TEST(chapter_06_tool_gives_no_output),
+            TEST(chapter_06_script_with_tool), TEST(chapter_06_whose_words), TEST(chapter_06_readable),
+            TEST(chapter_06_rollouts_are_arrays), TEST(chapter_06_the_tools_words_weigh_nothing));
 }

@@ -123,11 +123,8 @@ static void chapter_07_gae_with_constant_value_is_centered(void) {
 }
 
 static void test_chapter_07(void) {
-    RUN(chapter_07_three_groups);
-    RUN(chapter_07_rloo_is_leave_one_out);
-    RUN(chapter_07_equal_rewards_give_exactly_zero);
-    RUN(chapter_07_small_groups);
-    RUN(chapter_07_expected_gradient_over_all_groups);
-    RUN(chapter_07_zero_variance_odds);
-    RUN(chapter_07_gae_with_constant_value_is_centered);
+    RUN_ALL(TEST(chapter_07_three_groups), TEST(chapter_07_rloo_is_leave_one_out),
+            TEST(chapter_07_equal_rewards_give_exactly_zero), TEST(chapter_07_small_groups),
+            TEST(chapter_07_expected_gradient_over_all_groups), TEST(chapter_07_zero_variance_odds),
+            TEST(chapter_07_gae_with_constant_value_is_centered));
 }

@@ -217,16 +217,12 @@ static void chapter_08_gradients_under_drift(void) {
 #endif
 
 static void test_chapter_08(void) {
-    RUN(chapter_08_five_way);
-    RUN(chapter_08_five_way_gradients);
-    RUN(chapter_08_limits);
-    RUN(chapter_08_one_token_by_hand);
-    RUN(chapter_08_token_rewards_by_hand);
-    RUN(chapter_08_finite_far_away);
+    RUN_ALL(TEST(chapter_08_five_way), TEST(chapter_08_five_way_gradients), TEST(chapter_08_limits),
+            TEST(chapter_08_one_token_by_hand), TEST(chapter_08_token_rewards_by_hand),
+            TEST(chapter_08_finite_far_away));
 #ifdef IN_DOUBLE
     p_set_up();
-    RUN(chapter_08_kl_on_27_answers);
-    RUN(chapter_08_regularized_optimum);
-    RUN(chapter_08_gradients_under_drift);
+    RUN_ALL(TEST(chapter_08_kl_on_27_answers), TEST(chapter_08_regularized_optimum),
+            TEST(chapter_08_gradients_under_drift));
 #endif
 }

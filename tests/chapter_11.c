@@ -48,8 +48,6 @@ static void chapter_11_same_question(void) {
 }
 
 static void test_chapter_11(void) {
-    RUN(chapter_11_pass_at_k_reference);
-    RUN(chapter_11_pass_at_k_is_unbiased);
-    RUN(chapter_11_intervals);
-    RUN(chapter_11_same_question);
+    RUN_ALL(TEST(chapter_11_pass_at_k_reference), TEST(chapter_11_pass_at_k_is_unbiased),
+            TEST(chapter_11_intervals), TEST(chapter_11_same_question));
 }

@@ -42,13 +42,21 @@ static int check_failed;   /* failed tests in this program */
         }                                                                                  \
     } while (0)
 
-#define RUN(test)                                                                          \
+/* one line, `ok   name` or `FAIL name` */
+#define RUN(test) RUN_ALL(TEST(test))
+
+/* RUN_ALL(TEST(first), TEST(second)) runs one after the other */
+#define TEST(test) {#test, test}
+#define RUN_ALL(...)                                                                       \
     do {                                                                                   \
-        check_broken = 0;                                                                  \
-        test();                                                                            \
-        printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test);                          \
-        fflush(stdout);                                                                    \
-        if (check_broken) check_failed++;                                                  \
+        const struct { const char* name; void (*run)(void); } all_[] = {__VA_ARGS__};      \
+        for (size_t i_ = 0; i_ < sizeof all_ / sizeof *all_; i_++) {                       \
+            check_broken = 0;                                                              \
+            all_[i_].run();                                                                \
+            printf("%s %s\n", check_broken ? "FAIL" : "ok  ", all_[i_].name);              \
+            fflush(stdout);                                                                \
+            check_failed += check_broken != 0;                                             \
+        }                                                                                  \
     } while (0)
 
 /* for a test of data that not everybody has */

@@ -53,6 +53,14 @@ static const char* put(const char* name, const char* content) {
     return in_folder(name);
 }
 
+// "--NAME=FOLDER/FILE"; the last few stay valid
+static const char* option(const char* name, const char* file) {
+    static char text[32][PATH_SIZE + 32];
+    static int next;
+    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
+    return text[next];
+}
+
 static Text drain(FILE* file) {
     Text text = {0};
     char block[4096];
@@ -141,3 +149,10 @@ static void check_refusal(int line, const Ran* ran, const char* words) {
     printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
 }
 #define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
+
+// status 0, or what was said
+#define WORKS(ran)                                                                         \
+    do {                                                                                   \
+        CHECK((ran)->status == 0);                                                         \
+        if ((ran)->status) printf("%s\n", (ran)->err);                                     \
+    } while (0)

@@ -279,17 +279,9 @@ static void the_table_for_programs(void) {
 }
 
 static void test_evaluation(void) {
-    RUN(every_pass_at_k_has_an_interval);
-    RUN(all_or_nothing_is_no_certainty);
-    RUN(the_last_k_is_all);
-    RUN(majorities);
-    RUN(votes_of_one_question);
-    RUN(three_votes_by_hand);
-    RUN(a_question_is_added);
-    RUN(a_vote_needs_whole_groups);
-    RUN(a_model_votes);
-    RUN(surer_than_coins_is_nobody);
-    RUN(difference_on_the_same_questions);
-    RUN(who_solved_what);
-    RUN(the_table_for_programs);
+    RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
+            TEST(the_last_k_is_all), TEST(majorities), TEST(votes_of_one_question),
+            TEST(three_votes_by_hand), TEST(a_question_is_added), TEST(a_vote_needs_whole_groups),
+            TEST(a_model_votes), TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions),
+            TEST(who_solved_what), TEST(the_table_for_programs));
 }

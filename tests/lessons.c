@@ -230,14 +230,8 @@ static void cartpole_takes_a_rate(void) {
 }
 
 static void test_lessons(void) {
-    RUN(lessons_have_one_form);
-    RUN(lessons_refuse);
-    RUN(mdp_pays_the_right_answer_only);
-    RUN(mdp_ends);
-    RUN(lesson_3_prints_the_verdict);
-    RUN(lesson_6_masks_the_tool);
-    RUN(experiment_1_adds_up);
-    RUN(thermostat_beside_the_rule);
-    RUN(baselines_differ_in_noise);
-    RUN(cartpole_takes_a_rate);
+    RUN_ALL(TEST(lessons_have_one_form), TEST(lessons_refuse), TEST(mdp_pays_the_right_answer_only),
+            TEST(mdp_ends), TEST(lesson_3_prints_the_verdict), TEST(lesson_6_masks_the_tool),
+            TEST(experiment_1_adds_up), TEST(thermostat_beside_the_rule), TEST(baselines_differ_in_noise),
+            TEST(cartpole_takes_a_rate));
 }

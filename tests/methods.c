@@ -321,15 +321,11 @@ static void no_method_depends_on_threads(void) {
 
 static void test_methods(void) {
     make_models();
-    RUN(methods_grpo_without_std_and_kl_is_nanochat);
-    RUN(methods_clip_does_nothing_on_policy);
-    RUN(methods_dapo_without_its_changes_is_grpo);
-    RUN(methods_ppo_without_a_value_is_reinforce);
-    RUN(methods_gspo_is_grpo_for_one_token);
-    RUN(methods_decisions_are_refused);
-    RUN(methods_rewards_and_references_are_refused);
-    RUN(methods_a_reward_that_is_no_number_is_refused);
-    RUN(every_method_resumes);
-    RUN(no_method_depends_on_threads);
+    RUN_ALL(TEST(methods_grpo_without_std_and_kl_is_nanochat), TEST(methods_clip_does_nothing_on_policy),
+            TEST(methods_dapo_without_its_changes_is_grpo), TEST(methods_ppo_without_a_value_is_reinforce),
+            TEST(methods_gspo_is_grpo_for_one_token), TEST(methods_decisions_are_refused),
+            TEST(methods_rewards_and_references_are_refused),
+            TEST(methods_a_reward_that_is_no_number_is_refused), TEST(every_method_resumes),
+            TEST(no_method_depends_on_threads));
     remove_folder();
 }

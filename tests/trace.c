@@ -216,12 +216,8 @@ static void trace_runs_every_method(void) {
 
 static void test_trace(void) {
     make_models();
-    RUN(trace_shares_add_up);
-    RUN(trace_table_of_tokens);
-    RUN(trace_shows_the_first_rewarded);
-    RUN(trace_numbers_keep_their_column);
-    RUN(trace_endings);
-    RUN(trace_mask_slips);
-    RUN(trace_runs_every_method);
+    RUN_ALL(TEST(trace_shares_add_up), TEST(trace_table_of_tokens), TEST(trace_shows_the_first_rewarded),
+            TEST(trace_numbers_keep_their_column), TEST(trace_endings), TEST(trace_mask_slips),
+            TEST(trace_runs_every_method));
     remove_folder();
 }
