@@ -5,24 +5,36 @@ static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
 
 // ---- steps 1 to 3: grades and rewards
 
-// rows of an array, one per script, by the tool's rules
-static Rollout* c10_play(const Tokens* prompt, const Tokens* script, int K) {
+// A rollout to this question that says this; [17+26] is a call, which the tool answers.
+static Rollout* says(const char* question, const char* text) {
+    Tokens t = {0}, prompt = {0};
+    render_prompt(&prompt, question);
+    for (const char* p = text; *p; p++)
+        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
+    tokens_add(&t, ASSISTANT_END, 1);
+    Rollout* r = play_script(&prompt, t.ids, t.length);
+    tokens_free(&t), tokens_free(&prompt);
+    return r;
+}
+
+// K of them as the rows of an array
+static Rollout* all_say(const char* question, const char* const* texts, int K) {
+    Rollout *one[8], *all;
     int T = 0;
-    Rollout** one = allocate((size_t)K, sizeof(Rollout*));
     for (int k = 0; k < K; k++) {
-        one[k] = play_script(prompt, script[k].ids, script[k].length);
+        one[k] = says(question, texts[k]);
         T = max_int(T, one[k]->prompt + one[k]->length + 1);
     }
-    Rollout* all = rollouts_new(K, T);
+    all = rollouts_new(K, T);
     for (int k = 0; k < K; k++) {
-        rollout_begin(&all[k], prompt);
+        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
+        all[k].prompt = one[k]->prompt;
         all[k].length = one[k]->length;
         all[k].finished = one[k]->finished;
-        memcpy(all[k].ids, one[k]->ids, (size_t)(prompt->length + one[k]->length) * sizeof(int));
-        memcpy(all[k].mask, one[k]->mask, (size_t)(prompt->length + one[k]->length) * sizeof(int));
+        memcpy(all[k].ids, one[k]->ids, size);
+        memcpy(all[k].mask, one[k]->mask, size);
         rollouts_free(one[k]);
     }
-    free(one);
     return all;
 }
 
@@ -30,15 +42,10 @@ static void chapter_10_four_rollouts_are_graded(void) {
     // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
     static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                         "The final answer is 83", "We get \\boxed{38}"};
-    Tokens script[4] = {{0}}, prompt = {0};
     float reward[4], advantage[4];
-    long tokens = 0;
-    render_prompt(&prompt, "42+41?");
-    for (int k = 0; k < 4; k++) {
-        tokens_add_text(&script[k], text[k], strlen(text[k]), 1);
-        tokens += script[k].length;
-    }
-    Rollout* r = c10_play(&prompt, script, 4);
+    long tokens = 4;                                       // <|assistant_end|> of each
+    for (int k = 0; k < 4; k++) tokens += (long)strlen(text[k]);
+    Rollout* r = all_say("42+41?", text, 4);
     for (int k = 0; k < 4; k++)
         for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));
@@ -50,8 +57,7 @@ static void chapter_10_four_rollouts_are_graded(void) {
     // partial pays 1 1 1/2 1/10, and still two are right
     g = grade_rollouts(reward, r, 4, "83", find_reward("partial"));
     CHECK(g.correct == 2 && reward[0] == 1.0f && reward[2] == 0.5f && reward[3] == 0.1f);
-    for (int k = 0; k < 4; k++) tokens_free(&script[k]);
-    rollouts_free(r), tokens_free(&prompt);
+    rollouts_free(r);
 }
 
 static void chapter_10_overlong_answers_pay(void) {

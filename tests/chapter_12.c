@@ -131,18 +131,6 @@ static Question some_question(const char* question, const char* truth, const cha
 
 static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
 
-// a rollout to this question that says this; [17+26] is a call, which the tool answers
-static Rollout* says(const char* question, const char* text) {
-    Tokens t = {0}, prompt = {0};
-    render_prompt(&prompt, question);
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
-    tokens_add(&t, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, t.ids, t.length);
-    tokens_free(&t), tokens_free(&prompt);
-    return r;
-}
-
 static void check_answer(int line, Rollout* r, const char* expected) {
     Question q = some_question("How many?", "43", "#### 43");
     char* text = rollout_answer(r, &q);
@@ -183,28 +171,14 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
-static Rollout* shown_rollouts(void) {
-    Rollout* all = rollouts_new(SHOWN, 64);
-    for (int k = 0; k < SHOWN; k++) {
-        Rollout* one = says("2+2?", shown[k]);
-        size_t n = (size_t)(one->prompt + one->length);
-        all[k].prompt = one->prompt;
-        all[k].length = one->length;
-        all[k].finished = one->finished && k != SHOWN - 1;
-        memcpy(all[k].ids, one->ids, n * sizeof(int));
-        memcpy(all[k].mask, one->mask, n * sizeof(int));
-        rollouts_free(one);
-    }
-    return all;
-}
-
 static const char* demo = "The demo.\n#### 4";
 static int place;                    // of the question in its file
 
 // what an annotator makes of them, and of the demonstration
 static Pairs judged(const char* annotator, int most, float noise, uint64_t seed) {
     Question q = some_question("2+2?", "4", demo);
-    Rollout* r = shown_rollouts();
+    Rollout* r = all_say("2+2?", shown, SHOWN);
+    r[SHOWN - 1].finished = 0;
     PairRules rules = {find_annotator(annotator), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
     annotate(&p, &q, place, r, SHOWN, &rules);

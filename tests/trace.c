@@ -6,30 +6,12 @@
 // + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
 // sampled.
 static Group* traced_group(Model* m) {
-    static const char* const before[3] = {"He has ", "#### 43", "so #### 42"};
-    Tokens prompt = {0}, script[3] = {{0}};
-    render_prompt(&prompt, "17+26?");
-    for (int k = 0; k < 3; k++) {
-        tokens_add_text(&script[k], before[k], strlen(before[k]), 1);
-        if (k == 0) {
-            tokens_add(&script[k], PYTHON_START, 1);
-            tokens_add_text(&script[k], "17+26", 5, 1);
-            tokens_add(&script[k], PYTHON_END, 1);
-            tokens_add_text(&script[k], "#### 43", 7, 1);
-        }
-        tokens_add(&script[k], ASSISTANT_END, 1);
-    }
-    Rollout* r = c10_play(&prompt, script, 3);
+    static const char* const texts[3] = {"He has [17+26]#### 43", "#### 43", "so #### 42"};
+    Rollout* r = all_say("17+26?", texts, 3);
     Group* g = groups_new(1, 3, r->T);
-    for (int k = 0; k < 3; k++) {
-        size_t n = (size_t)(r[k].prompt + r[k].length) * sizeof(int);
-        rollout_begin(&g->rollouts[k], &prompt);
-        memcpy(g->rollouts[k].ids, r[k].ids, n);
-        memcpy(g->rollouts[k].mask, r[k].mask, n);
-        g->rollouts[k].length = r[k].length;
-        g->rollouts[k].finished = 1;
-        tokens_free(&script[k]);
-    }
+    rollouts_free(g->rollouts);
+    g->rollouts = r;
+    g->logp_old = r->logp;
     int T1 = r->T - 1, n = 3 * T1;
     shift_mask(g->mask, g->rollouts->mask, 3, r->T);
     g->grades = grade_rollouts(g->reward, g->rollouts, 3, "43", find_reward("gsm8k"));
@@ -38,7 +20,6 @@ static Group* traced_group(Model* m) {
     broadcast_advantages(g->adv, g->total, g->mask, 3, T1);
     token_weights(g->weight, g->mask, 3, T1, NORM_TOKEN_MEAN, 0);
     g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, n);
-    rollouts_free(r), tokens_free(&prompt);
     return g;
 }
 
