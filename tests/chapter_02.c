@@ -69,18 +69,6 @@ static void chapter_02_gae(void) {
     for (int t = 0; t < 5; t++) CHECK_NEAR(in_place[t], expected[2][t], 2e-7);
 }
 
-// lambda = 1 is discounted return minus V, for any V (Schulman et al. 2016, eq. 18)
-static void chapter_02_gae_lambda_one_is_return_minus_value(void) {
-    float r[20], v[20], adv[20];
-    double rd[20];
-    fill(r, 20, 1, 1.0, 0.0);
-    fill(v, 20, 2, 1.0, 0.0);
-    for (int t = 0; t < 20; t++) rd[t] = r[t];
-    advantages_gae(adv, r, v, 20, 0.9f, 1.0f);
-    for (int t = 0; t < 20; t++)
-        CHECK_NEAR(adv[t], discounted_return(rd + t, 20 - t, (double)0.9f) - v[t], 2e-6);
-}
-
 // A value function that is right everywhere leaves nothing to be surprised by. V = 100 = 1 + 0.99 * 100 is
 // right for a pole that never falls: every advantage of a cut-off episode is 0. If it falls, the last step is
 // 1 - 100 = -99.
@@ -193,17 +181,6 @@ static void chapter_02_thermostat_return_ends_with_the_day(void) {
     for (int j = 0; j < 2; j++) CHECK_NEAR(w[j], again[j], 1e-9);
 }
 
-static void chapter_02_thermostat_learns(void) {
-    for (uint64_t seed = 1; seed <= 5; seed++) {
-        double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
-        Rng rng = {seed + 50};
-        train_thermostat(w, share, seed);
-        CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
-        CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
-        CHECK(w[1] < -2.0);                                     // warmer: less likely on
-    }
-}
-
 static void chapter_02_cartpole_learns(void) {
     for (int baseline = 0; baseline < BASELINES; baseline++)
         for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -220,9 +197,7 @@ static void chapter_02_cartpole_learns(void) {
 
 static void test_chapter_02(void) {
     RUN_ALL(TEST(chapter_02_thermostat_rates), TEST(chapter_02_cartpole_step),
-            TEST(chapter_02_cartpole_limits), TEST(chapter_02_gae),
-            TEST(chapter_02_gae_lambda_one_is_return_minus_value), TEST(chapter_02_cut_off_is_not_falling),
+            TEST(chapter_02_cartpole_limits), TEST(chapter_02_gae), TEST(chapter_02_cut_off_is_not_falling),
             TEST(chapter_02_group_mean_spreads_one_number), TEST(chapter_02_cartpole_gradients),
-            TEST(chapter_02_thermostat_return_ends_with_the_day), TEST(chapter_02_thermostat_learns),
-            TEST(chapter_02_cartpole_learns));
+            TEST(chapter_02_thermostat_return_ends_with_the_day), TEST(chapter_02_cartpole_learns));
 }

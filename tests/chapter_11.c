@@ -12,19 +12,6 @@ static void chapter_11_pass_at_k_reference(void) {
           pass_at_k(4, -1, 1) == 0.0);
 }
 
-static void chapter_11_pass_at_k_is_unbiased(void) {
-    // Exactly: sum over c of Binomial(n,c) pass@k = 1 - (1-p)^k, for every k; the shortcut is not.
-    for (int k = 1; k <= 8; k++) {
-        double good = 0.0, naive = 0.0;
-        for (int c = 0; c <= 8; c++) {
-            good += binomial(8, c, 0.3) * pass_at_k(8, c, k);
-            naive += binomial(8, c, 0.3) * (1 - pow(1 - c / 8.0, k));
-        }
-        CHECK_NEAR(good, 1 - pow(0.7, k), 1e-13);
-        if (k > 1) CHECK(fabs(naive - (1 - pow(0.7, k))) > 1e-3);
-    }
-}
-
 static void chapter_11_intervals(void) {
     // 3 of 10 questions, one sample each: variance p(1-p) n/(n-1), flips = n - 1 = 9. Wilson for 0.3 of 9:
     // (0.3 + 3.8416/18 +- 1.96 sqrt(0.21/9 + 3.8416/324)) / (1 + 3.8416/9) = (0.51342 +- 0.36761) / 1.42684
@@ -48,6 +35,5 @@ static void chapter_11_same_question(void) {
 }
 
 static void test_chapter_11(void) {
-    RUN_ALL(TEST(chapter_11_pass_at_k_reference), TEST(chapter_11_pass_at_k_is_unbiased),
-            TEST(chapter_11_intervals), TEST(chapter_11_same_question));
+    RUN_ALL(TEST(chapter_11_pass_at_k_reference), TEST(chapter_11_intervals), TEST(chapter_11_same_question));
 }

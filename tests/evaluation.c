@@ -106,27 +106,6 @@ static void votes_of_one_question(void) {
     }
 }
 
-static void three_votes_by_hand(void) {
-    // The exact sum over right and wrong of three answers, p = 0.3, q = 0.7; a wrong one says "x", "y" or "z",
-    // or always "x". Differing: p^3 + 3 p^2 q + p q^2 = 0.027 + 0.189 + 0.147 = 0.363 (of three different
-    // answers the first counts, and it is right in one of the three orders). Agreeing: 0.027 + 0.189 = 0.216.
-    static const char* const wrong[2][3] = {{"x", "y", "z"}, {"x", "x", "x"}};
-    static const double expected[2] = {0.363, 0.216};
-    for (int agree = 0; agree < 2; agree++) {
-        double sum = 0.0;
-        for (int bits = 0; bits < 8; bits++) {
-            const char* answers[3];
-            double chance = 1.0;
-            for (int i = 0; i < 3; i++) {
-                answers[i] = bits >> i & 1 ? "7" : wrong[agree][i];
-                chance *= bits >> i & 1 ? 0.3 : 0.7;
-            }
-            if (!strcmp(answers[majority_vote(answers, 3)], "7")) sum += chance;
-        }
-        CHECK_NEAR(sum, expected[agree], 1e-12);
-    }
-}
-
 static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
     enum { PROMPT = 2, ROOM = 16 };
     Rollout* r = rollouts_new(K, PROMPT + ROOM);
@@ -173,24 +152,6 @@ static void a_vote_needs_whole_groups(void) {
     Evaluation e = counted((const int[]){2, 1}, 2, 3);
     CHECK(e.vote[1] == 1.0 && e.vote[2] == 0.5);
     evaluation_free(&e);
-}
-
-static void a_model_votes(void) {
-    // A real model on nine questions: one vote is pass@1, up to the rounding of a sum, and who does not vote
-    // is not in the format; pass@4 is the ceiling of four votes.
-    open_folder();
-    write_questions(folder);
-    Model m = guessing_model(5);
-    RlOptions o = small_run(folder);
-    Questions q = load_questions(in_folder("questions.jsonl"), m.config.context, 12);
-    Evaluation e = evaluate_model(&m, &q, 9, 4, o.sample, find_reward("gsm8k"), NULL, o.seed + 2);
-    CHECK(e.questions == 9 && e.pass[0] > 0.0 && e.pass[0] < 1.0);
-    CHECK_NEAR(e.vote[0], e.pass[0], 1e-15);
-    CHECK_NEAR(e.vote_low[0], e.low[0], 1e-12);
-    CHECK_NEAR(e.no_vote[0], 1.0 - e.format_rate, 1e-15);
-    CHECK(e.vote[3] <= e.pass[3] && e.length > 0.0);
-    evaluation_free(&e), questions_free(&q), model_free(&m);
-    remove_folder();
 }
 
 // ---- before and after
@@ -280,8 +241,7 @@ static void the_table_for_programs(void) {
 
 static void test_evaluation(void) {
     RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
-            TEST(the_last_k_is_all), TEST(majorities), TEST(votes_of_one_question),
-            TEST(three_votes_by_hand), TEST(a_question_is_added), TEST(a_vote_needs_whole_groups),
-            TEST(a_model_votes), TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions),
-            TEST(who_solved_what), TEST(the_table_for_programs));
+            TEST(the_last_k_is_all), TEST(majorities), TEST(votes_of_one_question), TEST(a_question_is_added),
+            TEST(a_vote_needs_whole_groups), TEST(surer_than_coins_is_nobody),
+            TEST(difference_on_the_same_questions), TEST(who_solved_what), TEST(the_table_for_programs));
 }

@@ -102,15 +102,6 @@ static void mdp_ends(void) {
 
 // D1's example: 6 tokens of a call, 4 that the tool forces, 9 behind them. 15 sampled, each -ln 265.
 static void lesson_6_masks_the_tool(void) {
-    const int script[6] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END};
-    static const int ids[10] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END, OUTPUT_START, '3', '6', OUTPUT_END};
-    static const int mask[10] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    Tokens prompt = {0};
-    render_prompt(&prompt, "12*3?");
-    Rollout* r = play_script(&prompt, script, 6);
-    CHECK(r->length == 10);
-    CHECK(!memcmp(r->ids + r->prompt, ids, sizeof ids) && !memcmp(r->mask + r->prompt, mask, sizeof mask));
-    rollouts_free(r), tokens_free(&prompt);
     const Ran* ran = COMMAND(command_lesson, "6");
     ROW(ran->out, "t id token who m log pi tool");
     ROW(ran->out, "4 51 '3' sampled 1 -5.5797 reading");
@@ -213,7 +204,6 @@ static void cartpole_takes_a_rate(void) {
 
 static void test_lessons(void) {
     RUN_ALL(TEST(lessons_have_one_form), TEST(lessons_refuse), TEST(mdp_pays_the_right_answer_only),
-            TEST(mdp_ends), TEST(lesson_6_masks_the_tool),
-            TEST(experiment_1_adds_up), TEST(baselines_differ_in_noise),
-            TEST(cartpole_takes_a_rate));
+            TEST(mdp_ends), TEST(lesson_6_masks_the_tool), TEST(experiment_1_adds_up),
+            TEST(baselines_differ_in_noise), TEST(cartpole_takes_a_rate));
 }

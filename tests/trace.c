@@ -38,23 +38,13 @@ static Model traced_model(uint64_t seed) {
     return m;
 }
 
-static void trace_shares_add_up(void) {
+static void trace_counts_the_tool(void) {
     Model m = traced_model(1);
     Group* g = traced_group(&m);
     int T1 = g->rollouts->T - 1;
-    double by_hand = 0.0;
     CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 &&
           g->grades.sampled == 41);
     CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
-    CHECK_NEAR(g->total[0], 1.0 / 3.0, 1e-6);
-    CHECK_NEAR(g->total[2], -2.0 / 3.0, 1e-6);
-    for (int i = 0; i < 3 * T1; i++) {
-        double adv = i / T1 < 2 ? 1.0 / 3.0 : -2.0 / 3.0;
-        by_hand += g->mask[i] ? -adv * g->logp_old[i] / 41.0 : 0.0;
-        CHECK_NEAR(g->dlogp[i], g->mask[i] ? -adv / 41.0 : 0.0, 1e-8);
-    }
-    CHECK(fabs(g->loss) > 1e-3);
-    CHECK_NEAR(by_hand, g->loss, 1e-6);
     groups_free(g, 1), model_free(&m);
 }
 
@@ -197,7 +187,7 @@ static void trace_runs_every_method(void) {
 
 static void test_trace(void) {
     make_models();
-    RUN_ALL(TEST(trace_shares_add_up), TEST(trace_table_of_tokens), TEST(trace_shows_the_first_rewarded),
+    RUN_ALL(TEST(trace_counts_the_tool), TEST(trace_table_of_tokens), TEST(trace_shows_the_first_rewarded),
             TEST(trace_numbers_keep_their_column), TEST(trace_endings), TEST(trace_mask_slips),
             TEST(trace_runs_every_method));
     remove_folder();
