@@ -46,7 +46,8 @@ static void make_penalized(Case* c, int which, uint64_t* rng) {
 }
 
 CALL(penalized,
-     returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), (float)number(f, 4))))
+     returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
+                                        (float)number(f, 4))))
 
 #define PENALTY(name, take, expression) \
     static double name(float r, const float* kl, const int* mask, int n, float beta) { \
@@ -217,7 +218,8 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
 }
 
 CALL(gae,
-     AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4), (float)number(f, 5)))
+     AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
+                (float)number(f, 5)))
 
 // fade: of the advantage; discount: of the next value; end: the value and the advantage behind the last step,
 // own: times V(s_t)
