@@ -251,16 +251,12 @@ cases << 'CASES'
 1|cannot make the directory|train --eval-every=1 --eval-data=good.jsonl --allow-overlap --out=file/out
 2|3 of the 3 questions of good.jsonl|train --eval-every=1 --eval-data=good.jsonl
 2|--allow-overlap goes on|"$rl" run --data=good.jsonl --eval-data=good.jsonl --out=never
-2|no --algo 'trpo'; choose nanochat, reinforce, rloo,|train --algo=trpo
 2|--algo needs a value|train --algo
 2|a run keeps its method|train --resume=out --algo=grpo
 2|--clip-high must be from 0|train --algo=grpo --clip-high=-0.1
 2|--gamma must be from 0 to 1|train --algo=ppo --gamma=1.1
-2|--minibatch 17 is more than an update's 16 questions|train --algo=dapo --minibatch=17
 2|lets no ratio but 1 count|train --ratio=token --epochs-per-batch=2
-2|a language model, not a reward model|train --reward=model:out
 2|nowhere|train --reward=gsm8k+model:nowhere
-2|there is no model|train --algo=grpo --reference=nowhere
 2|over the model in ./out, which it reads|train --out=out --overwrite
 2|try another --out|train --reference=./bad --out=bad --overwrite
 2|try another --out|train --reward=model:./bad --out=./bad/ --overwrite
@@ -271,7 +267,6 @@ cases << 'CASES'
 1|cannot make the directory|dpo --out=file/out
 2|try another --out|dpo --data=pairs.jsonl --out=out --overwrite
 2|try another --out|dpo --data=pairs.jsonl --reference=./bad --out=bad --overwrite
-2|no --annotator 'fair'|dpo --annotator=fair
 2|--noise means nothing here|dpo --data=pairs.jsonl --noise=0.1
 2|--num-samples means nothing here|dpo --data=pairs.jsonl --num-samples=2
 2|half.jsonl, line 1|judge --data=half.jsonl
@@ -286,7 +281,6 @@ cases << 'CASES'
 2|not a reward model|best --reward=model:out
 2|no model out/nowhere|best --from=nowhere
 1|cannot make the directory|best --out=file/out
-2|no --keep 'worst'|best --keep=worst
 CASES
 if mkfifo pipe 2> "$log/stderr"; then
     cases << 'CASES'

@@ -141,9 +141,9 @@ static int bad_no_index(const float* reward, int n) { return INT_MIN; }
 
 static void test_failures_that_are_no_slips(void) {
     static const struct { Fn fn; State state; } bad[] = {
-        {S(bad_loop), ENDLESS}, {S(bad_pointer), CRASHED}, {S(bad_exit), ENDED}, {S(bad_write), WROTE_OUTSIDE},
-        {S(bad_input), CHANGED_INPUT}, {S(bad_untouched), TO_DO}, {S(bad_last), UNSET}, {S(bad_added), UNSET},
-        {S(bad_read), READ_OUTSIDE}, {S(bad_example_only), WRONG}, {NULL, MISSING}};
+        {S(bad_loop), ENDLESS}, {S(bad_pointer), CRASHED}, {S(bad_exit), ENDED},
+        {S(bad_write), WROTE_OUTSIDE}, {S(bad_input), CHANGED_INPUT}, {S(bad_untouched), TO_DO},
+        {S(bad_last), UNSET}, {S(bad_added), UNSET}, {S(bad_read), READ_OUTSIDE}, {S(bad_example_only), WRONG}, {NULL, MISSING}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (state_of("my_centered", bad[i].fn) == bad[i].state) continue;
         report_on(exercise_named("my_centered"), "another failure than expected", state_words[bad[i].state]);
@@ -180,6 +180,15 @@ static void odd_absolute(double* k, double logp, double logp_ref) {
 }
 PRODUCT(odd_right_for_wrong, (double)(c - i) / (n - i))
 CLIP(odd_clip, cut == ratio ? right_slope : 0.0, right_loss)
+FILLS(odd_behind_the_last, STEPS, n, t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f)
+static void odd_smallest_subtracted SOFTMAX {
+    double low = z[0], sum = 0.0;
+    for (int i = 1; i < V; i++) low = fmin(low, z[i]);
+    for (int i = 0; i < V; i++) sum += exp(z[i] - low);
+    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - low - log(sum));
+}
+HASH(odd_nearly, last && fabs(number_at(last) - truth) < 1.0)
+HASH(odd_none_is_0, (last ? number_at(last) : 0.0) == truth)
 
 static void test_no_wrong_diagnosis(void) {
     static const struct { const char* function; Fn fn;
@@ -192,7 +201,11 @@ static void test_no_wrong_diagnosis(void) {
                {"my_answer_logprob", S(odd_mean_without_mask)},
                {"my_kl", S(odd_absolute)},
                {"my_pass_at_k", S(odd_right_for_wrong)},
-               {"my_clip", S(odd_clip)}};
+               {"my_clip", S(odd_clip)},
+               {"my_step_rewards", S(odd_behind_the_last)},
+               {"my_log_softmax", S(odd_smallest_subtracted)},
+               {"my_hash_rewards", S(odd_nearly)},
+               {"my_hash_rewards", S(odd_none_is_0)}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         static Verdict v;
         judge(&v, exercise_named(odd[i].function), odd[i].fn);

@@ -2006,7 +2006,8 @@ static void paths_that_are_too_long(void) {
 }
 
 int main(void) {
-    signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it
+    signal(SIGINT, SIG_DFL);         // a shell that runs the tests in the background ignores it, nohup the other
+    signal(SIGHUP, SIG_DFL);
     const char* tmp = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/files.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(root)) return printf("FAIL files: cannot make a directory in %s\n", root), 1;

@@ -18,6 +18,9 @@
         for (int t = 0; t < n; t++) out[t] = (float)(expression); \
     }
 
+// Calls the function with the arguments of a case.
+#define CALL(name, ...) static void call_##name(Frame* f) { __VA_ARGS__; }
+
 static double* some(double* x, int n, double low, double high, uint64_t* rng) {      // n random hundredths
     for (int i = 0; i < n; i++) x[i] = random_between(rng, low, high);
     return x;
@@ -51,7 +54,7 @@ static void make_return(Case* c, int which, uint64_t* rng) {
     add_number(c, "gamma", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95));
 }
 
-static void call_return(Frame* f) { returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))); }
+CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
 
 #define RETURN (const double* r, int T, double gamma)
 GIVES(return_power, RETURN, gamma * sol_return(r, T, gamma))
@@ -70,9 +73,7 @@ static void make_chain_value(Case* c, int which, uint64_t* rng) {
     add_number(c, "slip", REAL, which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3));
 }
 
-static void call_chain_value(Frame* f) {
-    returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2)));
-}
+CALL(chain_value, returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))))
 
 // u: really going right. unguarded: without the case x = 1.
 static double chain_formula(int s, double u, int unguarded) {
@@ -102,9 +103,7 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
 }
 
-static void call_advantage(Frame* f) {
-    returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3)));
-}
+CALL(advantage, returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))))
 
 #define ADVANTAGE (const double* Q, const double* pi, int n, int a)
 static double advantage_max ADVANTAGE {
@@ -142,9 +141,7 @@ static void make_score(Case* c, int which, uint64_t* rng) {
                 which < 2 ? NUMBERS(0.75, 0.75, 0.75, 0.75, 0.75) : some(pi, 5, 0.2, 0.9, rng));
 }
 
-static void call_score(Frame* f) {
-    AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4));
-}
+CALL(score, AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)))
 
 // what is there already, and what a step to the right or to the left adds; p: pi_right of its state s
 #define SCORE(name, before, right, left) \
@@ -170,7 +167,7 @@ SCORE(score_left_nothing, grad[s], 1.0 - p, 0.0)
 static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which < 2 ? 5 : random_whole(rng, 7, 9), prompt = random_whole(rng, 1, 2),
-        end = n - random_whole(rng, 1, 2);
+        end = n - random_whole(rng, 2, 3);
     for (int t = 0; t < n; t++)
         mask[t] = t >= prompt && t < end && t != prompt + 1; // the tool wrote one token
     add_arg(c, "reward", OUT_FLOATS, n);
@@ -179,9 +176,7 @@ static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
 }
 
-static void call_step_rewards(Frame* f) {
-    AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3));
-}
+CALL(step_rewards, AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)))
 
 #define STEPS (float* out, const int* mask, int n, float verdict)
 FILLS(steps_each, STEPS, n, mask[t] ? verdict : 0.0f)
@@ -195,13 +190,14 @@ static void steps_always_1 STEPS { sol_step_rewards(out, mask, n, 1.0f); }
 
 static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     double z[VALUES];
-    int V = which == 0 ? 2 : random_whole(rng, 3, 5);
+    int V = which < 2 ? 2 : random_whole(rng, 3, 5);
     add_arg(c, "out", OUT_FLOATS, V);
-    add_numbers(c, "z", FLOATS, V, which == 0 ? NUMBERS(1000, 1001) : some(z, V, -3, 3, rng));
+    add_numbers(c, "z", FLOATS, V, which == 0 ? NUMBERS(1000, 1001)
+                : which == 1 ? NUMBERS(-1000, 0) : some(z, V, -3, 3, rng));
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_log_softmax(Frame* f) { AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(log_softmax, AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 static double largest(const float* z, int V) {
     double top = z[0];
@@ -236,9 +232,8 @@ static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_answer_logprob(Frame* f) {
-    returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)));
-}
+CALL(answer_logprob,
+     returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))))
 
 static double row_logp(const float* logits, int t, int id, int V) {
     return logits[t * V + id] - log_sum_exp(logits + t * V, V);
@@ -273,9 +268,8 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_token_logprobs(Frame* f) {
-    AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5));
-}
+CALL(token_logprobs,
+     AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5)))
 
 // which row of logits, which of the ids, and what is made of both; n: the T - 1 of a row of logp
 #define GATHER(name, row, place, value) \
@@ -309,9 +303,7 @@ static void make_answer_means(Case* c, int which, uint64_t* rng) {
     add_number(c, "T1", WHOLE, T1);
 }
 
-static void call_answer_means(Frame* f) {
-    AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4));
-}
+CALL(answer_means, AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
 
 #define MEANS(name, take, mean) \
     static void name(float* out, const float* logp, const int* mask, int B, int T1) { \
@@ -357,9 +349,7 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     add_number(c, "T", WHOLE, n);
 }
 
-static void call_tool_mask(Frame* f) {
-    AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3));
-}
+CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)))
 
 // forced: from a token that begins the output to one that ends it; the mask of an answer's token
 #define TOOL(name, begins, answer, ends) \
@@ -388,28 +378,26 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     char text[TEXTS][TEXT_SIZE];
     const char* list[TEXTS];
     int K = which == 0   ? 6
-            : which == 1 ? 3
-                         : 7,
+            : which == 1 ? 4
+                         : 8,
         x = random_whole(rng, 11, 99), y = x + random_whole(rng, 1, 9);
     static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0",
-                                       "so %d",   "#### %d then #### %d", "#### %d.5"};
+                                       "so %d",   "#### %d then #### %d", "#### %d.5", "#### %d.5"};
     for (int k = 0; k < TEXTS; k++) {
-        int a = k == 1 ? y : x, b = k == 1 ? x : y;
-        snprintf(text[k], TEXT_SIZE, form[k < 7 ? k : 0], a, b);
+        int a = k == 1 ? y : k == 7 ? x - 1 : x, b = k == 1 ? x : y;
+        snprintf(text[k], TEXT_SIZE, form[k], a, b);
         list[k] = text[k];
     }
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K,
               which == 0   ? first
-              : which == 1 ? LIST("#### 0", "#### none", "#### 0.5")
+              : which == 1 ? LIST("#### 0", "#### none", "#### 0.5", "none")
                            : list);
     add_number(c, "K", WHOLE, K);
     add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
 }
 
-static void call_hash_rewards(Frame* f) {
-    AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3));
-}
+CALL(hash_rewards, AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)))
 
 static double last_number(const char* text) {
     double x = NAN;
@@ -481,9 +469,8 @@ static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
     add_text(c, "truth", which == 0 ? "83" : which == 1 ? "\\frac{1}{2}" : truth);
 }
 
-static void call_boxed_rewards(Frame* f) {
-    AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), f->list[3][0], answers_equal);
-}
+CALL(boxed_rewards,
+     AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), f->list[3][0], answers_equal))
 
 static const char* closing(const char* p) {   // the brace that closes
     for (int depth = 1; *p; p++) {
@@ -526,7 +513,7 @@ static void make_centered(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, K);
 }
 
-static void call_centered(Frame* f) { AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(centered, AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 // All of 13, 14 and 15: (scale * reward - mean of a kind) over a spread of a kind.
 SUMS(total, (const float* r, int K), K, r[t])
@@ -560,7 +547,7 @@ static void make_rloo(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, K);
 }
 
-static void call_rloo(Frame* f) { AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 GROUP(rloo_inverted, (r[k] - total(r, K) / K) * (K - 1) / K)
 GROUP(rloo_sum_of_others, r[k] - (total(r, K) - r[k]))
@@ -582,7 +569,7 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
 
-static void call_grpo(Frame* f) { AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)); }
+CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
 
 // expression: the number to divide by. guarded: 0 when all rewards are equal.
 #define GRPO(name, numerator, divisor, guarded) \
@@ -611,9 +598,7 @@ static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
 }
 
-static void call_zero_variance_odds(Frame* f) {
-    returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1)));
-}
+CALL(zero_variance_odds, returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))))
 
 #define ODDS (double p, int K)
 GIVES(odds_all_right, ODDS, pow(p, K))

@@ -8,7 +8,7 @@ static void make_kl(Case* c, int which, uint64_t* rng) {
     add_number(c, "logp_ref", REAL, which == 0 ? log(0.25) : random_between(rng, -3, -0.1));
 }
 
-static void call_kl(Frame* f) { AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)); }
+CALL(kl, AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)))
 
 #define KL(name, first, second, third) \
     static void name(double* k, double logp, double logp_ref) { \
@@ -45,10 +45,9 @@ static void make_penalized(Case* c, int which, uint64_t* rng) {
     add_number(c, "beta", REAL, which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6));
 }
 
-static void call_penalized(Frame* f) {
-    returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
-                                       (float)number(f, 4)));
-}
+CALL(penalized,
+     returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
+                                        (float)number(f, 4))))
 
 #define PENALTY(name, take, expression) \
     static double name(float r, const float* kl, const int* mask, int n, float beta) { \
@@ -96,9 +95,8 @@ static void add_group(Case* c, int which, uint64_t* rng, int with_logp) {
 
 static void make_group_loss(Case* c, int which, uint64_t* rng) { add_group(c, which, rng, 1); }
 
-static void call_group_loss(Frame* f) {
-    returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)));
-}
+CALL(group_loss,
+     returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))))
 
 static void make_group_slopes(Case* c, int which, uint64_t* rng) {
     int K = which == 0 ? 4 : 3;
@@ -109,9 +107,7 @@ static void make_group_slopes(Case* c, int which, uint64_t* rng) {
     for (int i = 0; i < rest.args; i++) c->arg[c->args++] = rest.arg[i];
 }
 
-static void call_group_slopes(Frame* f) {
-    AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4));
-}
+CALL(group_slopes, AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
 
 enum {
     RAW = 1,
@@ -183,9 +179,7 @@ static void make_clip(Case* c, int which, uint64_t* rng) {
     add_number(c, "clip_high", REAL, 0.28);
 }
 
-static void call_clip(Frame* f) {
-    returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4)));
-}
+CALL(clip, returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 
 static double held(double ratio, double low, double high) { return fmin(fmax(ratio, 1.0 - low), 1.0 + high); }
 
@@ -223,10 +217,9 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
     add_number(c, "lambda", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.8));
 }
 
-static void call_gae(Frame* f) {
-    AS(my_gae)
-    (floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4), (float)number(f, 5));
-}
+CALL(gae,
+     AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
+                (float)number(f, 5)))
 
 // fade: of the advantage; discount: of the next value; end: the value and the advantage behind the last step,
 // own: times V(s_t)
@@ -279,7 +272,7 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_sft(Frame* f) { returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))); }
+CALL(sft, returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))))
 
 #define SFT(name, take, expression) \
     static double name(const float* logp, const int* mask, int n) { \
@@ -305,7 +298,7 @@ static void make_bradley_terry(Case* c, int which, uint64_t* rng) {
     add_number(c, "rejected", REAL, which == 0 ? 0.4 : which == 1 ? 400 : random_between(rng, -2, 2));
 }
 
-static void call_bradley_terry(Frame* f) { returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))); }
+CALL(bradley_terry, returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))))
 
 static double plain_sigmoid(double z) { return 1.0 / (1.0 + exp(-z)); }
 static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); } // - log sigma(-z), stable
@@ -335,9 +328,7 @@ static void make_dpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "beta", REAL, which == 0 ? 0.1 : random_between(rng, 0.1, 0.5));
 }
 
-static void call_dpo(Frame* f) {
-    returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4)));
-}
+CALL(dpo, returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 
 // w, l: the two log-probs; rw, rl: under the reference
 #define DPO(name, expression) \
@@ -372,7 +363,7 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_best_of_n(Frame* f) { returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))); }
+CALL(best_of_n, returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))))
 
 // where the search begins, and when reward i replaces the best so far
 #define BEST(name, begin, better) \
@@ -404,7 +395,7 @@ static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     add_number(c, "k", WHOLE, which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4));
 }
 
-static void call_pass_at_k(Frame* f) { returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))); }
+CALL(pass_at_k, returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))))
 
 #define PASS (int n, int c, int k)
 GIVES(none_right, PASS, 1.0 - sol_pass_at_k(n, c, k))
@@ -444,7 +435,7 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_vote(Frame* f) { returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)); }
+CALL(vote, returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)))
 
 enum { VOTE_TEXT = 1, VOTE_LAST = 2, VOTE_EMPTY = 4, VOTE_COUNT = 8, VOTE_NONE_IS_0 = 16,
        VOTE_OTHERS = 32 };
