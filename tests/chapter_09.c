@@ -47,35 +47,31 @@ static void chapter_09_losses_match_reference(void) {
 }
 
 static void chapter_09_preferences_match_reference(void) {
-    static const struct { float w, l, rw, rl, beta; double loss, slope, off; } dpo[] = {
-        // margin 0.1 ((-12 + 11) - (-15.5 + 14)) = 0.1 * 0.5 = 0.05; loss = log(1 + e^-0.05) = 0.66846;
-        // d/dchosen = -0.1 sigma(-0.05) = -0.1 * 0.4875026 = -0.04875026
-        {-12.0f, -15.5f, -11.0f, -14.0f, 0.1f, 0.6684596480132863, -0.04875026035157897, 1e-6},
-        {-3.0f, -4.0f, -3.0f, -4.0f, 0.5f, 0.69314718056, -0.25, 1e-7},   // margin 0: log 2, -beta/2
-        {80.0f, -80.0f, 0.0f, 0.0f, 1.0f, 0.0, 0.0, 1e-9},
-        {-80.0f, 80.0f, 0.0f, 0.0f, 1.0f, 160.0, -1.0, 1e-6},
-        {5.0f, -3.0f, 0.0f, 0.0f, 0.0f, 0.69314718056, 0.0, 1e-7},
-    };
-    static const struct { float chosen, rejected; double loss, slope, off; } model[] = {
-        // Bradley-Terry: sigma(0.9) = 0.71095; -log = 0.341154; gradient -(1 - 0.71095) = -0.28905
-        {1.3f, 0.4f, 0.3411538747320878, -0.289050497375, 1e-6},
-        {0.0f, 800.0f, 800.0, -1.0, 1e-9},                 // a margin of -800 costs 800, of +800 nothing
-        {800.0f, 0.0f, 0.0, 0.0, 1e-9},
-    };
+    // DPO: margin 0.1 ((-12 + 11) - (-15.5 + 14)) = 0.1 * 0.5 = 0.05; loss = log(1 + e^-0.05) = 0.66846;
+    //      d/dchosen = -0.1 sigma(-0.05) = -0.1 * 0.4875026 = -0.04875026
+    // at the reference: margin 0, loss log 2, gradient -beta/2; beta 0 is always at the reference
+    static const struct { float chosen, rejected, ref_chosen, ref_rejected, beta; double loss, d; } dpo[] = {
+        {-12.0f, -15.5f, -11.0f, -14.0f, 0.1f, 0.6684596480132863, -0.04875026035157897},
+        {-3.0f, -4.0f, -3.0f, -4.0f, 0.5f, 0.6931471805599453, -0.25},
+        {5.0f, -3.0f, 0.0f, 0.0f, 0.0f, 0.6931471805599453, 0.0},
+        {80.0f, -80.0f, 0.0f, 0.0f, 1.0f, 0.0, 0.0}, {-80.0f, 80.0f, 0.0f, 0.0f, 1.0f, 160.0, -1.0}};
+    // Bradley-Terry: sigma(0.9) = 0.71095; -log = 0.341154; gradient -(1 - 0.71095) = -0.28905;
+    // a margin of -800 costs 800, of +800 nothing
+    static const struct { float chosen, rejected; double loss, d; } judged[] = {
+        {1.3f, 0.4f, 0.3411538747320878, -0.289050497375}, {0.0f, 800.0f, 800.0, -1.0},
+        {800.0f, 0.0f, 0.0, 0.0}};
     float dc, dr;
-    for (size_t i = 0; i < sizeof dpo / sizeof *dpo; i++) {
-        CHECK_NEAR(loss_dpo(&dc, &dr, dpo[i].w, dpo[i].l, dpo[i].rw, dpo[i].rl, dpo[i].beta), dpo[i].loss,
-                   dpo[i].off);
-        CHECK_NEAR(dc, dpo[i].slope, 1e-7);
+    for (int i = 0; i < 5; i++) {
+        CHECK_NEAR(loss_dpo(&dc, &dr, dpo[i].chosen, dpo[i].rejected, dpo[i].ref_chosen, dpo[i].ref_rejected,
+                            dpo[i].beta), dpo[i].loss, 1e-6);
+        CHECK_NEAR(dc, dpo[i].d, 1e-7);
         CHECK(dr == -dc);
     }
-    for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
-        CHECK_NEAR(loss_reward_model(&dc, &dr, model[i].chosen, model[i].rejected), model[i].loss,
-                   model[i].off);
-        CHECK_NEAR(dc, model[i].slope, 1e-6);
+    for (int i = 0; i < 3; i++) {
+        CHECK_NEAR(loss_reward_model(&dc, &dr, judged[i].chosen, judged[i].rejected), judged[i].loss, 1e-6);
+        CHECK_NEAR(dc, judged[i].d, 1e-6);
         CHECK(dr == -dc);
     }
-    CHECK(dc == 0.0f);
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
@@ -87,15 +83,13 @@ static void chapter_09_policy_gradient_by_hand(void) {
     //   constant       -(-3 + 2)/(2*7)   = 1/14,      -1/14 and +1/14
     const float logp[8] = {-0.5f, -1.0f, -1.5f, NAN, -2.0f, NAN, INFINITY, -9.0f}, adv[2] = {1.0f, -1.0f};
     const int mask[8] = {1, 1, 1, 0, 1, 0, 0, 0};
-    const double loss[NORMS] = {0.25, -0.5, 0.5, 1.0 / 14},
-                 first[NORMS] = {-0.25, -1.0 / 6.0, -0.5, -1.0 / 14};
-    const double second[NORMS] = {0.25, 0.5, 0.5, 1.0 / 14};
+    const double rows[NORMS][3] = {
+        {0.25, -0.25, 0.25}, {-0.5, -1.0 / 6, 0.5}, {0.5, -0.5, 0.5}, {1.0 / 14, -1.0 / 14, 1.0 / 14}};
     float d[8];
     for (int norm = 0; norm < NORMS; norm++) {
-        CHECK_NEAR(group_policy_gradient(d, logp, adv, mask, 2, 4, norm), loss[norm], 1e-7);
-        for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], first[norm], 1e-7);
-        CHECK_NEAR(d[4], second[norm], 1e-7);
-        CHECK(d[3] == 0.0f && d[5] == 0.0f && d[6] == 0.0f && d[7] == 0.0f); // masked: never read, exactly 0
+        const double first = rows[norm][1], expected[8] = {first, first, first, 0, rows[norm][2], 0, 0, 0};
+        CHECK_NEAR(group_policy_gradient(d, logp, adv, mask, 2, 4, norm), rows[norm][0], 1e-7);
+        check_array(d, expected, 8, 1e-6);
     }
 }
 
@@ -125,73 +119,59 @@ static void chapter_09_clip_four_cases(void) {
 }
 
 static void chapter_09_loss_limits(void) {
-    float logp[REF_N], other[REF_N], nothing[REF_N], d[REF_N];
+    // Every loss under every norm. All forced: loss 0, gradient exactly 0, no NaN of 0/0; no answer or no
+    // token: loss 0, nothing written; an unknown norm: NaN.
+    float logp[REF_N], other[REF_N], d[REF_N];
     const int none[REF_N] = {0}, *mask = ref_group_mask;
     fill_logp(logp, 4);
     fill_logp(other, 5);
-    for (int i = 0; i < REF_N; i++) nothing[i] = NAN;
-    for (int which = 0; which < GROUP_LOSSES; which++) {
-        for (int norm = 0; norm < NORMS; norm++) {
-            // no answer, no token: loss 0, nothing written. All forced: loss 0, gradient exactly 0
-            for (int i = 0; i < REF_N; i++) d[i] = 9.0f;
-            CHECK(group_loss(which, d, nothing, nothing, ref_adv, mask, 0, REF_T1, norm) == 0.0);
-            CHECK(group_loss(which, d, nothing, nothing, ref_adv, mask, REF_K, 0, norm) == 0.0);
-            CHECK(group_loss(which, d, nothing, nothing, ref_adv, mask, -1, REF_T1, norm) == 0.0);
-            CHECK(group_loss(which, d, nothing, nothing, ref_adv, mask, REF_K, -1, norm) == 0.0);
-            CHECK(d[0] == 9.0f);
-            CHECK(group_loss(which, d, nothing, nothing, ref_adv, none, REF_K, REF_T1, norm) == 0.0);
-            for (int i = 0; i < REF_N; i++) CHECK(d[i] == 0.0f);
-        }
-        // an unknown norm: NaN, where something is sampled
-        for (int norm = -1; norm <= NORMS; norm += NORMS + 1) {
-            CHECK(isnan(group_loss(which, d, logp, other, ref_adv, mask, REF_K, REF_T1, norm)));
-            for (int i = 0; i < REF_N; i++)
-                CHECK(mask[i] ? which != POLICY_GRADIENT || isnan(d[i]) : d[i] == 0.0f);
-        }
+    for (int i = 0; i < GROUP_LOSSES * NORMS; i++) {
+        int which = i / NORMS, norm = i % NORMS;
+        for (int j = 0; j < REF_N; j++) d[j] = 9.0f;
+        CHECK(group_loss(which, d, logp, other, ref_adv, mask, 0, REF_T1, norm) == 0.0);
+        CHECK(group_loss(which, d, logp, other, ref_adv, mask, REF_K, 0, norm) == 0.0);
+        CHECK(group_loss(which, d, logp, other, ref_adv, mask, -1, REF_T1, norm) == 0.0 && d[0] == 9.0f);
+        CHECK(group_loss(which, d, logp, other, ref_adv, none, REF_K, REF_T1, norm) == 0.0);
+        for (int j = 0; j < REF_N; j++) CHECK(d[j] == 0.0f);
+        CHECK(isnan(group_loss(which, d, logp, other, ref_adv, mask, REF_K, REF_T1, norm ? 4 : -1)));
+        for (int j = 0; j < REF_N; j++)
+            CHECK(mask[j] ? which != POLICY_GRADIENT || isnan(d[j]) : d[j] == 0.0f);
     }
-    for (int estimator = 0; estimator <= 4; estimator += 4)   // an unknown estimator
-        CHECK(isnan(group_kl(d, logp, other, mask, REF_K, REF_T1, 0, estimator)) && isnan(d[2]) && !d[0]);
-    // an empty row adds nothing and still counts: sequence mean of rows {-1 * -2.0} and {} is 2.0/2 = 1
-    const float two[2] = {-2.0f, -5.0f}, ones[2] = {1.0f, 1.0f}, pair[2] = {0.5f, -0.5f}, zero[REF_K] = {0};
-    const int first_only[2] = {1, 0}, both[2] = {1, 1};
-    CHECK_NEAR(group_policy_gradient(d, two, ones, first_only, 2, 1, NORM_SEQUENCE_MEAN), 1.0, 1e-7);
-    CHECK_NEAR(d[0], -0.5, 1e-7);
-    CHECK(d[1] == 0.0f);
-    CHECK_NEAR(group_policy_gradient(d, two, ones, first_only, 2, 1, NORM_SEQUENCE_SUM), 1.0, 1e-7);
-    CHECK_NEAR(group_policy_gradient(d, two, ones, first_only, 2, 1, NORM_TOKEN_MEAN), 2.0, 1e-7);
-    // equal rewards: advantages 0, gradient exactly 0
-    CHECK(group_policy_gradient(d, logp, zero, mask, REF_K, REF_T1, NORM_TOKEN_MEAN) == 0.0);
-    for (int i = 0; i < REF_N; i++) CHECK(d[i] == 0.0f);
-    CHECK(group_clip(d, logp, other, zero, mask, REF_K, REF_T1, 0.2f, 0.2f, NORM_TOKEN_MEAN) == 0.0);
-    for (int i = 0; i < REF_N; i++) CHECK(d[i] == 0.0f);
-    // K = 2, advantages +0.5 and -0.5: the two rows get opposite gradients
-    group_policy_gradient(d, two, pair, both, 2, 1, NORM_SEQUENCE_MEAN);
-    CHECK(d[0] == -0.25f && d[1] == 0.25f);
+    for (int estimator = 0; estimator <= 4; estimator += 4) {
+        CHECK(isnan(group_kl(d, logp, other, mask, REF_K, REF_T1, NORM_TOKEN_MEAN, estimator)));
+        CHECK(isnan(d[2]) && d[0] == 0.0f);
+    }
+    // an empty answer adds nothing and still counts: sequence mean of {-1 * -2.0} and {} is 2.0/2 = 1
+    const float two[2] = {-2.0f, -5.0f}, ones[2] = {1.0f, 1.0f};
+    const int first_only[2] = {1, 0};
+    const double loss[NORMS] = {2.0, 1.0, 1.0, 1.0 / LIMIT};
+    for (int norm = 0; norm < NORMS; norm++) {
+        const double slope[2] = {-loss[norm] / 2.0, 0.0};
+        CHECK_NEAR(group_policy_gradient(d, two, ones, first_only, 2, 1, norm), loss[norm], 1e-7);
+        check_array(d, slope, 2, 1e-6);
+    }
 }
 
 static void chapter_09_drift_of_80(void) {
-    // e^80 = 5.5406e34, e^-80 = 1.8049e-35; both are floats
+    // e^80 = 5.5406e34, e^-80 = 1.8049e-35; both are floats. Far beyond, the loss goes on along the tangent,
+    // e^80 (1 + 1000 - 80), with the slope of e^80, and is never inf.
+    const double big = exp(80.0), small = exp(-80.0);
+    const struct { float logp, old, adv; double loss, slope; } cases[] = {
+        {-10, -90, 1, -1.2, 0}, {-10, -90, -1, big, big}, {-90, -10, 1, -small, -small},
+        {-90, -10, -1, 0.8, 0}, {-10, -1010, -1, big * 921.0, big}};
     const int one[1] = {1};
-    const float low[1] = {-90.0f}, high[1] = {-10.0f}, plus[1] = {1.0f}, minus[1] = {-1.0f};
     float d[1];
-    CHECK_NEAR(group_clip(d, high, low, plus, one, 1, 1, 0.2f, 0.2f, 0), -1.2, 1e-6);
-    CHECK(d[0] == 0.0f);
-    CHECK_NEAR(group_clip(d, high, low, minus, one, 1, 1, 0.2f, 0.2f, 0) / exp(80.0), 1.0, 1e-9);
-    CHECK(isfinite(d[0]));
-    CHECK_NEAR(d[0] / 5.5406224e34, 1.0, 1e-6);
-    CHECK_NEAR(group_clip(d, low, high, plus, one, 1, 1, 0.2f, 0.2f, 0), -exp(-80.0), 1e-40);
-    CHECK(d[0] < 0.0f);
-    CHECK_NEAR(group_clip(d, low, high, minus, one, 1, 1, 0.2f, 0.2f, 0), 0.8, 1e-6);
-    CHECK(d[0] == 0.0f);
+    for (int i = 0; i < 5; i++) {
+        double loss = group_clip(d, &cases[i].logp, &cases[i].old, &cases[i].adv, one, 1, 1, 0.2f, 0.2f, 0);
+        CHECK_NEAR(loss / cases[i].loss, 1.0, 1e-6);
+        check_array(d, &cases[i].slope, 1, 1e-6);
+    }
+    // far below the reference k2 and k3 pull back up
+    const float low[1] = {-90.0f}, high[1] = {-10.0f}, far[1] = {-1010.0f};
     for (int k = 1; k <= 3; k++) {
         CHECK(isfinite(group_kl(d, high, low, one, 1, 1, 0, k)) && isfinite(d[0]) && d[0] > 0.0f);
-        CHECK(isfinite(group_kl(d, low, high, one, 1, 1, 0, k)) && isfinite(d[0]));
-        if (k > 1) CHECK(d[0] < 0.0f);                     // far below the reference: k2 and k3 pull back up
+        CHECK(isfinite(group_kl(d, low, high, one, 1, 1, 0, k)) && isfinite(d[0]) && (k == 1 || d[0] < 0.0f));
     }
-    // far beyond: the loss goes on along the tangent, e^80 (1 + 1000 - 80), with the slope e^80, never inf
-    const float far[1] = {-1010.0f};
-    CHECK_NEAR(group_clip(d, high, far, minus, one, 1, 1, 0.2f, 0.2f, 0) / (exp(80.0) * 921.0), 1.0, 1e-6);
-    CHECK(d[0] > 5.5e34f && isfinite(d[0]));
     CHECK(isfinite(group_kl(d, far, high, one, 1, 1, 0, 3)) && d[0] < -5.5e34f && isfinite(d[0]));
 }
 
@@ -207,26 +187,16 @@ static void chapter_09_rejection_sampling(void) {
 static void chapter_09_token_weights_by_hand(void) {
     // Three answers with 2, 1 and 0 sampled tokens, at most 10 long. Token mean 1/3; sequence mean 1/(3*2)
     // and 1/(3*1); sum 1/3; constant 1/(3*10). The answer without tokens adds nothing and counts in K.
-    const int mask[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0};
-    const double w[NORMS][3] = {{1.0 / 3, 1.0 / 3, 1.0 / 3},
-                                {1.0 / 6, 1.0 / 6, 1.0 / 3},
-                                {1.0 / 3, 1.0 / 3, 1.0 / 3},
-                                {1.0 / 30, 1.0 / 30, 1.0 / 30}};
+    const int mask[9] = {0, 1, 1, 1}, none[9] = {0};
+    const double w[NORMS][9] = {{0, 1.0 / 3, 1.0 / 3, 1.0 / 3}, {0, 1.0 / 6, 1.0 / 6, 1.0 / 3},
+                                {0, 1.0 / 3, 1.0 / 3, 1.0 / 3}, {0, 1.0 / 30, 1.0 / 30, 1.0 / 30}};
+    const double nothing[9] = {0};
     float out[9];
     for (int norm = 0; norm < NORMS; norm++) {
         token_weights(out, mask, 3, 3, norm, 10);
-        for (int i = 0; i < 3; i++) CHECK_NEAR(out[i + 1], w[norm][i], 1e-7);
-        for (int i = 0; i < 9; i++) if (!mask[i]) CHECK(out[i] == 0.0f);
-        const int none[9] = {0};
+        check_array(out, w[norm], 9, 1e-6);
         token_weights(out, none, 3, 3, norm, 10);              // nothing sampled: all 0, and no 0/0
-        for (int i = 0; i < 9; i++) CHECK(out[i] == 0.0f);
-    }
-    // the weights of token mean and sequence mean add up to 1 where no answer is empty
-    for (int norm = 0; norm < 2; norm++) {
-        double sum = 0.0;
-        token_weights(out, mask, 2, 3, norm, 10);
-        for (int i = 0; i < 6; i++) sum += out[i];
-        CHECK_NEAR(sum, 1.0, 1e-7);
+        check_array(out, nothing, 9, 0.0);
     }
 }
 
@@ -260,11 +230,10 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
     const float l2 = (float)log(2.0), w[5] = {0, 0.5f, 0, 0.25f, 0}, logp[5] = {NAN, -1, INFINITY, -3, NAN};
     const float adv[5] = {NAN, 2, NAN, -1, INFINITY}, log_ratio[5] = {NAN, 0, -INFINITY, l2, NAN};
     const float target[5] = {NAN, 1, NAN, -1, NAN}, other[5] = {NAN, -1 - l2, NAN, -3 - l2, NAN};
-    static const struct { double loss, d1, d3;
-    } by_hand[8] = {
-        {1.0 - 0.75, -1.0, 0.25}, // policy gradient  -1/2 2 (-1) - 1/4 (-1)(-3) = 1/4
-        {-1.0 + 0.5, -1.0,
-         0.5}, // clip             -1/2 1 2 + 1/4 2 1 = -1/2 (A < 0: a ratio of 2 is corrected)
+    const float nothing[1] = {0};
+    static const double by_hand[8][3] = {                               // the loss and its two derivatives
+        {1.0 - 0.75, -1.0, 0.25},            // policy gradient  -1/2 2 (-1) - 1/4 (-1)(-3) = 1/4
+        {-1.0 + 0.5, -1.0, 0.5},             // clip   -1/2 1 2 + 1/4 2 1 (A < 0: a ratio of 2 is corrected)
         {1.0 - 0.25 * 1.2 * 3, -1.0, 0.3},                              // cispo            2 is held at 1.2
         {0.5 * 0.6931471806 + 0.25 * 0.6931471806, 0.5, 0.25},          // k1
         {0.75 * 0.2402265070, 0.5 * 0.6931471806, 0.25 * 0.6931471806}, // k2
@@ -274,35 +243,31 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
     };
     for (int i = 0; i < 8; i++) {
         float d[5] = {9, 9, 9, 9, 9};
+        const double expected[5] = {0, by_hand[i][1], 0, by_hand[i][2], 0};
         double loss = i == 0   ? loss_policy_gradient(d, logp, adv, w, 5)
                       : i == 1 ? loss_clip(d, log_ratio, adv, w, 5, 0.2f, 0.2f)
                       : i == 2 ? loss_cispo(d, logp, log_ratio, adv, w, 5, 0.2f, 0.2f)
                       : i < 6  ? loss_kl(d, logp, other, w, 5, i - 2)
                       : i == 6 ? loss_value(d, logp, other, target, w, 5, 0.0f)
                                : loss_sft(d, logp, w, 5);
-        CHECK_NEAR(loss, by_hand[i].loss, 1e-6);
-        CHECK_NEAR(d[1], by_hand[i].d1, 1e-6);
-        CHECK_NEAR(d[3], by_hand[i].d3, 1e-6);
-        CHECK(d[0] == 0.0f && d[2] == 0.0f && d[4] == 0.0f);
-        d[0] = 7.0f;
-        const float nothing[1] = {0};
-        CHECK(loss_sft(d, logp, nothing, 0) == 0.0 && d[0] == 7.0f);   // n = 0 writes nothing
+        CHECK_NEAR(loss, by_hand[i][0], 1e-6);
+        check_array(d, expected, 5, 1e-6);
     }
+    float d[1] = {7};
+    CHECK(loss_sft(d, logp, nothing, 0) == 0.0 && d[0] == 7.0f);   // n = 0 writes nothing
 }
 
 static void chapter_09_finite_far_away(void) {
-    // log-ratios within +-6000 nats, advantages of both signs and 0
+    // log-ratios within +-6000 nats, advantages of both signs and 0 (which costs nothing, not 0 * inf)
     const float w[1] = {1}, advantage[3] = {1, -1, 0}, logp[1] = {-1};
     for (float x = -6000.0f; x <= 6000.0f; x += 125.0f)
         for (int i = 0; i < 3; i++) {
             float d[1];
-            CHECK(isfinite(loss_clip(d, &x, advantage + i, w, 1, 0.2f, 0.28f)) && isfinite(d[0]));
-            if (advantage[i] == 0.0f) CHECK(d[0] == 0.0f);
+            double loss = loss_clip(d, &x, advantage + i, w, 1, 0.2f, 0.28f);
+            CHECK(isfinite(loss) && isfinite(d[0]) && (i < 2 || (loss == 0.0 && d[0] == 0.0f)));
             CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 0.2f, 0.28f)) && isfinite(d[0]));
             CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 1.0f, 1e6f)) && isfinite(d[0]));
         }
-    float d[1], far[1] = {6000.0f};
-    CHECK(loss_clip(d, far, advantage + 2, w, 1, 0.2f, 0.28f) == 0.0);       // A = 0: nothing, not 0 * inf
 }
 
 static void chapter_09_is_clipped(void) {
@@ -322,26 +287,24 @@ static void chapter_09_gspo_by_hand(void) {
     //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, and A asks for more:
     //   clipped
     //       loss -1.3 A / B = -1.3              each token: 0
-    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. Here the answer is judged as a
-    // whole.
+    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. The answer is judged as a whole.
+    // A = -2: a ratio that is too high is the worse one, and it is corrected, not clipped:
+    //     loss s A' / B = 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1)
+    // the other way round (s = exp(-0.2) = 0.818730753, below 0.9) with A = -2: clipped, loss 0.9 * 2 / 2
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
+    const double up[6] = {-0.610701379, -0.610701379, 0, 0, 0, 0}, nothing[3] = {0},
+                 down[6] = {0.610701379, 0.610701379, 0, 0, 0, 1.648721271};
     float d[6] = {9, 9, 9, 9, 9, 9};
     CHECK_NEAR(group_gspo(d, logp, old, adv, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN), -1.221402758 - 1.3,
                1e-6);
-    CHECK_NEAR(d[0], -0.610701379, 1e-6);
-    CHECK_NEAR(d[1], -0.610701379, 1e-6);
-    CHECK(d[2] == 0 && d[3] == 0 && d[4] == 0 && d[5] == 0);
-    // A = -2: a ratio that is too high is the worse one, and it is corrected, not clipped:
-    //     loss +s A' / B = 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1)
+    check_array(d, up, 6, 1e-6);
     CHECK_NEAR(group_gspo(d, logp, old, against, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN),
                1.221402758 + 1.648721271, 1e-6);
-    CHECK_NEAR(d[0], 0.610701379, 1e-6);
-    CHECK_NEAR(d[5], 1.648721271, 1e-6);
-    // the other way round (s = exp(-0.2) = 0.818730753, below 0.9) with A = -2: clipped, loss 0.9 * 2 / 2
+    check_array(d, down, 6, 1e-6);
     CHECK_NEAR(group_gspo(d, old, logp, against, mask, 1, 3, 0.1f, 0.3f, NORM_SEQUENCE_MEAN), 0.9 * 2, 1e-6);
-    CHECK(d[0] == 0 && d[1] == 0);
+    check_array(d, nothing, 3, 0.0);
 }
 
 static void chapter_09_cispo_by_hand(void) {
@@ -351,51 +314,37 @@ static void chapter_09_cispo_by_hand(void) {
     //   masked
     //   ratio 0.25  held at 0.5                               d = -0.5 * 2 / 3  = -0.333333
     // loss = -(2/3) (1.2 * -1 + 1.28 * -2 + 0.5 * -3) = (2/3) * 5.26 = 3.506667
+    // no sign of A ever switches a token off; sum over the sequence: three times as much
     const float logp[4] = {-1, -2, NAN, -3};
     const float old[4] = {-1 - 0.182321557f, -2 - 0.693147181f, NAN, -3 + 1.386294361f};
     const int mask[4] = {1, 1, 0, 1};
     const float adv[1] = {2}, against[1] = {-2};
+    const double up[4] = {-0.8, -0.853333333, 0, -0.333333333}, down[4] = {2.4, 2.56, 0, 1.0};
     float d[4] = {9, 9, 9, 9};
     CHECK_NEAR(group_cispo(d, logp, old, adv, mask, 1, 4, 0.5f, 0.28f, NORM_TOKEN_MEAN), 3.506666667, 1e-6);
-    CHECK_NEAR(d[0], -0.8, 1e-6);
-    CHECK_NEAR(d[1], -0.853333333, 1e-6);
-    CHECK(d[2] == 0);
-    CHECK_NEAR(d[3], -0.333333333, 1e-6);
-    // no sign of A ever switches a token off; sum over the sequence: three times as much
+    check_array(d, up, 4, 1e-6);
     group_cispo(d, logp, old, against, mask, 1, 4, 0.5f, 0.28f, NORM_SEQUENCE_SUM);
-    CHECK_NEAR(d[0], 2.4, 1e-6);
-    CHECK_NEAR(d[1], 2.56, 1e-6);
-    CHECK_NEAR(d[3], 1.0, 1e-6);
+    check_array(d, down, 4, 1e-6);
 }
 
 static void chapter_09_value_by_hand(void) {
-    // V, V_old, target; clip 0.2; token mean over 4 of 5 places, weight 1/4:
-    //   0.5  0.4  1.0   moved by 0.1, inside:                        1/2 0.5^2 = 0.125     d = -0.5 / 4
+    // V, V_old, target; clip 0.2; token mean over 5 of 6 places, weight 1/5:
+    //   0.5  0.4  1.0   moved by 0.1, inside:                        1/2 0.5^2 = 0.125     d = -0.5 / 5
     //   0.9  0.4  1.0   moved by 0.5, held at 0.6: 1/2 0.4^2 = 0.08 > 1/2 0.1^2 = 0.005    d = 0 (clipped)
-    //   0.9  0.4  0.0   held at 0.6: 0.18 < 1/2 0.9^2 = 0.405: the error itself counts     d = +0.9 / 4
-    //  -0.5  0.4  0.3   moved by -0.9, held at 0.2: 0.005 < 0.32                           d = -0.8 / 4
-    // loss = (0.125 + 0.08 + 0.405 + 0.32) / 4 = 0.2325
-    const float value[5] = {0.5f, 0.9f, 0.9f, NAN, -0.5f}, old[5] = {0.4f, 0.4f, 0.4f, NAN, 0.4f};
-    const float target[5] = {1.0f, 1.0f, 0.0f, NAN, 0.3f};
-    const int mask[5] = {1, 1, 1, 0, 1};
-    float d[5] = {9, 9, 9, 9, 9};
-    CHECK_NEAR(group_value(d, value, old, target, mask, 1, 5, 0.2f, NORM_TOKEN_MEAN), 0.2325, 1e-6);
-    CHECK_NEAR(d[0], -0.125, 1e-6);
-    CHECK(d[1] == 0 && d[3] == 0);
-    CHECK_NEAR(d[2], 0.225, 1e-6);
-    CHECK_NEAR(d[4], -0.2, 1e-6);
-    // downwards past the bound: V 0.1, V_old 0.4, target 0: held at 0.2, 0.02 > 0.005, clipped
-    const float v1[1] = {0.1f}, o1[1] = {0.4f}, t1[1] = {0.0f};
-    CHECK_NEAR(group_value(d, v1, o1, t1, mask, 1, 1, 0.2f, NORM_TOKEN_MEAN), 0.02, 1e-6);
-    CHECK(d[0] == 0);
-    // clip 0: the plain squared error, (0.125 + 0.005 + 0.405 + 0.32) / 4; the second token learns again
-    CHECK_NEAR(group_value(d, value, old, target, mask, 1, 5, 0.0f, NORM_TOKEN_MEAN), 0.21375, 1e-6);
-    CHECK_NEAR(d[1], -0.025, 1e-6);
-    // targets are per token: in the second row of two they are the second row's. 1/2 2^2 / 2 = 1
-    const float v2[2] = {1, 5}, t2[2] = {1, 3};
-    CHECK_NEAR(group_value(d, v2, v2, t2, mask, 2, 1, 0.2f, NORM_SEQUENCE_MEAN), 1.0, 1e-6);
-    CHECK(d[0] == 0);
-    CHECK_NEAR(d[1], 1.0, 1e-6);
+    //   0.9  0.4  0.0   held at 0.6: 0.18 < 1/2 0.9^2 = 0.405: the error itself counts     d = +0.9 / 5
+    //  -0.5  0.4  0.3   moved by -0.9, held at 0.2: 0.005 < 0.32                           d = -0.8 / 5
+    //   0.1  0.4  0.0   downwards past the bound: held at 0.2, 0.02 > 0.005                d = 0 (clipped)
+    // loss = (0.125 + 0.08 + 0.405 + 0.32 + 0.02) / 5 = 0.19
+    // clip 0: the plain error, (0.125 + 0.005 + 0.405 + 0.32 + 0.005) / 5 = 0.172; both clipped ones learn
+    const float value[6] = {0.5f, 0.9f, 0.9f, NAN, -0.5f, 0.1f}, old[6] = {0.4f, 0.4f, 0.4f, NAN, 0.4f, 0.4f};
+    const float target[6] = {1.0f, 1.0f, 0.0f, NAN, 0.3f, 0.0f};
+    const int mask[6] = {1, 1, 1, 0, 1, 1};
+    const double held[6] = {-0.1, 0, 0.18, 0, -0.16, 0}, plain[6] = {-0.1, -0.02, 0.18, 0, -0.16, 0.02};
+    float d[6] = {9, 9, 9, 9, 9, 9};
+    CHECK_NEAR(group_value(d, value, old, target, mask, 1, 6, 0.2f, NORM_TOKEN_MEAN), 0.19, 1e-6);
+    check_array(d, held, 6, 1e-6);
+    CHECK_NEAR(group_value(d, value, old, target, mask, 1, 6, 0.0f, NORM_TOKEN_MEAN), 0.172, 1e-6);
+    check_array(d, plain, 6, 2e-6);
 }
 
 static void chapter_09_one_example_through_every_row(void) {
