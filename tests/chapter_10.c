@@ -5,39 +5,6 @@ static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
 
 // ---- steps 1 to 3: grades and rewards
 
-// A rollout to this question that says this; [17+26] is a call, which the tool answers.
-static Rollout* says(const char* question, const char* text) {
-    Tokens t = {0}, prompt = {0};
-    render_prompt(&prompt, question);
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
-    tokens_add(&t, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, t.ids, t.length);
-    tokens_free(&t), tokens_free(&prompt);
-    return r;
-}
-
-// K of them as the rows of an array
-static Rollout* all_say(const char* question, const char* const* texts, int K) {
-    Rollout *one[8], *all;
-    int T = 0;
-    for (int k = 0; k < K; k++) {
-        one[k] = says(question, texts[k]);
-        T = max_int(T, one[k]->prompt + one[k]->length + 1);
-    }
-    all = rollouts_new(K, T);
-    for (int k = 0; k < K; k++) {
-        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
-        all[k].prompt = one[k]->prompt;
-        all[k].length = one[k]->length;
-        all[k].finished = one[k]->finished;
-        memcpy(all[k].ids, one[k]->ids, size);
-        memcpy(all[k].mask, one[k]->mask, size);
-        rollouts_free(one[k]);
-    }
-    return all;
-}
-
 static void chapter_10_four_rollouts_are_graded(void) {
     // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
     static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",

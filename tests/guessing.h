@@ -77,3 +77,36 @@ static void unmute(int screen) {
     dup2(screen, 1);
     close(screen);
 }
+
+// A rollout to this question that says this; [17+26] is a call, which the tool answers.
+static Rollout* says(const char* question, const char* text) {
+    Tokens t = {0}, prompt = {0};
+    render_prompt(&prompt, question);
+    for (const char* p = text; *p; p++)
+        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
+    tokens_add(&t, ASSISTANT_END, 1);
+    Rollout* r = play_script(&prompt, t.ids, t.length);
+    tokens_free(&t), tokens_free(&prompt);
+    return r;
+}
+
+// K of them as the rows of an array
+static Rollout* all_say(const char* question, const char* const* texts, int K) {
+    Rollout *one[8], *all;
+    int T = 0;
+    for (int k = 0; k < K; k++) {
+        one[k] = says(question, texts[k]);
+        T = max_int(T, one[k]->prompt + one[k]->length + 1);
+    }
+    all = rollouts_new(K, T);
+    for (int k = 0; k < K; k++) {
+        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
+        all[k].prompt = one[k]->prompt;
+        all[k].length = one[k]->length;
+        all[k].finished = one[k]->finished;
+        memcpy(all[k].ids, one[k]->ids, size);
+        memcpy(all[k].mask, one[k]->mask, size);
+        rollouts_free(one[k]);
+    }
+    return all;
+}
