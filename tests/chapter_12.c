@@ -3,22 +3,21 @@
 
 // ---- files
 
-#define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
+#define USER(text) "{'role': 'user', 'content': '" text "'}"
 #define GOOD_PAIR "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n"
-#define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
+#define SAID(text) "{'role': 'assistant', 'content': '" text "'}"
 
 static void chapter_12_all_forms_are_read(void) {
     // the same pair in every form, one a line; then two of them as an array
     static const char* const forms[] = {
-        "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
-        "{\"question\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\", \"score\": 7}",
-        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", "
+        "{'prompt': '1+1?', 'chosen': '<<1+1=2>>2', 'rejected': '3'}",
+        "{'question': '1+1?', 'chosen': '<<1+1=2>>2', 'rejected': '3', 'score': 7}",
+        "{'chosen': [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], 'rejected': [" USER("1+1?") ", "
             SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": ["
+        "{'prompt': [" USER("1+1?") "], 'chosen': [" SAID("<<1+1=2>>2") "], 'rejected': [" SAID("3") "]}",
+        "{'prompt': '1+1?', 'chosen': [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], 'rejected': ["
             SAID("3") "]}",
-        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": ["
-            SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
+        "{'prompt': [" USER("1+1?") "], 'chosen': '<<1+1=2>>2', 'rejected': '3'}",
     };
     enum { FORMS = sizeof forms / sizeof *forms };
     Text text = {0};
@@ -28,7 +27,7 @@ static void chapter_12_all_forms_are_read(void) {
             text.length = 0;
             text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
         }
-        Pairs p = load_pairs(put("forms.jsonl", text.data));
+        Pairs p = load_pairs(put("forms.jsonl", json(text.data)));
         CHECK(p.count == (array ? 2 : FORMS));
         for (int i = 0; i < p.count; i++) {
             CHECK_TEXT(p.list[i].question, "1+1?");
@@ -53,37 +52,36 @@ static int load_and_stop(int argc, char** argv) {
 static void chapter_12_what_is_no_pair(void) {
     // JSON of the three fields (NULL: not there); the good line comes first, so that the bad one is line 2
     static const struct { const char *prompt, *chosen, *rejected, *words; } bad[] = {
-        {"\"a\"", "\"b\"", NULL, "line 2: the field \"rejected\" is missing"},
-        {"\"a\"", NULL, "\"b\"", "line 2: the field \"chosen\" is missing"},
-        {"\"a\"", "\"\"", "\"b\"", "line 2: the field \"chosen\" is empty"},
-        {"\"a\"", "\"b\"", "7", "line 2: the field \"rejected\" is not a text"},
-        {"\"a\"", "null", "\"b\"", "line 2: the field \"chosen\" is not a text"},
-        {"\"a\"", "\"b\"", "\"b\"", "line 2: \"chosen\" and \"rejected\" are the same"},
-        {"\"\"", "\"b\"", "\"c\"", "line 2: the field \"prompt\" is empty"},
-        {"1", "\"b\"", "\"c\"", "line 2: the field \"prompt\" is not a text"},
-        {NULL, "\"b\"", "\"c\"", "line 2: the pair has no question"},
+        {"'a'", "'b'", NULL, "line 2: the field 'rejected' is missing"},
+        {"'a'", NULL, "'b'", "line 2: the field 'chosen' is missing"},
+        {"'a'", "''", "'b'", "line 2: the field 'chosen' is empty"},
+        {"'a'", "'b'", "7", "line 2: the field 'rejected' is not a text"},
+        {"'a'", "null", "'b'", "line 2: the field 'chosen' is not a text"},
+        {"'a'", "'b'", "'b'", "line 2: 'chosen' and 'rejected' are the same"},
+        {"''", "'b'", "'c'", "line 2: the field 'prompt' is empty"},
+        {"1", "'b'", "'c'", "line 2: the field 'prompt' is not a text"},
+        {NULL, "'b'", "'c'", "line 2: the pair has no question"},
         {NULL, "[" SAID("b") "]", "[" SAID("c") "]", "line 2: the pair has no question"},
         {NULL, "[" USER("a") ", " SAID("b") "]", "[" USER("A") ", " SAID("c") "]",
-         "line 2: \"rejected\" answers another question than \"chosen\""},
+         "line 2: 'rejected' answers another question than 'chosen'"},
         {NULL, "[" USER("a") ", " SAID("b") "]", "[" SAID("c") "]",
-         "line 2: \"rejected\" answers another question than \"chosen\", or has none"},
+         "line 2: 'rejected' answers another question than 'chosen', or has none"},
         {NULL, "[" SAID("b") "]", "[" USER("a") ", " SAID("c") "]", "line 2: the pair has no question"},
-        {"\"x\"", "[" USER("a") ", " SAID("b") "]", "[" USER("a") ", " SAID("c") "]",
-         "line 2: \"chosen\" answers another question than \"prompt\""},
-        {"\"a\"", "[" USER("a") "]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
-        {"\"a\"", "[]", "\"c\"", "line 2: \"chosen\" has no message of the assistant"},
-        {"[" USER("a") ", " SAID("b") "]", "\"b\"", "\"c\"",
-         "line 2: \"prompt\" is not one message of the user"},
-        {"[]", "\"b\"", "\"c\"", "line 2: \"prompt\" is not one message of the user"},
-        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "\"c\"",
-         "line 2: \"chosen\" has more than one round"},
-        {NULL, "[" SAID("b") ", " USER("a") "]", "\"c\"", "line 2: \"chosen\" has more than one round"},
-        {"[" USER("a") ", " USER("b") "]", "\"b\"", "\"c\"", "line 2: \"prompt\" has more than one round"},
-        {"\"a\"", "[" SAID("b") ", " SAID("d") "]", "\"c\"", "line 2: \"chosen\" has more than one round"},
-        {NULL, "[{\"role\": \"system\", \"content\": \"s\"}]", "\"c\"", "has the role \"system\""},
-        {NULL, "[{\"role\": \"user\"}]", "\"c\"", "line 2: the field \"content\" is missing"},
-        {NULL, "[\"b\"]", "\"c\"", "line 2: the field \"role\" is missing"},
-        {NULL, "[" USER("") "]", "\"c\"", "line 2: the field \"content\" is empty"},
+        {"'x'", "[" USER("a") ", " SAID("b") "]", "[" USER("a") ", " SAID("c") "]",
+         "line 2: 'chosen' answers another question than 'prompt'"},
+        {"'a'", "[" USER("a") "]", "'c'", "line 2: 'chosen' has no message of the assistant"},
+        {"'a'", "[]", "'c'", "line 2: 'chosen' has no message of the assistant"},
+        {"[" USER("a") ", " SAID("b") "]", "'b'", "'c'", "line 2: 'prompt' is not one message of the user"},
+        {"[]", "'b'", "'c'", "line 2: 'prompt' is not one message of the user"},
+        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "'c'",
+         "line 2: 'chosen' has more than one round"},
+        {NULL, "[" SAID("b") ", " USER("a") "]", "'c'", "line 2: 'chosen' has more than one round"},
+        {"[" USER("a") ", " USER("b") "]", "'b'", "'c'", "line 2: 'prompt' has more than one round"},
+        {"'a'", "[" SAID("b") ", " SAID("d") "]", "'c'", "line 2: 'chosen' has more than one round"},
+        {NULL, "[{'role': 'system', 'content': 's'}]", "'c'", "has the role 'system'"},
+        {NULL, "[{'role': 'user'}]", "'c'", "line 2: the field 'content' is missing"},
+        {NULL, "['b']", "'c'", "line 2: the field 'role' is missing"},
+        {NULL, "[" USER("") "]", "'c'", "line 2: the field 'content' is empty"},
     };
     static const char* const lines[][2] = {
         {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{\"prompt\": \"a", "line 2, column"},
@@ -96,8 +94,8 @@ static void chapter_12_what_is_no_pair(void) {
         for (int k = 0; k < 3; k++)
             if (field[k][1]) text_printf(&text, ", \"%s\": %s", field[k][0], field[k][1]);
         text_printf(&text, "}\n");
-        pairs_file = put("bad.jsonl", text.data);
-        REFUSED(COMMAND(load_and_stop, "x"), bad[i].words);
+        pairs_file = put("bad.jsonl", json(text.data));
+        REFUSED(COMMAND(load_and_stop, "x"), json(bad[i].words));
         text_free(&text);
     }
     for (int i = 0; i < 3; i++) {

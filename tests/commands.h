@@ -53,6 +53,17 @@ static const char* put(const char* name, const char* content) {
     return in_folder(name);
 }
 
+// A text with 'quotes' for "quotes", as JSON wants them; the last few stay valid.
+static const char* json(const char* text) {
+    static char quoted[4][1200];
+    static int next;
+    char* out = quoted[next = (next + 1) % 4];
+    snprintf(out, sizeof *quoted, "%s", text);
+    for (char* s = out; *s; s++)
+        if (*s == '\'') *s = '"';
+    return out;
+}
+
 // "--NAME=FOLDER/FILE"; the last few stay valid
 static const char* option(const char* name, const char* file) {
     static char text[32][PATH_SIZE + 32];

@@ -63,21 +63,19 @@ static void arrays_that_cannot_be_read(void) {
         {"[]", "has no problems in it"},
         {"[\n]\n", "has no problems in it"},
         {"[", "line 1, column 2: the text ends too early"},
-        {"[\n {\"problem\": \"a\", \"answer\": \"b\"},\n {\"problem\": \"a\", \"ans",
-         "line 3, column 23: the text"},
-        {"[{\"problem\": \"a\",\n\"answer\": \"b\"}\n{\"problem\": \"c\"}]", "line 3, column 1: a comma"},
-        {"[{\"problem\": \"a\", \"answer\": \"b\"}]\n[]", "line 2, column 1: there is something behind"},
-        {"[\n{\"problem\": \"a\", \"answer\": \"b\"},\n\n7]", "line 4: an object"},
-        {"[\"a\", \"b\"]", "line 1: an object"},
-        {"[{\"problem\": \"a\", \"answer\": \"b\"},\n{\"problem\":\n\"a\"}]",
-         "line 2: the field \"answer\" is missing"},
-        {"[\n{\"answer\": \"b\"}]", "line 2: the field \"question\" is missing"},
-        {"[{\"problem\": 5, \"answer\": \"b\"}]", "line 1: the field \"problem\" is not a text"},
-        {"[{\"problem\": \"a\", \"answer\": 204}]", "line 1: the field \"answer\" is not a text"},
-        {"[{\"problem\": \"\", \"answer\": \"b\"}]", "line 1: the field \"problem\" is empty"},
+        {"[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: the text"},
+        {"[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
+        {"[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something behind"},
+        {"[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
+        {"['a', 'b']", "line 1: an object"},
+        {"[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' is missing"},
+        {"[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
+        {"[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
+        {"[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
+        {"[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_load, put("bad.json", bad[i].text)), bad[i].words);
+        REFUSED(COMMAND(command_load, put("bad.json", json(bad[i].text))), json(bad[i].words));
 }
 
 // ---- the same question
@@ -435,17 +433,17 @@ static void what_cannot_be_graded(void) {
     } bad[] = {
         {"", "has no responses in it"},
         {"[]", "has no responses in it"},
-        {SIX "{\"answer\": \"1\"}", "line 7: neither a field \"response\" nor \"prediction\""},
-        {"{\"response\": \"1\"}", "line 1: the field \"answer\" is missing"},
-        {"{\"response\": 1, \"answer\": \"1\"}", "line 1: the field \"response\" is not a text"},
-        {"{\"prediction\": null, \"answer\": \"1\"}", "line 1: the field \"prediction\" is not a text"},
-        {"{\"response\": \"1\", \"answer\": \"\"}", "line 1: the field \"answer\" is empty"},
-        {"{\"response\": \"1\", \"answer\": \"1\", \"id\": [1]}", "line 1: the field \"id\" is neither"},
-        {"{\"response\": \"1\", \"answer\": \"1\"", "line 1, column 32: the text ends too early"},
-        {"[{\"response\": \"1\", \"answer\": \"1\"},\n\n 5]", "line 3: an object"},
+        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {"{'response': '1'}", "line 1: the field 'answer' is missing"},
+        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
+        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
+        {"[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_grade, put("bad.jsonl", bad[i].text)), bad[i].words);
+        REFUSED(COMMAND(command_grade, put("bad.jsonl", json(bad[i].text))), json(bad[i].words));
     const char* six = put("six.jsonl", SIX);
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
