@@ -218,8 +218,8 @@ static void overlap_command(void) {
         "the same without case, spaces, punctuation        2   50.00%\n",
         "the same but for names                            0    0.00%\n",
         "none of these                                     2   50.00%\n", // [2J is one more word
-        "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
-        "    A     Tom has 3 pens. How many?\n"};
+        ("question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
+         "    A     Tom has 3 pens. How many?\n")};
     const Ran* r = COMMAND(command_overlap, a, b);
     CHECK(r->status == 0 && !*r->err);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) SAYS(r->out, says[i]);
