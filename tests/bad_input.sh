@@ -68,6 +68,7 @@ works() {
     report
 }
 # cases: lines STATUS|WORDS|COMMAND; the command, as the shell reads it, is also the name of the case
+# shellcheck disable=SC2120  # it sets them
 cases() {
     while IFS='|' read -r status words command; do
         eval "set -- $command"
@@ -88,7 +89,11 @@ if [ -x "$train_gpt" ]; then
 # shellcheck disable=SC2086,SC2317  # $size is split at its spaces on purpose; cases call these
 sft() { "$train_gpt" $size --data=good.jsonl --out=out --steps=2 "$@"; }
 # shellcheck disable=SC2317
-resume() { "$train_gpt" --resume="$@"; }
+resume() {
+    from=$1
+    shift
+    "$train_gpt" --resume="$from" "$@"
+}
 
 printf '{"question": "a", "answer": "b"}\n{"question": "a", "ans' > cut.jsonl
 : > empty.jsonl
