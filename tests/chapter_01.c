@@ -31,7 +31,7 @@ static void chapter_01_chain_values(void) {
     CHECK_NEAR(Q[2][CHAIN_RIGHT], 78.0 / 90.0, 1e-13);          // 5/6 * 14/15 + 1/6 * 8/15
     CHECK_NEAR(Q[2][CHAIN_LEFT], 54.0 / 90.0, 1e-13);           // 5/6 * 8/15 + 1/6 * 14/15
     for (int s = 1; s < 4; s++) {
-        // one step goes right with 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: the gambler's ruin (1 - x^s) / (1 - x^4)
+        // one step goes right with 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: gambler's ruin (1 - x^s) / (1 - x^4)
         CHECK_NEAR(V[s], (1.0 - pow(0.5, s)) / (1.0 - pow(0.5, 4)), 1e-13);
         CHECK_NEAR(0.75 * (Q[s][CHAIN_RIGHT] - V[s]) + 0.25 * (Q[s][CHAIN_LEFT] - V[s]), 0.0, 1e-13);
     }

@@ -1,5 +1,5 @@
-// The lessons, against what they printed when they were last read by a person (tests/golden). `make golden` writes
-// the file anew, to be read in the diff.
+// The lessons, against what they printed when they were last read by a person (tests/golden). `make golden`
+// writes the file anew, to be read in the diff.
 
 static Text all_lessons(void) {
     Capture c = capture_begin();

@@ -1,5 +1,6 @@
 // The lessons as a student meets them: question, formula and symbols first, a Take away last, numbers that
-// follow from the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by hand unless said.
+// follow from the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by
+// hand unless said.
 
 // The line of text that begins with these words, behind any spaces; NULL = there is none.
 static const char* line_of(const char* text, const char* words) {
@@ -76,7 +77,8 @@ static void check_mdp(int answer, int reward) {
     Text text = printed_mdp(ids);
     ROW(text.data, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word,
         exp(answer == 3 ? 3.0 : answer == 0 ? 1.0 : 0.0) / (exp(1) + exp(3) + 3), word);
-    ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word, reward);
+    ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word,
+        reward);
     text_free(&text);
 }
 
@@ -113,7 +115,7 @@ static void lesson_6_masks_the_tool(void) {
     SAYS(ran->out, "-15 ln 265 = -83.6959 nats; all 19 tokens, the tool's too: -106.0149.");   // 19 * ln 265
 }
 
-// Experiment 1 on a model with random weights and a given answer: both ways print one sum, which is that of chapter 3.
+// Experiment 1 on a model with random weights and a given answer: both ways print one sum, chapter 3's.
 static void experiment_1_adds_up(void) {
     Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
     Tokens text = {0}, prompt = {0};
