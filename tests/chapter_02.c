@@ -190,7 +190,7 @@ static void chapter_02_cartpole_learns(void) {
             CHECK(run.solved > 0);
             CHECK(run.length[0] < 60.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
-            train_cartpole(&again, seed, baseline, cartpole_learning_rate);    // the same seed is the same run
+            train_cartpole(&again, seed, baseline, cartpole_learning_rate);   // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
         }
 }
