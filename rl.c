@@ -3288,12 +3288,14 @@ typedef struct {
 
 typedef struct {
     const char *name, *paper, *differs;             // differs: where the row leaves its paper
-    const char *advantage, *ratio, *norm;
-    float clip_low, clip_high, beta;
+    const char *advantage, *ratio, *norm;           // words of the lists below
+    float clip_low, clip_high, beta;                // the ratio stays in [1 - low, 1 + high]; beta per nat
     const char *kl_estimator, *kl_in;
-    int minibatch, resample, overlong;
+    int minibatch, resample, overlong;              // questions; redraws; tokens before the limit
 } Method;
 
+// A row reads: name, paper, what differs; advantage, ratio, norm; clip below and above, beta, estimator and
+// place of the KL; minibatch, resample, overlong.
 static const Method methods[] = {
     {"nanochat", "Karpathy 2025 (D1)",
      "there the 16 rollouts are averaged in two passes of 8, gradients are not\n"
@@ -3350,45 +3352,6 @@ static void set_method(RlOptions* o, const char* name) {
     o->minibatch = m->minibatch;
     o->resample = m->resample;
     o->overlong = m->overlong;
-}
-
-// The table, as far as its rows differ.
-static void print_methods(void) {
-    printf("%-10s %-9s %-9s %-9s %-10s %-17s %s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL",
-           "minibatch");
-    for (int i = 0; i < METHODS; i++) {
-        const Method* m = &methods[i];
-        char clip[32] = "-", kl[64] = "-", minibatch[16] = "all";
-        if (strcmp(m->ratio, "none"))
-            snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
-        if (m->beta > 0.0f)
-            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
-        if (m->minibatch) snprintf(minibatch, sizeof minibatch, "%d", m->minibatch);
-        printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
-               minibatch);
-    }
-    printf("\nThe paper of each row, and where the row leaves it:\n\n");
-    for (int i = 0; i < METHODS; i++) {
-        const Method* m = &methods[i];
-        printf("%-10s %s", m->name, m->paper);
-        if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n  %s\n", m->differs);
-    }
-    printf("\nThe same knobs elsewhere, as they come:\n\n"
-           "           here               TRL                        verl\n"
-           "answers    16                 num_generations 8          rollout.n 1\n"
-           "steps      all / minibatch    1                          1024 / 256\n"
-           "epochs     1                  num_iterations 1; PPO 4    ppo_epochs 1\n"
-           "norm       token, a question  loss_type dapo: a batch    token-mean: a minibatch\n"
-           "std        K - 1, + 1e-6      K - 1, + 1e-4              K - 1, + 1e-6\n"
-           "clip       0.2                epsilon 0.2                clip_ratio 0.2\n"
-           "beta       0; see above       beta 0; RLOO, PPO 0.05     kl_loss_coef 0.001, off\n"
-           "lambda     0.95               PPO: lam 0.95              lam 1\n"
-           "value clip 0.2                PPO: cliprange_value 0.2   cliprange_value 0.5\n"
-           "grad clip  1                  max_grad_norm 1            grad_clip 1\n"
-           "top-k      50, uncorrected    top_k 0: all               top_k -1: all\n"
-           "\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
-           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
 }
 
 static RlOptions rl_defaults(void) {
@@ -3613,6 +3576,9 @@ static const Column rl_columns[] = {
     {0},
 };
 
+// The record of an update: means over its B questions, their K answers each, or the n = K * T1 places of a
+// group whose mask is 1. kl_ref, ratio and approx_kl are estimates from the sampled tokens (chapter 8); the
+// entropy is exact, the sampler added it up over all tokens that might have followed.
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
     Metrics s = {.held_out = NAN, .seconds = seconds};
@@ -3662,14 +3628,16 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     const RlOptions* o = l->o;
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
     int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
-    int steps = o->epochs_per_batch * per_epoch, turns = turns_of(l->policy),
-        limit = o->sample.max_new_tokens;
-    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;
+    int steps = o->epochs_per_batch * per_epoch;       // gradient steps; 1 = on-policy from first to last
+    int turns = turns_of(l->policy), limit = o->sample.max_new_tokens;
+    int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;    // the KL is paid once, here or there
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
 
     // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
-    //         question whose rewards are all equal by another one, up to o->resample times.
+    //         question whose rewards are all equal by another one, up to o->resample times. (What is drawn
+    //         follows from the seed, the update, the round, the question and the rollout alone: a resumed run
+    //         needs no state of a generator, and the threads may come in any order.)
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
@@ -3695,7 +3663,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
         int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
-        const float* kl = l->reference ? g->kl : NULL;
+        const float* kl = l->reference ? g->kl : NULL;   // NULL: the reward alone
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
         if (l->reference) {
             answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
@@ -3734,6 +3702,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
                       *w = g->weight;
                 if (g->trained) {
                     answers_forward(logp, m, ids, mask, K, T);
+                    // the method's ratio picks a loss of chapter 9, which writes d(loss)/d(logp) to dlogp
                     if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
                     else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
                     if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
@@ -3746,6 +3715,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
                     }
                     answers_backward(m, dlogp, ids, mask, K, T);
                 }
+                // the value model learns from every group: an advantage of 0 does not mean that it is right
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
                     g->value_loss +=
@@ -3754,7 +3724,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
                 }
             }
         }
-        add_gradients(l->policy, turns);
+        add_gradients(l->policy, turns);                 // turn 0, 1, 2, ...: the same sum for any threads
         grad_norm += clip_and_step(l->policy, l->optimizer, lr, o->grad_clip, o->adam);
         if (!l->value) continue;
         add_gradients(l->value, turns);
@@ -6302,6 +6272,45 @@ static int command_train(int argc, char** argv) {
 }
 
 // ---- ./rl algos
+
+// The table, as far as its rows differ.
+static void print_methods(void) {
+    printf("%-10s %-9s %-9s %-9s %-10s %-17s %s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL",
+           "minibatch");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        char clip[32] = "-", kl[64] = "-", minibatch[16] = "all";
+        if (strcmp(m->ratio, "none"))
+            snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
+        if (m->beta > 0.0f)
+            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
+        if (m->minibatch) snprintf(minibatch, sizeof minibatch, "%d", m->minibatch);
+        printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
+               minibatch);
+    }
+    printf("\nThe paper of each row, and where the row leaves it:\n\n");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        printf("%-10s %s", m->name, m->paper);
+        if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
+        printf("\n  %s\n", m->differs);
+    }
+    printf("\nThe same knobs elsewhere, as they come:\n\n"
+           "           here               TRL                        verl\n"
+           "answers    16                 num_generations 8          rollout.n 1\n"
+           "steps      all / minibatch    1                          1024 / 256\n"
+           "epochs     1                  num_iterations 1; PPO 4    ppo_epochs 1\n"
+           "norm       token, a question  loss_type dapo: a batch    token-mean: a minibatch\n"
+           "std        K - 1, + 1e-6      K - 1, + 1e-4              K - 1, + 1e-6\n"
+           "clip       0.2                epsilon 0.2                clip_ratio 0.2\n"
+           "beta       0; see above       beta 0; RLOO, PPO 0.05     kl_loss_coef 0.001, off\n"
+           "lambda     0.95               PPO: lam 0.95              lam 1\n"
+           "value clip 0.2                PPO: cliprange_value 0.2   cliprange_value 0.5\n"
+           "grad clip  1                  max_grad_norm 1            grad_clip 1\n"
+           "top-k      50, uncorrected    top_k 0: all               top_k -1: all\n"
+           "\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
+           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
+}
 
 static int command_algos(int argc, char** argv) {
     RlOptions o = rl_defaults();
