@@ -84,7 +84,7 @@ static void chapter_12_what_is_no_pair(void) {
         {NULL, "[" USER("") "]", "'c'", "line 2: the field 'content' is empty"},
     };
     static const char* const lines[][2] = {
-        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{\"prompt\": \"a", "line 2, column"},
+        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{\"prompt\": \"a\n", "line 2, column"},
         {"\n", "has no pairs in it"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char* const field[3][2] = {{"prompt", bad[i].prompt}, {"chosen", bad[i].chosen},
