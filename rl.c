@@ -4872,6 +4872,7 @@ static Value divide(Value a, Value b) {
 static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
+    if (b.den == 1 && b.num == 2) return multiply(a, a);
     if (b.den == 1 && llabs(b.num) <= 1024) {
         Value power = whole(1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
@@ -5260,9 +5261,9 @@ static Value parse_primary(Parser* s);
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
 
 static int accept(Parser* s, int kind) {
-    int found = peek(s) == kind;
-    s->p += found;
-    return found;
+    if (peek(s) != kind) return 0;
+    s->p++;
+    return 1;
 }
 
 static Value fail_parse(Parser* s) {
@@ -5337,9 +5338,10 @@ static Value parse_pair(Parser* s, int command) {
 // one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
     Value first = s->p++->value, part = first;
+    if (first.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return first;
     Parser ahead = *s;
-    if (first.den == 1 && accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
-    else if (first.den == 1 && accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
+    if (accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
+    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
         part = divide(s->p->value, parse_primary(&ahead));
     else return first;
     if (!part.den || ahead.p - s->p > 7) return first;  // \frac { 1 } { 2 }
@@ -5397,17 +5399,16 @@ static Value parse_function(Parser* s) {
 
 static Value parse_primary(Parser* s) {
     const Token* k = s->p;
-    int kind = peek(s), exponent = k[-1].kind == '^' || k[-1].kind == '{';
-    if (kind == N_UNIT) return parse_unit(s);
-    if (s->ended && !exponent && kind != N_SQUARE && kind != N_CUBIC) return fail_parse(s);
+    int kind = peek(s), unit = kind == N_UNIT || kind == N_SQUARE || kind == N_CUBIC;
+    if (!kind || (s->ended && !unit && k[-1].kind != '^' && k[-1].kind != '{')) return fail_parse(s);
     if (kind == N_NUMBER) return parse_number(s);
+    if (kind == N_UNIT) return parse_unit(s);
     if (is_open(kind)) return parse_group(s, 0);
     if (is_function(kind)) return parse_function(s);
     s->p++;
     if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
     if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
-    if (kind == N_SQUARE) return raise_power(parse_primary(s), whole(2));
-    if (kind == N_CUBIC) return raise_power(parse_primary(s), whole(3));
+    if (unit) return raise_power(parse_primary(s), whole(kind == N_CUBIC ? 3 : 2));  // square inches
     if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
         return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
@@ -5446,9 +5447,9 @@ static Value parse(Parser* s, int level) {
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
     Value value = parse_power(s, level);
     for (int kind = peek(s); kind; kind = peek(s)) {
+        int factor = is_open(kind) || kind == N_VARIABLE || (kind >= F_SIN && kind <= LAST_BARE);
         int stops = is_function(kind) || (kind == N_UNIT && s->p->number != DEGREE);
-        int factor = is_open(kind) || kind == N_VARIABLE || kind == N_UNIT;
-        factor = level < ARGUMENT + !stops && (factor || (kind >= F_SIN && kind <= LAST_BARE));
+        factor = (factor || kind == N_UNIT) && level < ARGUMENT + !stops;
         if (level <= SUM && is_plus_minus(kind)) value = add(value, parse(s, PRODUCT));
         else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
         else if (level <= PRODUCT && accept(s, '/')) value = divide(value, parse(s, POWER));

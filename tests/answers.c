@@ -78,6 +78,7 @@ static void test_extract_lenient(void) {
     check_extract(extract_lenient, "x \\boxed{5} y 6", 1, "5");          // a box wins
     check_extract(extract_lenient, "The final answer is 83.", 2, "83");  // else the last number
     check_extract(extract_lenient, "from -3 to -4.5 degrees", 2, "-4.5");
+    check_extract(extract_lenient, "so .5 of it", 2, ".5");
     check_extract(extract_lenient, "7-4", 2, "4");                       // this minus is an operator
     check_extract(extract_lenient, "that is 1,200 of 14/3", 2, "14/3");
     check_extract(extract_lenient, "  Evelyn ", 3, "Evelyn");            // else the text
@@ -790,6 +791,8 @@ static int read_truth(const char* text, char* out, int cap) { return extract_tru
 
 // A truth may be a bare answer, a box, or what stands behind ####; every reward reads it in the same way.
 static void test_extract_truth(void) {
+    check_extract(read_truth, "#### x*", 1, "x");
+    check_extract(read_truth, "#### \nx", 0, "");                       // nothing in the line of the mark
     check_extract(read_truth, "83", 1, "83");
     check_extract(read_truth, " \\frac{14}{3} ", 1, "\\frac{14}{3}");
     check_extract(read_truth, "\\boxed{42}", 1, "42");

@@ -264,6 +264,9 @@ static void command_eval_compare_columns(void) {
     count_solved(solved, &a, &b);
     ROW(r->out, "by both %d, only after %d, only before %d, by neither %d", solved[3], solved[2], solved[1],
         solved[0]);
+    r = RL("eval", option("model-tag", "before"), option("compare", "model"), data, "--eval-examples=9",
+           "--num-samples=4", "--max-new-tokens=12");        // the other way round: "before" solves some
+    ROW(r->out, "1 %.4f %s * * * * to *", b.pass[0], interval(b.low[0], b.high[0], 4));
     CHECK(a.pass[0] != b.pass[0] && solved[2] > 0 && solved[3] != solved[2] && solved[1] != solved[0]);
     evaluation_free(&a), evaluation_free(&b);
 }

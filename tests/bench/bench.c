@@ -155,6 +155,7 @@ static void bench_memory(void) {
         printf("  %10zu %7.2f %7.2f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count, first,
                later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one, turns_of(&m) * one, activations, sum,
                peak_memory_mb() - before);
+        fflush(stdout);
         optimizer_free(&optimizer), model_free(&m);
     }
     printf("\n");
