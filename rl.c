@@ -4977,14 +4977,15 @@ static const char* const UNITS[] = {
     ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
      "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza slice meal cup glass bottle can jar bag box pack "
-     "bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe sock "
-     "hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower rose tree "
-     "seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table room window "
-     "door floor house home building step stair trip round goal class school team group set row column line "
-     "segment square circle triangle side edge face angle diagonal digit number integer solution answer "
-     "question problem term factor divisor multiple value root zero prime pair subset permutation "
-     "combination arrangement path route calorie bit byte")};
+     "potato carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag "
+     "box pack bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress "
+     "shoe sock hat coat button bead ring balloon marble ball block brick tile shell rock stone stick "
+     "flower rose tree seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair "
+     "table room window door floor house home building step stair trip round goal class school team group "
+     "set row column line segment square circle triangle side edge face angle diagonal digit number "
+     "integer solution answer question problem term factor divisor multiple value root zero prime pair "
+     "subset permutation combination arrangement path route calorie bit byte packet folder cap branch desk "
+     "kitten frog snake bee glass package")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
        SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
@@ -6272,55 +6273,6 @@ static int command_train(int argc, char** argv) {
     return status;
 }
 
-// ---- ./rl algos
-
-// The table, as far as its rows differ.
-static void print_methods(void) {
-    printf("%-10s %-9s %-9s %-9s %-10s %-17s %s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL",
-           "minibatch");
-    for (int i = 0; i < METHODS; i++) {
-        const Method* m = &methods[i];
-        char clip[32] = "-", kl[64] = "-", minibatch[16] = "all";
-        if (strcmp(m->ratio, "none"))
-            snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
-        if (m->beta > 0.0f)
-            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
-        if (m->minibatch) snprintf(minibatch, sizeof minibatch, "%d", m->minibatch);
-        printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
-               minibatch);
-    }
-    printf("\nThe paper of each row, and where the row leaves it:\n\n");
-    for (int i = 0; i < METHODS; i++) {
-        const Method* m = &methods[i];
-        printf("%-10s %s", m->name, m->paper);
-        if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
-        printf("\n  %s\n", m->differs);
-    }
-    printf("\nThe same knobs elsewhere, as they come:\n\n"
-           "           here               TRL                        verl\n"
-           "answers    16                 num_generations 8          rollout.n 1\n"
-           "steps      all / minibatch    1                          1024 / 256\n"
-           "epochs     1                  num_iterations 1; PPO 4    ppo_epochs 1\n"
-           "norm       token, a question  loss_type dapo: a batch    token-mean: a minibatch\n"
-           "std        K - 1, + 1e-6      K - 1, + 1e-4              K - 1, + 1e-6\n"
-           "clip       0.2                epsilon 0.2                clip_ratio 0.2\n"
-           "beta       0; see above       beta 0; RLOO, PPO 0.05     kl_loss_coef 0.001, off\n"
-           "lambda     0.95               PPO: lam 0.95              lam 1\n"
-           "value clip 0.2                PPO: cliprange_value 0.2   cliprange_value 0.5\n"
-           "grad clip  1                  max_grad_norm 1            grad_clip 1\n"
-           "top-k      50, uncorrected    top_k 0: all               top_k -1: all\n"
-           "\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
-           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
-}
-
-static int command_algos(int argc, char** argv) {
-    RlOptions o = rl_defaults();
-    begin_command(&o, NULL, NULL, 0, 0, argc, argv,
-                  "algos - the methods of ./rl train, and what makes them different", "");
-    print_methods();
-    return 0;
-}
-
 // ---- ./rl best-of-n
 
 // Samples, scores and keeps; writes the kept answers to OUT/kept.jsonl.
@@ -6705,7 +6657,6 @@ typedef struct { const char *name, *what; int (*run)(int argc, char** argv); } C
 static const Command commands[] = {
     {"run", "the whole story: supervised training, RL, before and after", command_run},
     {"train", "reinforcement learning from a checkpoint", command_train},
-    {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"best-of-n", "samples many answers, keeps the best, trains on them", command_best_of_n},
     {"trace", "one question: its rollouts, and one of them token by token", command_trace},
     {"lesson", "the worked numbers of a chapter: lesson 7, lesson all", command_lesson},

@@ -112,6 +112,55 @@ static int command_eval(int argc, char** argv) {
     return 0;
 }
 
+// ---- ./rl algos
+
+// The table, as far as its rows differ.
+static void print_methods(void) {
+    printf("%-10s %-9s %-9s %-9s %-10s %-17s %s\n", "--algo", "advantage", "ratio", "norm", "clip", "KL",
+           "minibatch");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        char clip[32] = "-", kl[64] = "-", minibatch[16] = "all";
+        if (strcmp(m->ratio, "none"))
+            snprintf(clip, sizeof clip, "%g, %g", (double)m->clip_low, (double)m->clip_high);
+        if (m->beta > 0.0f)
+            snprintf(kl, sizeof kl, "%g %s in %s", (double)m->beta, m->kl_estimator, m->kl_in);
+        if (m->minibatch) snprintf(minibatch, sizeof minibatch, "%d", m->minibatch);
+        printf("%-10s %-9s %-9s %-9s %-10s %-17s %9s\n", m->name, m->advantage, m->ratio, m->norm, clip, kl,
+               minibatch);
+    }
+    printf("\nThe paper of each row, and where the row leaves it:\n\n");
+    for (int i = 0; i < METHODS; i++) {
+        const Method* m = &methods[i];
+        printf("%-10s %s", m->name, m->paper);
+        if (m->resample) printf("; resample %d, overlong %d", m->resample, m->overlong);
+        printf("\n  %s\n", m->differs);
+    }
+    printf("\nThe same knobs elsewhere, as they come:\n\n"
+           "           here               TRL                        verl\n"
+           "answers    16                 num_generations 8          rollout.n 1\n"
+           "steps      all / minibatch    1                          1024 / 256\n"
+           "epochs     1                  num_iterations 1; PPO 4    ppo_epochs 1\n"
+           "norm       token, a question  loss_type dapo: a batch    token-mean: a minibatch\n"
+           "std        K - 1, + 1e-6      K - 1, + 1e-4              K - 1, + 1e-6\n"
+           "clip       0.2                epsilon 0.2                clip_ratio 0.2\n"
+           "beta       0; see above       beta 0; RLOO, PPO 0.05     kl_loss_coef 0.001, off\n"
+           "lambda     0.95               PPO: lam 0.95              lam 1\n"
+           "value clip 0.2                PPO: cliprange_value 0.2   cliprange_value 0.5\n"
+           "grad clip  1                  max_grad_norm 1            grad_clip 1\n"
+           "top-k      50, uncorrected    top_k 0: all               top_k -1: all\n"
+           "\nEvery column is an option: --algo grpo --advantage centered --norm token\n"
+           "--beta 0 is nanochat. ./rl train --algo NAME --help shows all of them with\ntheir values.\n");
+}
+
+static int command_algos(int argc, char** argv) {
+    RlOptions o = rl_defaults();
+    begin_command(&o, NULL, NULL, 0, 0, argc, argv,
+                  "algos - the methods of ./rl train, and what makes them different", "");
+    print_methods();
+    return 0;
+}
+
 // ---- ./rl sample
 
 // The likeliest tokens beside the one that was drawn, as many as have room in the line. z is the row of
@@ -878,7 +927,7 @@ static void print_grades(Responses* r, const RewardKind* kind) {
     text_free(&not_right), evaluation_free(&e);
 }
 
-// An answer as the comparison sees it (the appendix): its tokens in one spelling and, if it has one, its value.
+// An answer as the appendix sees it: its tokens in one spelling and, if it has one, its value.
 static void print_understood(const char* label, const char* answer) {
     Comparison c;
     Text normal = {0};
@@ -1133,6 +1182,7 @@ static int command_lesson_zh(int argc, char** argv) {
 // ---- the table, and main
 
 static const Command tools[] = {
+    {"algos", "the methods of `train`, and what makes them different", command_algos},
     {"sample", "answers to your own question", command_sample},
     {"thermostat", "chapter 2: a thermostat that learns", command_thermostat},
     {"cartpole", "chapter 2: a pole that learns to stand", command_cartpole},
