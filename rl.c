@@ -1726,8 +1726,9 @@ static void lesson_5(int more) {
  *
  * Question: what exactly did the model do, and what was done to it?
  *
- * A rollout is one answer, sampled token by token from <|assistant_start|> to <|assistant_end|>. generate()
- * in train_gpt.c does the sampling: sixteen rollouts of each of sixteen questions side by side.
+ * A rollout is one answer, sampled token by token from <|assistant_start|> to <|assistant_end|>.
+ * sample_rollouts() in train_gpt.c samples the K rollouts of a question side by side; the threads share the
+ * questions.
  *
  * The model may use a calculator. It asks by writing
  *
@@ -1772,7 +1773,7 @@ static ToolState tool_state(const int* ids, int length, int* from) {
     return ids[last] == PYTHON_END ? TOOL_CALLED : TOOL_READING;
 }
 
-// The calculator as generate() wants it: after a call it returns the tokens to force, otherwise none.
+// The calculator as sample_rollouts() wants it: after a call it returns the tokens to force, otherwise none.
 static int tool_calculator(int* forced, int capacity, const int* ids, int length) {
     char expression[EXPRESSION_SIZE], result[EXPRESSION_SIZE];
     int from, count = 0;
@@ -2016,12 +2017,13 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// The rules by name. GAE is not among them: it gives each token an advantage of its own. eps is verl's 1e-6
-// (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to +-1.
+// The rules by name; GAE, which gives each token an advantage of its own, is group_gae()'s. eps is verl's
+// 1e-6 (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to
+// +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
-    if (kind == ADVANTAGE_NONE) memcpy(adv, reward, (size_t)K * sizeof(float));
+    if (kind == ADVANTAGE_NONE) memmove(adv, reward, (size_t)K * sizeof(float));
     if (kind == ADVANTAGE_CENTERED) advantages_centered(adv, reward, K);
     if (kind == ADVANTAGE_RLOO) advantages_rloo(adv, reward, K);
     if (kind == ADVANTAGE_GRPO) advantages_grpo(adv, reward, K, 1e-6f);
@@ -2131,13 +2133,13 @@ static void print_gae(void) {
         advantages_gae(a, reward, value, 4, 1.0f, lambda);
         printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
-    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
+    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0 + 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
 }
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
 //
 // D3: "often 6 of the 8 replies have exactly the same score, and the standardized advantages are near 0".
-// `./rl experiment 3` samples the replies and calls this.
+// `./rl experiment 3` (docs/tools.c) samples the replies and calls experiment_3() with them.
 
 // D3's rule: 1 for a reply of 50 to 100 characters, as a reader sees it.
 static float reward_length(const char* response, const char* truth) {
@@ -2199,7 +2201,7 @@ static void lesson_7(int more) {
            "             RLOO      A_i = r_i - m_i = K/(K-1) (r_i - m)\n"
            "             GRPO      A_i = (r_i - m) / (s + eps)\n"
            "   Symbols   r_i the reward of answer i, m the mean of all K, m_i that of the\n"
-           "             others, s their standard deviation, eps = 1e-6 against 0/0. A_i,\n"
+           "             others, s the standard deviation of all, eps = 1e-6 for 0/0. A_i,\n"
            "             the advantage, goes to every sampled token of answer i\n\n");
     print_advantages();
     print_zero_variance();
@@ -2625,8 +2627,8 @@ static void lesson_8(int more) {
  * Question: we have log-probabilities and an advantage, a demonstration or a preference. What number do we
  * minimize, and what does its gradient do to each token?
  *
- * The idea. Every loss here ends in one number per token, d(loss)/d(logp): negative means "make this token
- * more likely", positive "less likely", 0 "leave it alone". The chain rule does the rest.
+ * The idea. Every loss of the policy ends in one number per token, d(loss)/d(logp): negative means "make
+ * this token more likely", positive "less likely", 0 "leave it alone". The chain rule does the rest.
  *
  * Policy gradient (REINFORCE; D1, nanochat)
  *     L = - sum over all tokens t of w_t A_t log pi(y_t | x, y_<t)             d/dlogp_t = - w_t A_t
@@ -2640,7 +2642,8 @@ static void lesson_8(int more) {
  *     1 / K                          NORM_SEQUENCE_SUM   -              seq-mean-token-sum       RLOO
  *     1 / (K * longest possible)     NORM_CONSTANT       dr_grpo        seq-mean-token-sum-norm  Dr. GRPO
  *
- *   With the second a token of a long answer counts less than one of a short answer.
+ *   With the second a token of a long answer counts less than one of a short answer. (From here on L is that
+ *   of one token: the loss is the sum of the w_t L, and each derivative gets w_t as a factor.)
  *
  * Clipping (PPO)
  *     rho = pi/pi_old = exp(logp - logp_old)
@@ -2688,9 +2691,9 @@ static void lesson_8(int more) {
  *   - DPO does not fix the level: both log-probs may fall, as long as the rejected one falls more.
  * ======================================================================================================== */
 
-// Every loss below goes through n tokens, flat, and returns the loss. dlogp (n) out, d(loss)/d(logp); logp,
-// log_ratio (n) in nats; adv (n) the advantage of each token, a constant; w (n) what each token counts: where
-// it is 0 the derivative is 0 and nothing else is read, padding may hold anything.
+// The losses down to loss_value() go through n tokens, flat, and return the loss. dlogp (n) out,
+// d(loss)/d(logp); logp, log_ratio (n) in nats; adv (n) the advantage of each token, a constant; w (n) what
+// each token counts: where it is 0 the derivative is 0 and nothing else is read, padding may hold anything.
 
 // The policy gradient (REINFORCE):  L = - A logp. The value of this loss has no meaning of its own.
 // Williams (1992); Sutton and Barto, section 13.3; D1.
@@ -2875,7 +2878,7 @@ static void toy_train_dpo(double* theta, const double* logp_ref, const double* r
 //
 // Four tokens, and at every place the same logits (3, 2, 1, 1) ln 2, so that all can be done by hand:
 // log-sum-exp = ln(8 + 4 + 2 + 2) = ln 16, probabilities 1/2, 1/4, 1/8, 1/8. The first token is the prompt; 3
-// stands for the end or padding, and is not scored.
+// stands for the end, as in nanochat not scored (our rollouts score theirs), or for padding.
 enum { BOARD_K = 4, BOARD_T = 4, BOARD_T1 = 3, BOARD_V = 4 };
 enum { BOARD_ROWS = BOARD_K * BOARD_T, BOARD_N = BOARD_K * BOARD_T1 };
 
@@ -2891,7 +2894,7 @@ typedef struct {
     double loss;
 } Board;
 
-// All that one update of nanochat's computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
+// All that one update of nanochat computes, in its order. By hand: ln 1/2 for token 0, ln 1/4 for token 1;
 // the verifier reads D2's texts; the mean reward is 1/2; eight tokens are scored, each counts 1/8. The last
 // layer of the model (train_gpt.c, section 4) has d logp/d logit_i = [i = token] - p_i in each row.
 static Board board_compute(void) {
@@ -3100,9 +3103,9 @@ static void lesson_chain(int more) {
  *     2  sample 16 rollouts of each                              num_samples, chapter 6
  *     3  reward every rollout: 1 right, 0 wrong                  chapter 5
  *     4  advantage = reward - mean reward of the question        chapter 7
- *     5  loss = -(advantage x sum of log-probs) / valid tokens   chapter 9; valid: mask 1; then the mean over
+ *     5  loss = -sum of advantage x log-probs / valid tokens     chapter 9; valid: mask 1; then the mean over
  *                                                                the questions
- *     6  backward, clip the gradient, AdamW                      train_gpt.c
+ *     6  backward, clip the gradient, AdamW                      train_gpt.c (there: no clip, and Muon)
  *     7  throw the samples away: they came from the old policy   on-policy, D3 section 1
  *
  * What nanochat leaves out of GRPO, and why. No KL penalty and no reference model: the reward is a program.
@@ -3110,23 +3113,24 @@ static void lesson_chain(int more) {
  * once, by the policy that sampled it, so the ratio is exactly 1. No division by the standard deviation. What
  * is left is close to REINFORCE with a baseline, averaged over tokens as in DAPO.
  *
- * The other methods make each of these choices in their own way, and nothing else. So there is one loop,
- * rl_step(), and a method is a row of a table: `./rl algos` prints it, `./rl train --algo NAME` runs a row,
- * docs/recipes/compare.sh runs all of them from the same model.
+ * The other methods make each of these choices in their own way and differ in nothing else: there is one
+ * loop, rl_step(), and a method is a row of a table: `./rl algos` prints it, `./rl train --algo NAME` runs
+ * a row, docs/recipes/compare.sh runs all of them from the same model.
  *
  * The learning rate falls in a straight line from lr * init_lr_frac to 0. It is much smaller than in
  * supervised training: there every token has a right answer, here a whole rollout has one bit.
  *
  * Where things are. rl_step() works on an array of Group: a question, its K rollouts and, in arrays (K,T1),
  * all that is known about each of their tokens. Whoever owns the groups can look at them afterwards: lesson
- * 10 and ./rl trace print what the loop's own update left there.
+ * 10 and ./rl trace print what the loop's own update left there. rl_train(), which calls rl_step() for each
+ * update, and setup_load(), which loads the reference, stand behind the appendix, with the command line.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
- * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference, as
- * nanochat does: a small bias. (2) A zero-variance group, whose rewards are all equal, has advantages of
- * exactly 0 and a gradient of exactly 0 (but for a KL term in the loss). It costs its sampling and teaches
- * nothing. (3) A reward that rises is no proof that the task is learned; chapter 11 looks at questions that
- * were never trained on.
+ * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference,
+ * as nanochat does: a small bias. (2) A zero-variance group, whose rewards are all equal, has advantages of
+ * exactly 0 and a gradient of exactly 0 (unless a KL term or a length penalty tells its answers apart). It
+ * costs its sampling and teaches nothing. (3) A reward that rises is no proof that the task is learned;
+ * chapter 11 looks at questions that were never trained on.
  * ======================================================================================================== */
 
 typedef float (*RewardFunction)(const char* response, const char* truth);
@@ -3194,7 +3198,7 @@ static Grade grade_answer(const char* text, const char* truth, const RewardKind*
 typedef struct { Tokens prompt; char* truth; const char *question, *solution; } Question;
 typedef struct { Question* list; int count, longest; Problems problems; } Questions;   // longest: a prompt
 
-// Is a right answer paid itself, where the reward looks? Else hardly anything can earn it.
+// Would the reward pay the data set's own answer, written where it looks? Else hardly anything can earn it.
 static int is_earnable(const char* answer, const RewardKind* kind) {
     char truth[MAX_ANSWER + 1], own[2 * MAX_ANSWER + 32];
     if (!extract_truth(truth, sizeof truth, answer)) return 0;
@@ -3276,20 +3280,20 @@ typedef struct {
 //                 constant  1 / (K * longest possible answer)
 //
 //     minibatch   questions per gradient step, 0 = all at once. With two steps per batch the second one works
-//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work. (The
-//                 value's clip has work from the second epoch on only.)
+//                 on rollouts of an older policy: that is when the ratio leaves 1 and the clip has work,
+//                 and the clip of the value as well
 //     resample    dynamic sampling: how often a zero-variance group is replaced by another question; one that
 //                 is left after that is not trained on
 //     overlong    in the last so many tokens before the limit the reward falls by up to 1
 //
-// So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered --norm
-// token --beta 0 is nanochat to the bit (on-policy the ratio is 1, and clipping has nothing to do). In every
-// row each question is normalized by itself, then the mean over the questions is taken.
+// So a method is a row of defaults, and between two rows one can walk: grpo with --advantage centered
+// --norm token --beta 0 has nanochat's gradient to the bit (on-policy the ratio is 1, and nothing is
+// clipped). In every row each question is normalized by itself, then the mean over the questions is taken.
 
 typedef struct {
     const char *name, *paper, *differs;             // differs: where the row leaves its paper
     const char *advantage, *ratio, *norm;           // words of the lists below
-    float clip_low, clip_high, beta;                // the ratio stays in [1 - low, 1 + high]; beta per nat
+    float clip_low, clip_high, beta;                // the clip's bounds, 1 - low and 1 + high; per nat
     const char *kl_estimator, *kl_in;
     int minibatch, resample, overlong;              // questions; redraws; tokens before the limit
 } Method;
@@ -3301,7 +3305,7 @@ static const Method methods[] = {
      "there the 16 rollouts are averaged in two passes of 8, gradients are not\n"
      "  clipped, and Muon steps the matrices",
      "centered", "none", "token", 0, 0, 0, "k3", "loss", 0, 0, 0},
-    {"reinforce", "Williams 1992", "no baseline, the paper's b is 0; AdamW on all answers, there plain steps",
+    {"reinforce", "Williams 1992", "no baseline (b = 0); AdamW on all answers at once, there plain steps",
      "none", "none", "sum", 0, 0, 0, "k3", "loss", 0, 0, 0},
     {"rloo", "Ahmadian et al. 2024", "there 2 or 4 answers, and a KL penalty in the reward: --beta 0.03",
      "rloo", "none", "sum", 0, 0, 0, "k1", "reward", 0, 0, 0},
@@ -3318,8 +3322,8 @@ static const Method methods[] = {
      "  is less calm; 2 gradient steps, there 4",
      "grpo", "sequence", "sequence", 0.03f, 0.04f, 0, "k3", "loss", 8, 0, 0},
     {"cispo", "MiniMax 2025",
-     "2 gradient steps, there 16, with dapo's redraws and length penalty; tokens\n"
-     "  as in dapo; no lower bound (1 - 1 = 0), as there; the upper is not told",
+     "2 gradient steps, there 16 and dapo's redraws and length penalty; tokens as\n"
+     "  in dapo; no lower bound (1 - 1 = 0), as there; it does not tell the upper",
      "grpo", "cispo", "token", 1, 0.28f, 0, "k3", "loss", 8, 0, 0},
     {"ppo", "Ouyang et al. 2022",
      "2 gradient steps, there 8; advantages are not whitened; the value model\n"
@@ -3328,7 +3332,7 @@ static const Method methods[] = {
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
-// What an option may be: lists that end in NULL, and the numbers of their entries.
+// What an option may be: lists that end in NULL, in the order of ADVANTAGE_, RATIO_ and NORM_.
 static const char* const advantage_names[] = {"none", "centered", "rloo", "grpo", "gae", NULL};
 enum { RATIO_NONE, RATIO_TOKEN, RATIO_SEQUENCE, RATIO_CISPO };
 static const char* const ratio_names[] = {"none", "token", "sequence", "cispo", NULL};
@@ -3371,10 +3375,10 @@ static RlOptions rl_defaults(void) {
         .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
         .lr = 3e-3f,                         // supervised training's rate,
         .init_lr_frac = 0.13f,               // and the share of it with which RL begins
-        .grad_clip = 1.0f,                   // longest gradient that is taken as it is
+        .grad_clip = 1.0f,                   // a longer gradient is shortened to this
         .adam = {0.9f, 0.95f, 1e-8f, 0.0f},  // beta1, beta2, eps, weight decay
         .seed = 1,
-        .kl_per = "sequence",                // the KL of an answer is a sum over its tokens, as in D3
+        .kl_per = "sequence",                // an answer's KL is a sum, as in D3's formula (its code: mean)
         .gamma = 1.0f,                       // GAE: no discount (chapter 4),
         .lambda = 0.95f,                     // and how far an advantage trusts the rewards beyond the value
         .value_lr = 1e-3f,                   // the value model's own rate
@@ -3444,10 +3448,10 @@ typedef struct {
     const Question* question;
     Rollout* rollouts;                           // (K) ids (K,T) and mask (K,T), prompt included
     Grades grades;
-    int zero_variance;                           // all rewards are equal: there is nothing to compare
+    int zero_variance;                           // all rewards were equal, before length penalty and KL
     int trained;                                 // 0: neither advantage nor KL, so nothing to learn
-    double loss, value_loss;                     // its shares of the minibatch's
-    float *reward, *total;                       // (K) the answer's reward; the same minus the KL penalty
+    double loss, value_loss;                     // this group's shares of the minibatch's losses
+    float *reward, *total;                       // (K) reward; that minus the KL, then (not GAE) advantage
     int* mask;                                   // (K,T1), like all that follows: 1 = token t+1 was sampled
     float *logp_old, *logp_ref, *kl;             // of the policy that sampled, of the reference, estimated KL
     float *token_reward, *adv, *weight;          // what the loss takes besides log-probabilities
@@ -3567,12 +3571,12 @@ static const Column rl_columns[] = {
     {"format_rate", NULL, AT(format_rate), 0, 0, 0}, // rollouts whose answer is where the reward looks
     {"zero_variance", NULL, AT(zero_variance), 0, 0, 0}, // groups whose rewards are all equal
     {"resampled", NULL, AT(resampled), 0, 0, 0},         // groups drawn again (dynamic sampling)
-    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last pass
+    {"ratio", NULL, AT(ratio), 0, 0, 0},                 // pi/pi_old, mean over trained tokens, last epoch
     {"approx_kl", NULL, AT(approx_kl), 0, 0, 0},         // KL(pi_old || pi) by k3, nats per trained token
     {"loss", NULL, AT(loss), 0, 0, 0},
     {"value_loss", NULL, AT(value_loss), 0, 0, 0},
     {"lr", NULL, AT(lr), 0, 0, 0},
-    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // sampled ones; not those drawn again
+    {"tokens_per_second", NULL, AT(tokens_per_second), 0, 0, 0}, // the tool's too; not those drawn again
     {0},
 };
 
@@ -3663,14 +3667,12 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
         Group* g = &group[i];
         const int *ids = g->rollouts->ids, *mask = g->mask;
         int from = i / minibatch * minibatch, questions = min_int(from + minibatch, B) - from;
-        const float* kl = l->reference ? g->kl : NULL;   // NULL: the reward alone
+        const float* kl = beta_in_reward > 0.0f ? g->kl : NULL;   // NULL: the reward alone
         add_overlong_penalties(g->reward, g->rollouts, K, limit, o->overlong);
-        if (l->reference) {
-            answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
-            if (l->estimator == 1) kl_k1(g->kl, g->logp_old, g->logp_ref, n);
-            if (l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
-            if (l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
-        }
+        if (l->reference) answers_forward(g->logp_ref, worker(l->reference), ids, mask, K, T);
+        if (kl && l->estimator == 1) kl_k1(g->kl, g->logp_old, g->logp_ref, n);
+        if (kl && l->estimator == 2) kl_k2(g->kl, g->logp_old, g->logp_ref, n);
+        if (kl && l->estimator == 3) kl_k3(g->kl, g->logp_old, g->logp_ref, n);
         token_rewards(g->token_reward, g->reward, kl, mask, K, T1, beta_in_reward, l->kl_mean);
         if (l->value) {
             answers_forward(g->value_old, worker(l->value), ids, mask, K, T);
@@ -3689,33 +3691,34 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
 
     // 5 and 6. Per minibatch: log-probabilities, loss, KL, backward of each question; then clip and step. (A
     //          turn takes every turns-th question and adds up gradients of its own; add_gradients() adds the
-    //          turns in their order. So threads can't change a bit: they only share out the turns.)
-    for (int pass = 0; pass < steps; pass++) {
-        int from = pass % per_epoch * minibatch, to = min_int(from + minibatch, B);
+    //          turns in their order. So the number of threads changes not one bit.)
+    for (int update = 0; update < steps; update++) {
+        int from = update % per_epoch * minibatch, to = min_int(from + minibatch, B);
         #pragma omp parallel for schedule(dynamic)
         for (int turn = 0; turn < turns; turn++) {
             Model *m = learning_worker(l->policy, turn), *v = learning_worker(l->value, turn);
             for (int i = from + turn; i < to; i += turns) {
                 Group* g = &group[i];
                 const int *ids = g->rollouts->ids, *mask = g->mask;
-                float *logp = g->logp, *ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
+                float *logp = g->logp, *log_ratio = g->log_ratio, *dlogp = g->dlogp, *adv = g->adv,
                       *w = g->weight;
                 if (g->trained) {
                     answers_forward(logp, m, ids, mask, K, T);
                     // the method's ratio picks a loss of chapter 9, which writes d(loss)/d(logp) to dlogp
-                    if (l->ratio == RATIO_SEQUENCE) sequence_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
-                    else token_log_ratio(ratio, logp, g->logp_old, mask, K, T1);
+                    if (l->ratio == RATIO_SEQUENCE)
+                        sequence_log_ratio(log_ratio, logp, g->logp_old, mask, K, T1);
+                    else token_log_ratio(log_ratio, logp, g->logp_old, mask, K, T1);
                     if (l->ratio == RATIO_NONE) g->loss += loss_policy_gradient(dlogp, logp, adv, w, n);
                     else if (l->ratio == RATIO_CISPO)
-                        g->loss += loss_cispo(dlogp, logp, ratio, adv, w, n, low, high);
-                    else g->loss += loss_clip(dlogp, ratio, adv, w, n, low, high);
+                        g->loss += loss_cispo(dlogp, logp, log_ratio, adv, w, n, low, high);
+                    else g->loss += loss_clip(dlogp, log_ratio, adv, w, n, low, high);
                     if (kl_in_loss) {
                         g->loss += o->beta * loss_kl(g->dkl, logp, g->logp_ref, w, n, l->estimator);
                         for (int j = 0; j < n; j++) dlogp[j] += o->beta * g->dkl[j];
                     }
                     answers_backward(m, dlogp, ids, mask, K, T);
                 }
-                // the value model learns from every group: an advantage of 0 does not mean that it is right
+                // the value model learns from every group: an advantage of 0 does not prove a value right
                 if (v) {
                     answers_forward(g->value, v, ids, mask, K, T);
                     g->value_loss +=
@@ -3756,9 +3759,9 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. sum: log pi(y|x) when it was sampled; other: the same under a
-// second model or after the update, both (K,T1), with the names of the two columns and of their difference.
-// Without a reward, adv is left out.
+// One line per rollout; `chosen` gets a mark. Its log pi(y|x) when it was sampled, and from `other` (K,T1, or
+// NULL) under a second model or after the update; names: of these two columns and of their difference. With
+// rewarded 0 reward and adv are left out.
 static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
                            int chosen) {
     int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
@@ -3790,7 +3793,7 @@ static void print_rollouts(const Group* g, int K, int rewarded, const float* oth
     }
 }
 
-// 1 when the first byte of the answer is a letter, digit or sign of ASCII: half of all bytes.
+// 1 when the first byte of the answer is below 128: half of all bytes (special tokens are spelled <|...|>).
 static float reward_ascii(const char* response, const char* truth) {
     (void)truth;
     return *response && (unsigned char)*response < 128 ? 1.0f : 0.0f;
@@ -3824,10 +3827,10 @@ static void lesson_10(int more) {
     score_rollouts(after, &m, g->rollouts, K);
 
     printf("LESSON 10. One update (D1)\n\n");
-    printf("Question  how do sampled answers become a step of the weights?\n");
-    printf("Formula   loss = - sum over sampled tokens of adv x log pi / (number of them)\n");
-    printf("Symbols   adv = reward - mean reward of the question; log pi in nats;\n");
-    printf("          dlogp = d loss / d log pi of a token\n\n");
+    printf("   Question  how do sampled answers become a step of the weights?\n");
+    printf("   Formula   loss = - sum over sampled tokens of adv x log pi / their number\n");
+    printf("   Symbols   adv = reward - mean reward of the question; log pi in nats;\n");
+    printf("             dlogp = d loss / d log pi of a token\n\n");
     printf("1 to 3. %d rollouts of at most %d tokens. Reward: here 1 when the first byte is\nbelow 128 "
            "(the model is untrained). 4. adv = reward - mean.\n\n", K, NEW);
     print_rollouts(g, K, 1, after, names, -1);
@@ -4802,7 +4805,7 @@ static void lesson_12(int more) {
  *
  * Followed for x = \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes x = \frac { 10 } { 4 } cm of it, A.4 takes off
  * the name x that the other side leaves out, A.3 divides 10 by 4 and lets cm count as 1, since the other side
- * leaves it out too, and A.1 finds that 5/2 is 5/2.
+ * has no unit, and A.1 finds that 5/2 is 5/2.
  *
  * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
@@ -4824,14 +4827,14 @@ typedef struct {
 } Value;
 
 static const double ROUNDING = 0x1p-53;         // half a unit in the last place of a double
-static const int64_t LARGE = (int64_t)1 << 62;  // for an exact fraction; two below it have a sum
+static const int64_t LARGE = (int64_t)1 << 62;  // of an exact fraction; the sum of two smaller ones fits
 static const Value NO_VALUE = {NAN, 0, 0, 0};
 
 static int has_value(Value a) { return !isnan(creal(a.z)) && !isnan(cimag(a.z)); }
 static int is_real(Value a) { return cimag(a.z) == 0; }
 static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) : cabs(z); }  // hypot is slow
 static int64_t times(int64_t a, int64_t b) { return fabs((double)a * (double)b) < 0x1p62 ? a * b : LARGE; }
-static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // the greatest common one
+static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // greatest common one
 
 // The value z; or better num / den, unless den is 0 or one of them reaches the limit.
 static Value make_value(double complex z, double error, int64_t num, int64_t den) {
@@ -4861,7 +4864,7 @@ static Value multiply(Value a, Value b) {
 }
 
 static Value divide(Value a, Value b) {
-    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // zero?
+    if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // 0, or too near to tell
     double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
     double error = (a.error + b.error * size_of(z)) / size_of(b.z);
     return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
@@ -4959,7 +4962,8 @@ static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
     {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
     {1e12, 0, 1000000000000, 1}};
 
-// f(2) is no product with these letters; nor are these two letters one, when they are all of an item.
+// f(2) is no product with these letters. Two small letters are one, and on = o n = n o = no, unless they are
+// a whole item and one of these words.
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
 
@@ -4994,7 +4998,7 @@ typedef struct {
     const char* text;       // its spelling, length bytes; a known name without its backslash
     int length, slash;
     int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
-    int number;             // which variable or unit it is; of a bracket: its commas, -1 = none
+    int id;                 // which variable or unit it is; of a bracket: its commas minus 1
     Value value;            // of a number
 } Token;
 
@@ -5006,7 +5010,7 @@ typedef struct {
     int count, open;        // tokens; the innermost open bracket, -1 = none
     int unmatched, money;   // has a bracket no partner? is $ a currency?
     int names, imaginary;   // variables; does i appear?
-    int budget, strict;     // work left; may a name not be left out?
+    int budget, strict;     // work left; 1 = names must not be left out
     Slice name[MAX_NAMES];  // the variables, in the order of their appearance
     Token token[2 * MAX_TOKENS];
 } Comparison;
@@ -5063,9 +5067,9 @@ static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; 
 // byte of an answer becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
     Token *k = &c->token[c->count++], *open = c->open < 0 ? NULL : &c->token[c->open];
-    *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .number = -1};
+    *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .id = -1};
     if (is_open(kind)) c->open = (int)(k - c->token);
-    if (kind == ',' && open) open->number++;
+    if (kind == ',' && open) open->id++;
     c->unmatched |= is_close(kind) && !open;
     if (!is_close(kind) || !open) return k;
     c->open = open->match;
@@ -5142,7 +5146,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
     int unit = certain || ends || follows ? find_unit(p, n, n > 2 || (n == 2 && quoted)) : -1;
     if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
     if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
-    push(c, unit < 0 ? kind : N_UNIT, p, n)->number = unit;
+    push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
     return n;
 }
 
@@ -5241,11 +5245,12 @@ static int same_text(Slice a, Slice b) {
  *
  * A recursive-descent parser. It builds no tree: it computes while it reads, and a variable is simply its
  * value at the current point. For another point the tokens are read once more.
- *     primary = number | variable | constant | ( sum ) | |sum| | \frac A B | \sqrt[n] A | function argument
+ *     primary = number | variable | constant | unit | ( sum ) | |sum| | \frac A B | \binom A B | \sqrt[n] A
+ *             | function argument
  *     power   = sign primary ! ^ power
  * and then the operators, by their strength. 2x is 2*x, -x^2 is -(x^2), 2^3^2 is 2^(3^2), and the value of an
  * equation is its left side minus its right one. A quantity is a product, 5 times cm: its unit counts as 1
- * where one of two answers leaves it out, and else as a number of its own, so that cm^2 isn't cm.
+ * where only one of two answers has one, and else as a number of its own, so that cm^2 isn't cm.
  */
 enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest to the strongest
 
@@ -5351,11 +5356,12 @@ static Value parse_number(Parser* s) {
     return add(first, part);
 }
 
-// The value of variable number j of this comparison at one of 32 points. It must not hang on the letter, and
-// it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places, are
-// the sign and one of 16 sizes: every variable takes each size with either sign, and any five have all their
-// combinations of signs. From the sixth variable on the bits are sums of bits of the point. (A little noise
-// makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1 at all others.)
+// The value of variable number j of this comparison at one of 32 points. It must not hang on the letter,
+// and it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places,
+// are the sign and one of 16 sizes: every variable takes each size with either sign, and the first five
+// have all their combinations of signs. From the sixth variable on the bits are sums of bits of the point.
+// (A little noise makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1
+// at all others.)
 static double variable_value(int j, int point) {
     static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
     unsigned bits = (unsigned)point;
@@ -5368,16 +5374,16 @@ static double variable_value(int j, int point) {
 }
 
 // A unit stands at the end, behind a value or another unit; a currency in front: $5. Degrees in the argument
-// of a function are a number; elsewhere these are words.
+// of a function are a number; a unit anywhere else makes the answer plain text.
 static Value parse_unit(Parser* s) {
     const Token* k = s->p++;
-    Rng rng = {(uint64_t)k->number};
+    Rng rng = {(uint64_t)k->id};
     int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
-    int currency = !behind && s->nesting == 1 && k->number <= POUND;
-    if (behind && s->arguments && k->number == DEGREE) return inexact(M_PI / 180, 0);
+    int currency = !behind && s->nesting == 1 && k->id <= POUND;
+    if (behind && s->arguments && k->id == DEGREE) return inexact(M_PI / 180, 0);
     if ((!behind && !currency) || s->arguments) return fail_parse(s);
     s->ended = !currency;
-    Value value = k->number == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
+    Value value = k->id == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
     if (!s->units) value = whole(1);
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
@@ -5414,9 +5420,9 @@ static Value parse_primary(Parser* s) {
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
         return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
     }
-    if (kind != N_VARIABLE || k->number < 0 || s->end - k < k->match) return fail_parse(s);
+    if (kind != N_VARIABLE || k->id < 0 || s->end - k < k->match) return fail_parse(s);
     s->p = k + k->match;
-    return inexact(variable_value(k->number, s->point), 0);
+    return inexact(variable_value(k->id, s->point), 0);
 }
 
 // A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
@@ -5449,7 +5455,7 @@ static Value parse(Parser* s, int level) {
     Value value = parse_power(s, level);
     for (int kind = peek(s); kind; kind = peek(s)) {
         int factor = is_open(kind) || kind == N_VARIABLE || (kind >= F_SIN && kind <= LAST_BARE);
-        int stops = is_function(kind) || (kind == N_UNIT && s->p->number != DEGREE);
+        int stops = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE);
         factor = (factor || kind == N_UNIT) && level < ARGUMENT + !stops;
         if (level <= SUM && is_plus_minus(kind)) value = add(value, parse(s, PRODUCT));
         else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
@@ -5476,7 +5482,7 @@ static int evaluate(Value* value, Slice text, int level, int point, int units) {
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
     for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind >= first && k->kind <= last) return k;
-        if (is_open(k->kind) && (!anywhere || (k->kind == '{' && k->number >= 0))) k += k->match;
+        if (is_open(k->kind) && (!anywhere || (k->kind == '{' && k->id >= 0))) k += k->match;
     }
     return NULL;
 }
@@ -5515,8 +5521,9 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
  *     \{3, 5\}                            a set: each part of one has a partner in the other
  *     (0,1) \cup [2,3], \cap              in any order
- *     (3,5)   [[1,2],[3,4]]   A - B       tuples, intervals, matrices, differences: in order, with the same
- *     x > 3   0 < x \le 5                 brackets; an inequality for a name is the interval (3,oo) or (0,5]
+ *     (3,5)   [[1,2],[3,4]]               tuples, intervals, matrices: in order, with the same brackets
+ *     A \setminus B                       in order
+ *     x > 3   0 < x \le 5                 an inequality for a name is the interval (3,oo) or (0,5]
  *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
  *     2\pi + 1                            no parts: an expression or words
  *
@@ -5528,7 +5535,7 @@ typedef struct {
     int relation;            // and how: = or \in
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
     int parts;               // 0 = too many
-    Slice part[MAX_ITEMS];
+    Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
 } Item;
 
 static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
@@ -5536,7 +5543,7 @@ static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at 
 }
 
 static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (s.p->number >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
+    return is_bracketed(s) && (s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
 }
 
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
@@ -5565,7 +5572,7 @@ static void find_names(Comparison* c) {
         while (j < c->names && !same_text(c->name[j], name)) j++;
         if (j == MAX_NAMES) return;
         if (j == c->names) c->name[c->names++] = name;
-        k->number = j;
+        k->id = j;
         k->match = (int)(name.end - k);
         k += k->match - 1;
     }
@@ -5687,8 +5694,8 @@ static int count_names(const Item* list) {
     return names;
 }
 
-// Names that only one list has may be left out when it is the same name, or else in the order of the list: 2,
-// 3 for x=2, y=3. Names in both must agree.
+// If only one list names its parts, the names may go: of one name in any order, else in the order of the
+// list, 2, 3 for x=2, y=3. If both do, the names must agree.
 static int compare_parts(const Item* x, const Item* y, Comparison* c) {
     int list = x->open == ',', set = x->open == '{';
     int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
@@ -5789,7 +5796,7 @@ int calculate(const char* expression, char* out, int cap) {
 // The command line
 // ==========================================================================================================
 //
-// Nothing below teaches reinforcement learning: it parses options, prints tables and calls the chapters.
+// Options, tables, and the commands that call the chapters. rl_train() is the loop around rl_step().
 
 // ---- text for people
 
@@ -6205,8 +6212,8 @@ static void check_method(const RlOptions* o, const Option* options) {
     refuse_idle(l.advantage != ADVANTAGE_GAE, options, "gamma lambda value-lr value-clip",
                 "only --advantage gae has steps to discount and a value model; an answer that is rewarded as "
                 "a whole has one advantage (chapter 4)");
-    refuse_idle(o->epochs_per_batch == 1, options, "value-clip",
-                "it holds a value near what it was, and that begins in a second epoch: --epochs-per-batch 2");
+    refuse_idle(!several, options, "value-clip",
+                "it holds a value near what it was, and that begins with a second gradient step on a batch");
 }
 
 // The whole run, from update `step` on. Saves into o->out; after Ctrl-C it returns early, saved as well.

@@ -158,8 +158,9 @@ static void methods_decisions_are_refused(void) {
         {"--value-clip means nothing here", {"--value-clip=0"}},
         {NULL, {"--algo=ppo", "--gamma=0.9", "--lambda=0.9", "--value-lr=0.1"}},
         {NULL, {"--algo=ppo", "--epochs-per-batch=2", "--value-clip=0"}},
+        {NULL, {"--algo=ppo", "--value-clip=0"}}, // two minibatches: the second has work
         {"--value-clip means nothing here: it holds a value near what it was",
-         {"--algo=ppo", "--value-clip=0"}},
+         {"--algo=ppo", "--minibatch=0", "--value-clip=0"}},
         {NULL, {"--advantage=gae", "--gamma=0.9"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
