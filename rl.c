@@ -2133,7 +2133,7 @@ static void print_gae(void) {
         advantages_gae(a, reward, value, 4, 1.0f, lambda);
         printf("   lambda %.1f   A = %.3f, %.3f, %.3f, %.3f\n", lambda, a[0], a[1], a[2], a[3]);
     }
-    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0 + 0.5 - 0.6 + 0.5 * 0.5 = 0.15.\n\n");
+    printf("\n   By hand, lambda 0.5: A_3 = 1 - 0.5 = 0.5, A_2 = 0.5 - 0.6 + 0.5 A_3 = 0.15.\n\n");
 }
 
 // ---- experiment 3 of D3: how sparse is a reward of 0 or 1? -----------------------------------------------
@@ -5618,7 +5618,7 @@ static Slice read_relations(Item* r, Slice s) {
     int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
     int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
     int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
-    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // what falls is turned round, so that it rises
+    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // > becomes <, and >= <=: all rise
     for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
     if (n == 2 && first == N_EQ) r->equation = s;
     r->open = first;
@@ -5663,7 +5663,8 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     if (same_text(a, b)) return 1;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
     int same = same_at_all_points(a, b, SUM, 0, c);
-    return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
+    if (!units || (units == 1 && same) || (units == 2 && !same)) return same;
+    return same_at_all_points(a, b, SUM, 1, c);
 }
 
 static int compare_item(Slice a, Slice b, Comparison* c);
@@ -5704,7 +5705,7 @@ static int compare_parts(const Item* x, const Item* y, Comparison* c) {
     if (list) {
         int names_x = count_names(x), names_y = count_names(y);
         c->strict |= names_x && names_y;
-        ordered = names_x + names_y == 2 && names_x != names_y;
+        ordered = (names_x == 2 && !names_y) || (names_y == 2 && !names_x);
     }
     return find_partners(x, y, ordered, c) && (!set || find_partners(y, x, ordered, c));
 }
