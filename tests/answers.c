@@ -1086,6 +1086,26 @@ static void test_calculate_random_sums(void) {
     }
 }
 
+// Lists, sets and chains of relations of 28 to 36 parts, the last of which may be two: around the room for them.
+static void test_many_parts(void) {
+    static const char* const forms[][3] = {{"", ",", ""}, {"\\{", ",", "\\}"}, {"", "<", ""}, {"", "\\cup", ""}};
+    for (int n = 28; n <= 36; n++)
+        for (int f = 0; f < 8; f++) {
+            Text a = {0}, b = {0};
+            const char* const* form = forms[f / 2];
+            for (int i = 1; i <= n; i++) {
+                const char* sign = i == n && f % 2 ? "\\pm" : "";
+                text_printf(&a, "%s%s%d", i == 1 ? form[0] : form[1], sign, i);
+                text_printf(&b, "%s%s %d.0", i == 1 ? form[0] : form[1], sign, i);
+            }
+            text_printf(&a, "%s", form[2]);
+            text_printf(&b, "%s", form[2]);
+            int equal = answers_equal(a.data, b.data);
+            CHECK(n > 31 || f / 2 == 2 || equal);           // three relations and more are text: 1 < 2 isn't 1 < 2.0
+            text_free(&a), text_free(&b);
+        }
+}
+
 static void test_answers(void) {
     RUN(test_extract_boxed);
     RUN(test_extract_hash_answer);
@@ -1137,5 +1157,6 @@ static void test_answers(void) {
     RUN(test_changed_expressions_differ);
     RUN(test_random_fractions);
     RUN(test_symmetric_and_reflexive);
+    RUN(test_many_parts);
     RUN(test_calculate_random_sums);
 }
