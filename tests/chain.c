@@ -75,43 +75,6 @@ static void chain_gradient_of_logits(void) {
         }
 }
 
-// The same gradient by moving one logit a little: (loss(z + h) - loss(z - h)) / 2h, the loss written out in
-// double.
-static double chain_loss(const double* logits, const Board* b) {
-    double loss = 0.0;
-    for (int i = 0; i < BOARD_N; i++) {
-        const double* z = logits + (i / BOARD_T1 * BOARD_T + i % BOARD_T1) * BOARD_V;
-        double sum = 0.0;
-        for (int v = 0; v < BOARD_V; v++) sum += exp(z[v]);
-        int token = board_ids[i / BOARD_T1 * BOARD_T + i % BOARD_T1 + 1];
-        if (b->mask[i]) loss -= 0.125 * b->adv[i / BOARD_T1] * (z[token] - log(sum));
-    }
-    return loss;
-}
-
-static void chain_gradient_by_differences(void) {
-    Board b = board_compute();
-    double logits[BOARD_ROWS * BOARD_V], h = 1e-4;
-    for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) logits[i] = b.logits[i];
-    CHECK_NEAR(chain_loss(logits, &b), chain_ln2 / 8, 1e-7);
-    for (int i = 0; i < BOARD_ROWS * BOARD_V; i++) {
-        double z = logits[i], up, down;
-        logits[i] = z + h;
-        up = chain_loss(logits, &b);
-        logits[i] = z - h;
-        down = chain_loss(logits, &b);
-        logits[i] = z;
-        CHECK_NEAR(b.dlogits[i], (up - down) / (2 * h), 1e-7);
-    }
-}
-
-// pi = 1/2, pi_ref = 1/4: L = ln 2, k3 = exp(-ln 2) - 1 + ln 2 = 1/2 - 1 + 0.6931 = 0.1931
-static void chain_k3(void) {
-    float logp = logf(0.5f), ref = logf(0.25f), k3;
-    kl_k3(&k3, &logp, &ref, 1);
-    CHECK_NEAR(k3, 0.5 - 1.0 + chain_ln2, 1e-7);
-}
-
 // Lesson 9's first table: w = 1/8; 1/(4 * tokens of the answer); 1/4; 1/(4 * 3). With the sums -2, -4, -3, -1
 // (ln 2) and 2, 3, 2, 1 tokens the losses are 1/8; -1/8 (-2/2 - 4/3 + 3/2 + 1/1) = -1/48; 1/4; 1/12, each
 // times ln 2.
@@ -137,26 +100,16 @@ static void chain_under_four_weights(void) {
 
 // What is printed fits one screen of 40 lines and 80 columns, and has these numbers.
 static void chain_fits_a_screen(void) {
-    int lines = 0;
-    size_t longest = 0;
     Ran chain = *COMMAND(command_lesson, "chain");
+    int lines = 0;
     CHECK(chain.status == 0);
-    for (const char* line = chain.out; *line; line += strcspn(line, "\n") + 1) {
-        lines++;
-        longest = strcspn(line, "\n") > longest ? strcspn(line, "\n") : longest;
-    }
-    CHECK(lines <= 40 && longest <= 80);
+    for (const char* s = chain.out; *s; s++) lines += *s == '\n';
+    CHECK(lines <= 40 && longest_line(chain.out) <= 80);
     CHECK(strstr(chain.out, "0.08664") && strstr(chain.out, "-0.03125") && strstr(chain.out, "0.19315"));
 }
 
 static void test_chain(void) {
-    RUN(chain_fits_a_screen);
-    RUN(chain_logprobs);
-    RUN(chain_mask_and_sums);
-    RUN(chain_rewards_advantages_weights);
-    RUN(chain_loss_and_dlogp);
-    RUN(chain_gradient_of_logits);
-    RUN(chain_gradient_by_differences);
-    RUN(chain_k3);
-    RUN(chain_under_four_weights);
+    RUN_ALL(TEST(chain_fits_a_screen), TEST(chain_logprobs), TEST(chain_mask_and_sums),
+            TEST(chain_rewards_advantages_weights), TEST(chain_loss_and_dlogp),
+            TEST(chain_gradient_of_logits), TEST(chain_under_four_weights));
 }

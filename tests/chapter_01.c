@@ -31,7 +31,7 @@ static void chapter_01_chain_values(void) {
     CHECK_NEAR(Q[2][CHAIN_RIGHT], 78.0 / 90.0, 1e-13);          // 5/6 * 14/15 + 1/6 * 8/15
     CHECK_NEAR(Q[2][CHAIN_LEFT], 54.0 / 90.0, 1e-13);           // 5/6 * 8/15 + 1/6 * 14/15
     for (int s = 1; s < 4; s++) {
-        // one step goes right with 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: the gambler's ruin (1 - x^s) / (1 - x^4)
+        // one step goes right with 3/4 * 5/6 + 1/4 * 1/6 = 2/3, x = 1/2: gambler's ruin (1 - x^s) / (1 - x^4)
         CHECK_NEAR(V[s], (1.0 - pow(0.5, s)) / (1.0 - pow(0.5, 4)), 1e-13);
         CHECK_NEAR(0.75 * (Q[s][CHAIN_RIGHT] - V[s]) + 0.25 * (Q[s][CHAIN_LEFT] - V[s]), 0.0, 1e-13);
     }
@@ -105,32 +105,6 @@ static void chapter_01_policy_gradient_over_all_trajectories(void) {
     }
 }
 
-static void chapter_01_no_dynamics_in_the_score(void) {
-    const double theta[5] = {0, 0.4, -1.1, 0.7, 0}, h = 1e-5, slips[3] = {1.0 / 6.0, 0.3, 0.01};
-    Rng rng = {5};
-    ChainPolicy pi = chain_policy_from(theta);
-    for (int n = 0; n < 20; n++) {
-        Trajectory tau;
-        double score[5], a, b;
-        sample_trajectory(&tau, 2, &pi, 0.3, &rng);
-        CHECK(chain_is_final(tau.state[tau.T]));
-        CHECK_NEAR(discounted_return(tau.reward, tau.T, 1.0), tau.state[tau.T] == 4, 0.0);
-        score_trajectory(score, &tau, &pi);
-        for (int i = 0; i < 3; i++)
-            for (int s = 1; s < 4; s++) {
-                double up[5], down[5];
-                memcpy(up, theta, sizeof up);
-                memcpy(down, theta, sizeof down);
-                up[s] += h;
-                down[s] -= h;
-                ChainPolicy pu = chain_policy_from(up), pd = chain_policy_from(down);
-                double numeric = (trajectory_logprob(&a, &b, &tau, &pu, slips[i])
-                                  - trajectory_logprob(&a, &b, &tau, &pd, slips[i])) / (2 * h);
-                CHECK(fabs(numeric - score[s]) <= 1e-6 * fmax(1.0, fabs(score[s])));
-            }
-    }
-}
-
 static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mean return = V
     ChainPolicy pi = {{.75, .75, .75, .75, .75}};
     Rng rng = {11};
@@ -147,10 +121,7 @@ static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mea
 }
 
 static void test_chapter_01(void) {
-    RUN(chapter_01_discounted_return);
-    RUN(chapter_01_chain_values);
-    RUN(chapter_01_trajectory_probability);
-    RUN(chapter_01_policy_gradient_over_all_trajectories);
-    RUN(chapter_01_no_dynamics_in_the_score);
-    RUN(chapter_01_sampled_values);
+    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_chain_values),
+            TEST(chapter_01_trajectory_probability), TEST(chapter_01_policy_gradient_over_all_trajectories),
+            TEST(chapter_01_sampled_values));
 }

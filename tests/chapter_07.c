@@ -1,53 +1,34 @@
-// chapter_07.c - advantages. The values of check_rules() come from the independent PyTorch program, the
+// chapter_07.c - advantages. The values of three_groups come from the independent PyTorch program, the
 // others are worked by hand.
 
-static void c07_check_rules(const float* r, int K, const double* centered, const double* grpo,
-                            const double* grpo4, const double* rloo) {
-    float adv[16];
-    advantages_centered(adv, r, K);
-    for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], centered[k], 1e-6);
-    advantages_grpo(adv, r, K, 1e-8f);
-    for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], grpo[k], 1e-6);
-    advantages_grpo(adv, r, K, 1e-4f);
-    for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], grpo4[k], 1e-6);
-    advantages_rloo(adv, r, K);
-    for (int k = 0; k < K; k++) CHECK_NEAR(adv[k], rloo[k], 1e-6);
-}
-
-static void
-chapter_07_four_rollouts(void) { // mean 1/2, squares sum to 1: std sqrt(1/3) sample, 1/2 population
-    const float r[4] = {1, 1, 0, 0};
-    c07_check_rules(r, 4, (double[]){0.5, 0.5, -0.5, -0.5},
-                (double[]){0.866025388784, 0.866025388784, -0.866025388784, -0.866025388784},
-                (double[]){0.865875429761, 0.865875429761, -0.865875429761, -0.865875429761},
-                (double[]){2.0 / 3, 2.0 / 3, -2.0 / 3, -2.0 / 3});
-}
-
-static void chapter_07_sixteen_rollouts(void) {   // mean 3/16
-    const float r[16] = {1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
-    double e[4][16];
-    const double up[4] = {0.8125, 2.01556438707, 2.01506456108, 0.866666666667};
-    const double down[4] = {-0.1875, -0.465130243171, -0.46501489871, -0.2};
-    for (int i = 0; i < 4; i++) for (int k = 0; k < 16; k++) e[i][k] = r[k] > 0 ? up[i] : down[i];
-    c07_check_rules(r, 16, e[0], e[1], e[2], e[3]);
-}
-
-static void chapter_07_real_valued_rewards(void) {
-    const float r[5] = {0.3f, -1.2f, 2.5f, 0.0f, 0.7f};
-    c07_check_rules(r, 5, (double[]){-0.16, -1.66, 2.04, -0.46, 0.24},
-                (double[]){-0.119157701167, -1.23626114961, 1.51926068988, -0.342578390856, 0.178736551751},
-                (double[]){-0.119148828617, -1.2361690969, 1.51914756486, -0.342552882273, 0.178723242925},
-                (double[]){-0.2, -2.075, 2.55, -0.575, 0.3});
-}
-
-static void chapter_07_rloo_is_leave_one_out(void) {
-    float r[7], adv[7];
-    fill(r, 7, 5, 2.0, 1.0);
-    advantages_rloo(adv, r, 7);
-    for (int i = 0; i < 7; i++) {
-        double others = 0;
-        for (int j = 0; j < 7; j++) others += j == i ? 0 : r[j] / 6.0;
-        CHECK_NEAR(adv[i], r[i] - others, 1e-6);
+static void chapter_07_three_groups(void) {
+    // 1 1 0 0: mean 1/2, squares sum to 1: std sqrt(1/3) sample, 1/2 population. 1 1 0 ... of 16: mean 3/16.
+    // centered, GRPO with eps 1e-8 and 1e-4, RLOO
+    static const struct { int K; float reward[16]; double adv[4][16]; } groups[] = {
+        {4, {1, 1, 0, 0}, {{0.5, 0.5, -0.5, -0.5},
+                           {0.866025388784, 0.866025388784, -0.866025388784, -0.866025388784},
+                           {0.865875429761, 0.865875429761, -0.865875429761, -0.865875429761},
+                           {2.0 / 3, 2.0 / 3, -2.0 / 3, -2.0 / 3}}},
+        {5, {0.3f, -1.2f, 2.5f, 0.0f, 0.7f},
+         {{-0.16, -1.66, 2.04, -0.46, 0.24},
+          {-0.119157701167, -1.23626114961, 1.51926068988, -0.342578390856, 0.178736551751},
+          {-0.119148828617, -1.2361690969, 1.51914756486, -0.342552882273, 0.178723242925},
+          {-0.2, -2.075, 2.55, -0.575, 0.3}}},
+        {16, {1, 1, 1}, {{0.8125, 0.8125, 0.8125, -0.1875},
+                         {2.01556438707, 2.01556438707, 2.01556438707, -0.465130243171},
+                         {2.01506456108, 2.01506456108, 2.01506456108, -0.46501489871},
+                         {0.866666666667, 0.866666666667, 0.866666666667, -0.2}}}};
+    for (int i = 0; i < 3; i++) {
+        const float* r = groups[i].reward;
+        int K = groups[i].K;
+        float adv[4][16];
+        advantages_centered(adv[0], r, K);
+        advantages_grpo(adv[1], r, K, 1e-8f);
+        advantages_grpo(adv[2], r, K, 1e-4f);
+        advantages_rloo(adv[3], r, K);
+        for (int rule = 0; rule < 4; rule++)             // the 12 behind the fourth of 16 are like it
+            for (int k = 0; k < K; k++)
+                CHECK_NEAR(adv[rule][k], groups[i].adv[rule][K == 16 && k > 3 ? 3 : k], 1e-6);
     }
 }
 
@@ -81,17 +62,14 @@ static void chapter_07_small_groups(void) {
         compute_advantages(adv, one, 0, rule);                  // nothing at all
         CHECK(adv[0] == 9);
     }
-    // K = 2: mean 1/2, std sqrt(1/2) sample, 1/2 population; the other one's reward is the baseline of RLOO
-    advantages_grpo(adv, two, 2, 0.0f);
-    CHECK_NEAR(adv[0], sqrt(0.5), EXACT);
-    CHECK_NEAR(adv[1], -sqrt(0.5), EXACT);
+    // K = 2: mean 1/2, std sqrt(1/2) sample, 1/2 population; the other one's reward is the baseline of RLOO;
+    // the rewards may be where the advantages go
+    const double grpo[2] = {0.70710678118654752, -0.70710678118654752}, rloo[2] = {1, -1};
+    float in_place[2] = {1, 0};
     advantages_rloo(adv, two, 2);
-    CHECK_NEAR(adv[0], 1.0, EXACT);
-    CHECK_NEAR(adv[1], -1.0, EXACT);
-    float in_place[4] = {1, 1, 0, 0};
-    advantages_grpo(in_place, in_place, 4, 0.0f);
-    CHECK_NEAR(in_place[0], sqrt(0.75), EXACT);
-    CHECK_NEAR(in_place[3], -sqrt(0.75), EXACT);
+    check_array(adv, rloo, 2, EXACT);
+    advantages_grpo(in_place, in_place, 2, 0.0f);
+    check_array(in_place, grpo, 2, EXACT);
 }
 
 // The claim of the chapter's comment, over all 2^K groups: RLOO is the true gradient p(1-p), centered (K-1)/K
@@ -121,37 +99,8 @@ static void chapter_07_zero_variance_odds(void) {
     CHECK_NEAR(zero_variance_odds(0.1875, 16), pow(0.8125, 16) + pow(0.1875, 16), 1e-15);
 }
 
-// lambda = 1, V = group mean, the reward at the end
-static void chapter_07_gae_with_constant_value_is_centered(void) {
-    float reward[10] = {0}, value[10], adv[10];
-    reward[9] = 1.0f;
-    for (int t = 0; t < 10; t++) value[t] = 0.1875f;
-    advantages_gae(adv, reward, value, 10, 1.0f, 1.0f);
-    for (int t = 0; t < 10; t++) CHECK_NEAR(adv[t], 0.8125, EXACT);
-    for (int t = 0; t < 10; t++) value[t] = 0.5f;
-    advantages_gae(adv, reward, value, 10, 1.0f, 0.95f);          // the last delta fades by 0.95 a step
-    for (int t = 0; t < 10; t++) CHECK_NEAR(adv[t], 0.5 * pow(0.95, 9 - t), 1e-6);
-}
-
-// Two answers of three places: each answer's number goes to its own tokens, a a a b b b and not a b a b a b.
-static void chapter_07_one_number_per_answer(void) {
-    const float adv[2] = {0.5f, -0.25f};
-    const int mask[6] = {0, 1, 1, 1, 1, 0};
-    const float by_hand[6] = {0.0f, 0.5f, 0.5f, -0.25f, -0.25f, 0.0f};
-    float out[6];
-    broadcast_advantages(out, adv, mask, 2, 3);
-    for (int i = 0; i < 6; i++) CHECK(out[i] == by_hand[i]);
-}
-
 static void test_chapter_07(void) {
-    RUN(chapter_07_four_rollouts);
-    RUN(chapter_07_sixteen_rollouts);
-    RUN(chapter_07_real_valued_rewards);
-    RUN(chapter_07_rloo_is_leave_one_out);
-    RUN(chapter_07_equal_rewards_give_exactly_zero);
-    RUN(chapter_07_small_groups);
-    RUN(chapter_07_expected_gradient_over_all_groups);
-    RUN(chapter_07_one_number_per_answer);
-    RUN(chapter_07_zero_variance_odds);
-    RUN(chapter_07_gae_with_constant_value_is_centered);
+    RUN_ALL(TEST(chapter_07_three_groups), TEST(chapter_07_equal_rewards_give_exactly_zero),
+            TEST(chapter_07_small_groups), TEST(chapter_07_expected_gradient_over_all_groups),
+            TEST(chapter_07_zero_variance_odds));
 }

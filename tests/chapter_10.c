@@ -1,71 +1,42 @@
-// chapter_10.c - one update, step by step: rewards, advantages, KL, values, minibatches, dynamic sampling,
-// the log. rl_step() runs as it trains, and the test reads the arrays that it left. Each expectation has its
-// reason above it.
+// chapter_10.c - one update: rl_step() runs as it trains, and the test reads the arrays that it left.
 
 static int T1_of(const World* w) { return w->group->rollouts->T - 1; }
 static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
 
 // ---- steps 1 to 3: grades and rewards
 
-// rows of an array, one per script, by the tool's rules
-static Rollout* c10_play(const Tokens* prompt, const Tokens* script, int K) {
-    int T = 0;
-    Rollout** one = allocate((size_t)K, sizeof(Rollout*));
-    for (int k = 0; k < K; k++) {
-        one[k] = play_script(prompt, script[k].ids, script[k].length);
-        T = max_int(T, one[k]->prompt + one[k]->length + 1);
-    }
-    Rollout* all = rollouts_new(K, T);
-    for (int k = 0; k < K; k++) {
-        rollout_begin(&all[k], prompt);
-        all[k].length = one[k]->length;
-        all[k].finished = one[k]->finished;
-        memcpy(all[k].ids, one[k]->ids, (size_t)(prompt->length + one[k]->length) * sizeof(int));
-        memcpy(all[k].mask, one[k]->mask, (size_t)(prompt->length + one[k]->length) * sizeof(int));
-        rollouts_free(one[k]);
-    }
-    free(one);
-    return all;
-}
-
 static void chapter_10_four_rollouts_are_graded(void) {
     // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
     static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                         "The final answer is 83", "We get \\boxed{38}"};
-    Tokens script[4] = {{0}}, prompt = {0};
     float reward[4], advantage[4];
-    render_prompt(&prompt, "42+41?");
-    for (int k = 0; k < 4; k++) tokens_add_text(&script[k], text[k], strlen(text[k]), 1);
-    Rollout* r = c10_play(&prompt, script, 4);
+    long tokens = 4;                                       // <|assistant_end|> of each
+    for (int k = 0; k < 4; k++) tokens += (long)strlen(text[k]);
+    Rollout* r = all_say("42+41?", text, 4);
     for (int k = 0; k < 4; k++)
         for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));
     compute_advantages(advantage, reward, 4, ADVANTAGE_CENTERED);
     CHECK(reward[0] == 1 && reward[1] == 1 && reward[2] == 0 && reward[3] == 0);
     CHECK(advantage[0] == 0.5f && advantage[3] == -0.5f);
-    CHECK(g.correct == 2 && g.format == 3 && g.tool == 0);
-    long tokens = (long)(strlen(text[0]) + strlen(text[1]) + strlen(text[2]) + strlen(text[3]));
-    CHECK(g.tokens == tokens && g.sampled == tokens);
+    CHECK(g.correct == 2 && g.format == 3 && g.tool == 0 && g.tokens == tokens && g.sampled == tokens);
     CHECK_NEAR(g.entropy, 0.5 * (double)tokens, 1e-12);
     // partial pays 1 1 1/2 1/10, and still two are right
     g = grade_rollouts(reward, r, 4, "83", find_reward("partial"));
     CHECK(g.correct == 2 && reward[0] == 1.0f && reward[2] == 0.5f && reward[3] == 0.1f);
-    for (int k = 0; k < 4; k++) tokens_free(&script[k]);
-    rollouts_free(r), tokens_free(&prompt);
+    rollouts_free(r);
 }
 
 static void chapter_10_overlong_answers_pay(void) {
-    // Limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit. No window, no
-    // penalty.
+    // limit 100, window 20: nothing up to 80 tokens, then 1/20 per token, -1 at the limit; no window, none
     static const int length[6] = {0, 80, 81, 95, 100, 1};
     static const double penalty[6] = {0, 0, -0.05, -0.75, -1, 0};
     Rollout* r = rollouts_new(6, 2);
-    float reward[6] = {0};
+    float reward[6] = {0}, other[6] = {0};
     for (int k = 0; k < 6; k++) r[k].length = length[k];
     add_overlong_penalties(reward, r, 6, 100, 20);
-    for (int k = 0; k < 6; k++) CHECK_NEAR(reward[k], penalty[k], 1e-7);
-    float other[6] = {0};
     add_overlong_penalties(other, r, 6, 100, 0);
+    for (int k = 0; k < 6; k++) CHECK_NEAR(reward[k], penalty[k], 1e-7);
     for (int k = 0; k < 6; k++) CHECK(other[k] == 0.0f);
     add_overlong_penalties(other, r + 5, 1, 1, 1);             // one token at most, one is too many
     CHECK(other[0] == -1.0f);
@@ -76,18 +47,16 @@ static void chapter_10_overlong_answers_pay(void) {
     Metrics s = look(&w, 0);
     int punished = 0;
     double sum = 0.0;
-    for (int i = 0; i < QUESTIONS; i++)
-        for (int k = 0; k < SAMPLES; k++) {
-            const Rollout* one = &w.group[i].rollouts[k];
-            int over = one->length - (NEW_TOKENS - 8);
-            float paid = over > 0 ? -(float)over / 8.0f : 0.0f;
-            Text text = rollout_text(one);
-            CHECK_NEAR(w.group[i].reward[k] - paid, reward_gsm8k(text.data, w.group[i].question->truth),
-                       1e-6);
-            punished += paid < 0.0f;
-            sum += w.group[i].reward[k];
-            text_free(&text);
-        }
+    for (int i = 0; i < QUESTIONS * SAMPLES; i++) {
+        const Group* g = &w.group[i / SAMPLES];
+        int over = g->rollouts[i % SAMPLES].length - (NEW_TOKENS - 8);
+        Text text = rollout_text(&g->rollouts[i % SAMPLES]);
+        CHECK_NEAR(g->reward[i % SAMPLES],
+                   reward_gsm8k(text.data, g->question->truth) - (over > 0 ? over / 8.0 : 0.0), 1e-6);
+        punished += over > 0;
+        sum += g->reward[i % SAMPLES];
+        text_free(&text);
+    }
     CHECK_NEAR(s.reward, sum / (QUESTIONS * SAMPLES), 1e-6);
     CHECK(punished > 0);
     finish(&w);
@@ -137,41 +106,7 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
 
 // ---- step 4: advantages, KL in the reward, values
 
-static void chapter_10_rloo_is_a_multiple_of_centered(void) {
-    // r - mean of the others = K/(K-1) (r - mean): with 4 answers 4/3 of the gradient, before it is clipped
-    static World x, y;
-    Metrics s;
-    START(&x, "--algo=rloo");
-    START(&y, "--algo=rloo", "--advantage=centered");
-    const float *a = gradient_of(&x, 0, &s), *b = gradient_of(&y, 0, &s);
-    CHECK(square_of(a, x.setup.policy.weights.count) > 1e-6);
-    CHECK(off_by(a, b, 4.0 / 3.0, x.setup.policy.weights.count) < 1e-5);
-    finish(&x), finish(&y);
-}
-
-static void chapter_10_ppo_without_a_value_is_reinforce(void) {
-    // gamma = lambda = 1 and V = 0: the advantage of every sampled token is the whole reward that is still to
-    // come, which is the answer's reward.
-    static World w;
-    START(&w, "--algo=ppo", "--gamma=1", "--lambda=1", "--beta=0");
-    CHECK(w.setup.learner.value && !w.setup.learner.reference);
-    look(&w, 0);
-    double paid = 0.0;
-    for (int i = 0; i < QUESTIONS; i++) {
-        const Group* g = &w.group[i];
-        for (int j = 0; j < N_of(&w); j++) {
-            CHECK(g->value_old[j] == 0.0f);
-            CHECK(g->adv[j] == (g->mask[j] ? g->reward[j / T1_of(&w)] : 0.0f));
-            CHECK(g->target[j] == g->adv[j]);
-            paid += g->adv[j];
-        }
-    }
-    CHECK(paid > 0.0);
-    finish(&w);
-}
-
-// The reference's log-probabilities are those of every answer as a sequence of its own, one plain unpacked
-// forward pass.
+// The reference's log-probabilities are those of each answer in one plain, unpacked forward pass.
 static void c10_plain_logprobs(float* logp, Model* m, const Rollout* r) {
     int n = r->prompt + r->length, targets[256], at = 0;
     Batch b = {0};
@@ -193,9 +128,8 @@ static void c10_check_reference(World* w) {
 }
 
 static void chapter_10_kl_in_the_reward_is_a_sum(void) {
-    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last sampled one also has the reward, so
-    // the sum over the answer is reward - beta sum k1. --kl-per token divides the charge by the answer's
-    // tokens. beta 0.5.
+    // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last one also has the reward: the sum is
+    // reward - beta sum k1. --kl-per token divides the charge by the answer's tokens. beta 0.5.
     for (int per_token = 0; per_token < 2; per_token++) {
         static World w;
         START(&w, "--algo=grpo", "--advantage=centered", "--beta=0.5", "--kl-in=reward", "--kl-estimator=k1",
@@ -230,8 +164,7 @@ static void chapter_10_kl_in_the_reward_is_a_sum(void) {
                 CHECK_NEAR(sum, total[k], 1e-5);
                 mean += total[k] / SAMPLES;
             }
-            // the advantage is that of the charged rewards; the loss does not look at the reference again:
-            // ratio 1, - A w
+            // the advantage is that of the charged rewards; the loss has no reference: -A w
             for (int j = 0; j < N_of(&w); j++) {
                 if (!g->mask[j]) continue;
                 CHECK_NEAR(g->adv[j], total[j / T1] - mean, 1e-5);
@@ -263,8 +196,7 @@ static void chapter_10_other_estimators_in_the_reward(void) {
 }
 
 static void chapter_10_gae_keeps_the_penalty_at_its_token(void) {
-    // lambda = 0, V = 0: the advantage of a token is its own reward: the penalty alone, and at the end the
-    // answer's reward too.
+    // lambda = 0, V = 0: a token's advantage is its own reward: the penalty, at the end with the answer's
     static World w;
     START(&w, "--algo=ppo", "--lambda=0", "--beta=0.5");
     disturb(&w.setup.reference, 0.05);
@@ -300,20 +232,15 @@ static void chapter_10_forced_tokens_are_no_steps(void) {
 }
 
 static void chapter_10_value_model_learns_what_came_after(void) {
-    // The target is V + A, so before the first step the error of each token is A, and the loss of a question
-    // is the mean of A^2 / 2 over its tokens, divided by the questions. Moving along the gradient by h
-    // changes the sum by h |g|^2.
+    // The target is V + A: before the first step a token's error is A, the loss the mean of A^2 / 2.
     static World w;
-    Metrics s;
     START(&w, "--algo=ppo", "--beta=0", "--lambda=0.5", "--gamma=0.9", "--minibatch=0");
     w.o.value_clip = 0.0f;
     Model* value = &w.setup.value;
     for (int c = 0; c < 16; c++) value->weights.score[c] = 0.1f * (float)sin(1.0 + c);
-    gradient_of(&w, 0, &s);
-    const Weights* gradient = &w.setup.value_optimizer.first;
-    double before = 0.0, after = 0.0, size = 0.0, h = 1e-4,
-           square = square_of(gradient->memory, gradient->count);
-    int K = SAMPLES, T = w.group->rollouts->T, T1 = T - 1, n = K * T1;
+    Metrics s = look(&w, 0);
+    double before = 0.0, size = 0.0;
+    int K = SAMPLES, T1 = T1_of(&w), n = K * T1;
     for (int i = 0; i < QUESTIONS; i++) {
         const Group* g = &w.group[i];
         double sum = 0.0, tokens = 0.0;
@@ -336,20 +263,12 @@ static void chapter_10_value_model_learns_what_came_after(void) {
     }
     CHECK(size > 1.0);
     CHECK_NEAR(s.value_loss, before, 1e-9);
-    for (size_t i = 0; i < gradient->count; i++) value->weights.memory[i] -= (float)(h * gradient->memory[i]);
-    for (int i = 0; i < QUESTIONS; i++) {
-        Group* g = &w.group[i];
-        answers_forward(g->value, value, g->rollouts->ids, g->mask, K, T);
-        after += loss_value(g->dvalue, g->value, g->value_old, g->target, g->weight, n, 0.0f);
-    }
-    CHECK(square > 1e-4 && fabs((before - after) / (h * square) - 1.0) < 0.05);
     finish(&w);
 }
 
 static void chapter_10_values_come_before_the_first_step(void) {
-    // PPO: with two minibatches and two passes the value model moves between them. All old values are still
-    // those of the model as it was before the first step, to the bit, so the targets of the second half do
-    // not depend on the first half.
+    // With two minibatches and two passes the value model moves between them: all old values are still those
+    // before the first step, to the bit.
     static World w;
     START(&w, "--algo=ppo", "--beta=0", "--epochs-per-batch=2");
     Model* value = &w.setup.value;
@@ -372,8 +291,7 @@ static void chapter_10_values_come_before_the_first_step(void) {
 }
 
 static void chapter_10_value_model_has_its_rate_and_its_clip(void) {
-    // The schedule's factor goes for both models: at 0 neither moves, at 1 both do. Two passes: value_clip
-    // holds the second one near the values of the first, so it matters then, and only then.
+    // The schedule's factor goes for both models; value_clip matters in the second of two passes only.
     static World w, v;
     START(&w, "--algo=ppo", "--beta=0", "--minibatch=0");
     Model begun = scalar_model_on(&w.setup.policy);
@@ -404,45 +322,34 @@ static void chapter_10_value_model_has_its_rate_and_its_clip(void) {
 }
 
 static void chapter_10_value_model_begins_at_zero(void) {
-    Model policy = load_model(model_path), value = scalar_model_on(&policy);
-    size_t body = policy.weights.count - head_count(&policy.config);
-    CHECK(value.config.scalar == 1 && value.weights.count == body + (size_t)policy.config.width);
-    CHECK(!memcmp(value.weights.memory, policy.weights.memory, body * sizeof(float)));
-    for (int c = 0; c < policy.config.width; c++) CHECK(value.weights.score[c] == 0.0f);
-    const int ids[3] = {'a', 'b', 'c'}, targets[3] = {0, 0, 0};
-    Batch b = {0};
-    batch_add(&b, ids, targets, 3, -1);
-    model_scalar_forward(&value, &b);
-    CHECK(value.acts.scalar[0] == 0.0f && value.acts.scalar[2] == 0.0f);
-    model_free(&policy), model_free(&value);
-    // a policy whose unembedding is its own: the head is left behind, the body taken
-    policy = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 0, 10000.0f, 1e-6f, 0});
-    model_init(&policy, 4);
-    value = scalar_model_on(&policy);
-    CHECK(!memcmp(value.weights.memory, policy.weights.memory,
-                  (policy.weights.count - (size_t)VOCAB_SIZE * 16) * sizeof(float)));
-    CHECK(value.weights.score[0] == 0.0f && value.weights.score[15] == 0.0f);
-    model_free(&policy), model_free(&value), batch_free(&b);
+    // The policy's body, also where the unembedding is the policy's own, and a head of 0.
+    for (int tied = 0; tied < 2; tied++) {
+        Model policy = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, tied, 10000.0f, 1e-6f, 0});
+        model_init(&policy, 4);
+        Model value = scalar_model_on(&policy);
+        size_t body = policy.weights.count - (tied ? 0 : (size_t)VOCAB_SIZE * 16);
+        CHECK(value.config.scalar == 1 && value.weights.count == body + 16);
+        CHECK(!memcmp(value.weights.memory, policy.weights.memory, body * sizeof(float)));
+        for (int c = 0; c < 16; c++) CHECK(value.weights.score[c] == 0.0f);
+        model_free(&policy), model_free(&value);
+    }
 }
 
 // ---- steps 5 and 6: loss, KL, backward, minibatches
 
-static void chapter_10_gradient_is_the_formula(void) {
+static void chapter_10_loss_is_the_formula(void) {
     // nanochat: loss = -(sum of advantage * logp) / sampled tokens of the question, mean over the questions.
-    // Moving along the gradient by h changes it by h |g|^2.
     static World w;
-    Metrics s;
     START(&w, "--algo=nanochat");
-    const float* gradient = gradient_of(&w, 0, &s);
-    Model* m = &w.setup.policy;
-    double by_hand = 0.0, after = 0.0, h = 1e-3, square = square_of(gradient, m->weights.count);
-    int T = w.group->rollouts->T, T1 = T - 1, n = SAMPLES * T1, learned = 0;
+    Metrics s = look(&w, 0);
+    double by_hand = 0.0;
+    int T1 = T1_of(&w), learned = 0;
     for (int i = 0; i < QUESTIONS; i++) {
         const Group* g = &w.group[i];
         double mean = 0.0, sum = 0.0;
         int valid = 0;
         for (int k = 0; k < SAMPLES; k++) mean += g->reward[k] / SAMPLES;
-        for (int j = 0; j < n; j++) {
+        for (int j = 0; j < N_of(&w); j++) {
             if (!g->mask[j]) continue;
             sum += (g->reward[j / T1] - mean) * g->logp_old[j];
             valid++;
@@ -452,72 +359,8 @@ static void chapter_10_gradient_is_the_formula(void) {
         learned += g->trained;
     }
     CHECK_NEAR(s.loss, by_hand, 1e-6);
-    CHECK_NEAR(s.grad_norm, sqrt(square), 1e-6);
-    CHECK(square > 1e-6 && learned > 0);
-    for (size_t i = 0; i < m->weights.count; i++) m->weights.memory[i] -= (float)(h * gradient[i]);
-    for (int i = 0; i < QUESTIONS; i++) {
-        Group* g = &w.group[i];
-        answers_forward(g->logp, m, g->rollouts->ids, g->mask, SAMPLES, T);
-        after += loss_policy_gradient(g->dlogp, g->logp, g->adv, g->weight, n);
-    }
-    CHECK(fabs((by_hand - after) / (h * square) - 1.0) < 0.05);
+    CHECK(learned > 0);
     finish(&w);
-}
-
-static void chapter_10_a_group_with_the_tool_is_the_whole_text(void) {
-    // Two questions with two rollouts each, one of which called the tool. The same loss and gradient must
-    // come out when every rollout is written out as a sequence of its own, with its prompt, and the masks are
-    // applied by hand: per question -(sum of advantage * logp) / sampled tokens, and the mean over the
-    // questions.
-    enum { B = 2, K = 2 };
-    static const float advantage[B * K] = {0.5f, -0.5f, 0.25f, -0.25f};
-    Model m = tiny_model(6), plain = tiny_model(6);
-    double loss = 0.0, expected = 0.0;
-    model_zero_grads(&m);
-    model_zero_grads(&plain);
-    for (int q = 0; q < B; q++) {
-        Tokens prompt = {0}, script[K] = {{0}};
-        render_prompt(&prompt, q ? "1+1?" : "20+30, please?");
-        tokens_add(&script[0], PYTHON_START, 1);
-        tokens_add_text(&script[0], q ? "1+1" : "20+30", q ? 3 : 5, 1);
-        tokens_add(&script[0], PYTHON_END, 1);
-        tokens_add_text(&script[0], "so", 2, 1);
-        tokens_add_text(&script[1], "no idea", 7, 1);
-        for (int k = 0; k < K; k++) tokens_add(&script[k], ASSISTANT_END, 1);
-        Rollout* r = c10_play(&prompt, script, K);
-        CHECK(used_tool(&r[0]) && !used_tool(&r[1]));
-        int T = r->T, T1 = T - 1, n = K * T1, sampled = count_masked(r->mask, K * T),
-            *mask = allocate((size_t)n, sizeof(int));
-        float *logp = allocate((size_t)n, sizeof(float)), *adv = allocate((size_t)n, sizeof(float)),
-              *w = allocate((size_t)n, sizeof(float)), *d = allocate((size_t)n, sizeof(float));
-        shift_mask(mask, r->mask, K, T);
-        broadcast_advantages(adv, advantage + q * K, mask, K, T1);
-        token_weights(w, mask, K, T1, NORM_TOKEN_MEAN, 0);
-        for (int i = 0; i < n; i++) w[i] /= B;
-        answers_forward(logp, &m, r->ids, mask, K, T);
-        loss += loss_policy_gradient(d, logp, adv, w, n);
-        answers_backward(&m, d, r->ids, mask, K, T);
-        for (int k = 0; k < K; k++) {
-            int length = r[k].prompt + r[k].length, targets[64];
-            float dlogp[64];
-            Batch b = {0};
-            for (int t = 0; t + 1 < length; t++) targets[t] = r[k].mask[t + 1] ? r[k].ids[t + 1] : -1;
-            batch_add(&b, r[k].ids, targets, length - 1, -1);
-            model_forward(&plain, &b);
-            for (int t = 0; t < b.M; t++) {
-                dlogp[t] = -advantage[q * K + k] / (float)sampled / B;
-                expected += (double)dlogp[t] * plain.acts.logp[t];
-            }
-            model_backward(&plain, &b, dlogp);
-            batch_free(&b);
-        }
-        for (int k = 0; k < K; k++) tokens_free(&script[k]);
-        free(mask), free(logp), free(adv), free(w), free(d), rollouts_free(r), tokens_free(&prompt);
-    }
-    CHECK_NEAR(loss, expected, 1e-6);
-    CHECK(sqrt(square_of(plain.grads.memory, plain.grads.count)) > 1e-3);
-    CHECK(off_by(plain.grads.memory, m.grads.memory, 1.0, m.grads.count) < 1e-5);
-    model_free(&m), model_free(&plain);
 }
 
 // d(loss)/d(logp) of one token by the formula of a method, from the log-ratio of the token (or of its answer)
@@ -533,9 +376,8 @@ static double c10_slope_by_hand(const Learner* l, double adv, double w, double l
 }
 
 static void chapter_10_every_row_by_its_formula(void) {
-    // Two passes over the same rollouts, so that in the second one the ratios have left 1: what rl_step()
-    // left in its arrays is, token by token, what the row of the table of methods says. Over all rows some
-    // tokens are clipped and some are not.
+    // In the second of two passes the ratios have left 1: the arrays that rl_step() left are, token by token,
+    // what the row of the table of methods says.
     int moved = 0, stopped = 0;
     for (int i = 0; i < METHODS; i++) {
         static World w;
@@ -580,8 +422,7 @@ static void chapter_10_every_row_by_its_formula(void) {
 }
 
 static void chapter_10_gradients_come_from_dlogp(void) {
-    // Every method: the gradient of the step is that of the dlogp (and dvalue) in the arrays, sent back
-    // question by question through one model, and the values were those that the step saw.
+    // The gradient of the step is that of the dlogp and dvalue in the arrays, sent back through one model.
     for (int i = 0; i < METHODS; i++) {
         static World w;
         Metrics s;
@@ -615,8 +456,7 @@ static void chapter_10_gradients_come_from_dlogp(void) {
 }
 
 static void chapter_10_equal_rewards_contribute_nothing(void) {
-    // The model never writes a box, so all rewards are 0: the gradient is exactly 0, and so without weight
-    // decay no weight moves.
+    // the model never writes a box: all rewards 0, a gradient of exactly 0, and without decay no weight moves
     static World w;
     Metrics s;
     START(&w, "--algo=nanochat", "--reward=boxed");
@@ -630,10 +470,9 @@ static void chapter_10_equal_rewards_contribute_nothing(void) {
 }
 
 static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
-    // Questions 2 and 3 of four, as a minibatch and as all there is: the same loss and gradient, bit for bit.
-    // (Two questions in update 1 draw from the streams 2 and 3, as the third and fourth of update 0.
-    // Questions 0 and 1 have a truth that nobody finds, so that their minibatch has no gradient and AdamW's
-    // first moment is that of the second one alone.)
+    // Questions 2 and 3 of four, as a minibatch and as all there is: the same bits. (Update 1 of two
+    // questions has the streams 2 and 3. Questions 0 and 1 have a truth that nobody finds, so AdamW's moment
+    // is the second half's alone.)
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=drgrpo", "--norm=token", "--advantage=none", "--minibatch=2");
@@ -655,75 +494,37 @@ static void chapter_10_a_minibatch_is_a_batch_of_its_own(void) {
     finish(&w), finish(&v);
 }
 
-static void chapter_10_kl_in_the_loss_adds_its_gradient(void) {
-    // A group with advantage 0 and a KL term in the loss: its loss is beta x loss_kl, averaged as the norm
-    // says, and the gradient is that of loss_kl, sent back by hand. At a price of 0 there is nothing.
-    static const char* const norm[] = {"--norm=token", "--norm=sequence", "--norm=sum", "--norm=constant"};
-    for (int i = 0; i < 4; i++) {
-        static World w;
-        Metrics s;
-        START(&w, "--algo=grpo", "--beta=0.1", "--reward=boxed", norm[i]);
-        disturb(&w.setup.reference, 0.05);
-        const float* gradient = gradient_of(&w, 0, &s);
-        Model by_hand = load_model(model_path);
-        int T = w.group->rollouts->T, T1 = T - 1, n = SAMPLES * T1;
-        size_t count = by_hand.weights.count;
-        float *d = allocate((size_t)n, sizeof(float)), *weight = allocate((size_t)n, sizeof(float)),
-              *logp = allocate((size_t)n, sizeof(float));
-        double loss = 0.0;
-        for (int q = 0; q < QUESTIONS; q++) {
-            const Group* g = &w.group[q];
-            CHECK(g->trained && g->adv[g->rollouts->prompt] == 0.0f);
-            answers_forward(logp, &by_hand, g->rollouts->ids, g->mask, SAMPLES, T);
-            token_weights(weight, g->mask, SAMPLES, T1, i, NEW_TOKENS);
-            double kl = loss_kl(d, logp, g->logp_ref, weight, n, 3);
-            CHECK(kl > (i == NORM_CONSTANT ? 1e-5 : 1e-4));
-            CHECK_NEAR(g->loss / (0.1 * kl / QUESTIONS), 1.0, 1e-6);
-            loss += 0.1 * kl / QUESTIONS;
-            for (int j = 0; j < n; j++) d[j] *= 0.1f / QUESTIONS;
-            if (!by_hand.grads.memory) model_zero_grads(&by_hand);
-            answers_backward(&by_hand, d, g->rollouts->ids, g->mask, SAMPLES, T);
-        }
-        CHECK_NEAR(s.loss, loss, 1e-7);
-        CHECK(sqrt(square_of(by_hand.grads.memory, count)) > 1e-6);
-        CHECK(off_by(by_hand.grads.memory, gradient, 1.0, count) <= 1e-5);
-        w.o.beta = 0;
-        gradient = gradient_of(&w, 0, &s);
-        CHECK(s.loss == 0.0 && square_of(gradient, count) == 0.0);
-        free(d), free(weight), free(logp), model_free(&by_hand), finish(&w);
-    }
-}
-
 static void chapter_10_kl_in_the_loss_is_added(void) {
-    // Any group: loss with beta = loss without + beta loss_kl. The policy's part does not change, nor the
-    // reward.
-    static World w, v;
-    START(&w, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0.1");
-    START(&v, "--algo=grpo", "--advantage=none", "--norm=token", "--beta=0");
-    disturb(&w.setup.reference, 0.1);
-    CHECK(w.setup.reference.frozen && !v.setup.learner.reference); // beta 0 loads none
-    Metrics s = look(&w, 0), t = look(&v, 0);
-    int T1 = T1_of(&w), n = SAMPLES * T1;
-    float *d = allocate((size_t)n, sizeof(float)), *weight = allocate((size_t)n, sizeof(float));
-    double kl = 0.0;
-    for (int i = 0; i < QUESTIONS; i++) {
-        const Group* g = &w.group[i];
-        for (int k = 0; k < SAMPLES; k++) { // the reward is not charged as well
-            float sum;
-            sequence_logprobs(&sum, g->token_reward + k * T1, g->mask + k * T1, 1, T1);
-            CHECK(sum == g->reward[k]);
+    // loss with beta = loss without + beta loss_kl, averaged as the norm says; the reward does not change
+    static const char* const norm[] = {"--norm=token", "--norm=sequence", "--norm=sum", "--norm=constant"};
+    for (int which = 0; which < 4; which++) {
+        static World w, v;
+        START(&w, "--algo=grpo", "--advantage=none", norm[which], "--beta=0.1");
+        START(&v, "--algo=grpo", "--advantage=none", norm[which], "--beta=0");
+        disturb(&w.setup.reference, 0.1);
+        CHECK(w.setup.reference.frozen && !v.setup.learner.reference); // beta 0 loads none
+        Metrics s = look(&w, 0), t = look(&v, 0);
+        int T1 = T1_of(&w), n = SAMPLES * T1;
+        float *d = allocate((size_t)n, sizeof(float)), *weight = allocate((size_t)n, sizeof(float));
+        double kl = 0.0;
+        for (int i = 0; i < QUESTIONS; i++) {
+            const Group* g = &w.group[i];
+            for (int k = 0; k < SAMPLES; k++) { // the reward is not charged as well
+                float sum;
+                sequence_logprobs(&sum, g->token_reward + k * T1, g->mask + k * T1, 1, T1);
+                CHECK(sum == g->reward[k]);
+            }
+            token_weights(weight, g->mask, SAMPLES, T1, which, NEW_TOKENS);
+            kl += loss_kl(d, g->logp_old, g->logp_ref, weight, n, 3) / QUESTIONS;
         }
-        token_weights(weight, g->mask, SAMPLES, T1, NORM_TOKEN_MEAN, 0);
-        kl += loss_kl(d, g->logp_old, g->logp_ref, weight, n, 3) / QUESTIONS;
+        CHECK_NEAR(s.loss - t.loss, 0.1 * kl, 1e-7);
+        CHECK(kl > 1e-4 && fabs(t.loss) > 1e-4);
+        free(d), free(weight), finish(&w), finish(&v);
     }
-    CHECK_NEAR(s.loss - t.loss, 0.1 * kl, 1e-7);
-    CHECK(kl > 1e-3 && fabs(t.loss) > 1e-3);
-    free(d), free(weight), finish(&w), finish(&v);
 }
 
 static void chapter_10_distance_to_oneself_is_nothing(void) {
-    // At the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0, in
-    // the log and in eval.
+    // at the start the reference is the policy, and decoding and training agree to the bit: KL exactly 0
     static World w;
     START(&w, "--algo=grpo");
     Metrics s = update(&w, 0);
@@ -763,9 +564,8 @@ static int c10_same_rollout(const Rollout* a, const Rollout* b) {
 }
 
 static void chapter_10_zero_variance_groups_are_drawn_again(void) {
-    // Two answers to a question: equal rewards happen often. Against the same update without --resample: a
-    // group with a difference is untouched, another one has other answers, each to its question; the count is
-    // the number of such groups.
+    // Against the same update without --resample: a group with a difference is untouched, another one has
+    // other answers, each to its question; the count is the number of such groups.
     static World plain, again, thrice;
     START(&plain, "--num-samples=2");
     START(&again, "--num-samples=2", "--resample=1");
@@ -807,8 +607,7 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
 }
 
 static void chapter_10_drawing_again_ends(void) {
-    // The model never writes a box: with --reward boxed every group has equal rewards. Three draws of 4
-    // groups, and then it is so: 12 drawn again, no gradient.
+    // the model never writes a box: three draws of 4 equal groups, 12 drawn again, no gradient
     static World w;
     START(&w, "--reward=boxed", "--resample=3");
     Metrics s = update(&w, 0);
@@ -818,8 +617,7 @@ static void chapter_10_drawing_again_ends(void) {
 }
 
 static void chapter_10_filtered_groups_are_not_trained_on(void) {
-    // DAPO: a group that dynamic sampling has given up on stays out, although the overlong penalty makes its
-    // rewards differ and its advantages are not 0. The same group without --resample is trained on.
+    // A group given up on stays out, although the overlong penalty makes its rewards differ.
     static World w, v;
     Metrics s, t;
     START(&w, "--algo=dapo", "--reward=boxed", "--resample=1", "--overlong=12", "--minibatch=0");
@@ -839,8 +637,7 @@ static void chapter_10_filtered_groups_are_not_trained_on(void) {
 // ---- the log
 
 static void chapter_10_on_policy_nothing_drifts(void) {
-    // One gradient step on all questions: ratio 1, nothing clipped, KL to the old policy 0, exactly, whatever
-    // the method.
+    // one step on all questions: ratio 1, nothing clipped, KL to the old policy exactly 0, every method
     for (int i = 0; i < METHODS; i++) {
         static World w;
         START(&w, algo_word(i), "--minibatch=0");
@@ -879,8 +676,7 @@ static void chapter_10_drift_by_hand(void) {
     CHECK_NEAR(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction, 2.0 / 3, 1e-12);
     l.ratio = RATIO_NONE;
     CHECK(measure(&l, g, 1, 1, 4, 1, 1.0).clip_fraction == 0.0);
-    // with a ratio per answer: mean log-ratio (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio
-    // 0.908560, inside for all
+    // a ratio per answer: mean log (0 + 0.405465108 - 0.693147181)/3 = -0.095894024, ratio 0.908560, inside
     l.ratio = RATIO_SEQUENCE;
     sequence_log_ratio(g->log_ratio, logp, old, mask, 1, 4);
     Metrics s = measure(&l, g, 1, 1, 4, 1, 1.0);
@@ -894,38 +690,28 @@ static void chapter_10_drift_by_hand(void) {
 }
 
 static void chapter_10_drift_shows_in_the_log(void) {
-    // Two passes over the same answers: after the first step the ratios leave 1, and the log shows those of
-    // the last pass.
-    static World w, v;
+    // after the first of two passes the ratios leave 1, and the log shows those of the last pass
+    static World w;
     START(&w, "--algo=drgrpo", "--epochs-per-batch=2", "--clip-low=0.001", "--clip-high=0.001");
-    START(&v, "--algo=drgrpo");
     Metrics s = update(&w, 0);
     CHECK(s.approx_kl > 0.0 && s.ratio != 1.0 && s.clip_fraction > 0.0 && s.clip_fraction <= 1.0);
-    // by hand: one update of the one-pass run, then the same answers through the moved policy
-    update(&v, 0);
     double tokens = 0.0, ratio = 0.0, kl = 0.0;
-    for (int i = 0; i < QUESTIONS * SAMPLES; i++) {
-        float logp[256];
-        const Group* g = &v.group[i / SAMPLES];
-        const Rollout* r = &g->rollouts[i % SAMPLES];
-        if (!g->trained) continue;                             // skipped, and so not in the log
-        c10_plain_logprobs(logp, &v.setup.policy, r);
-        for (int t = 0; t < r->T - 1; t++) {
-            if (!r->mask[t + 1]) continue;
-            double x = (double)logp[t] - r->logp[t];
+    for (int i = 0; i < QUESTIONS; i++)
+        for (int j = 0; j < N_of(&w); j++) {
+            const Group* g = &w.group[i];
+            if (!g->trained || !g->mask[j]) continue;          // skipped, and so not in the log
+            double x = (double)g->logp[j] - g->logp_old[j];
             tokens++;
             ratio += exp(x);
             kl += exp(x) - 1.0 - x;
         }
-    }
     CHECK_NEAR(s.ratio, ratio / tokens, 1e-6);
     CHECK_NEAR(s.approx_kl / (kl / tokens), 1.0, 1e-4);
-    finish(&w), finish(&v);
+    finish(&w);
 }
 
 static void chapter_10_the_log_counts(void) {
-    // An update of its own, its numbers counted from the rollouts; two minibatches, so that gradient norm and
-    // loss are means of two.
+    // numbers counted from the rollouts; two minibatches, so gradient norm and loss are means of two
     static World w;
     START(&w, "--algo=drgrpo", "--minibatch=2");
     Metrics s = update(&w, 0);
@@ -966,8 +752,7 @@ static void chapter_10_the_log_counts(void) {
 }
 
 static void chapter_10_columns_are_numbers_of_the_record(void) {
-    // every column has a place of its own in the record, a name, and those with a title fit 80 characters
-    // with the update's number
+    // every column has its own place in the record and a name; those with a title fit 80 characters
     int width = 6, count = 0;
     for (int i = 0; rl_columns[i].name; i++) {
         CHECK(rl_columns[i].at % sizeof(double) == 0 && rl_columns[i].at < sizeof(Metrics));
@@ -982,52 +767,8 @@ static void chapter_10_columns_are_numbers_of_the_record(void) {
 
 // ---- whole updates
 
-static float c10_reward_odd(const char* response, const char* truth) {
-    (void)truth;
-    return (float)((unsigned char)*response % 2);
-}
-
-static void chapter_10_learns_what_is_rewarded(void) {
-    // "The first token is odd" pays 1. An untrained model does it half of the time; after 110 updates, nearly
-    // always.
-    enum { B = 3, K = 4, NEW = 9, UPDATES = 110 };
-    RewardKind odd = {"odd", c10_reward_odd, c10_reward_odd, extract_boxed};
-    RlOptions o = rl_defaults();
-    Model m = tiny_model(8);
-    Optimizer optimizer = optimizer_new(&m.config);
-    Question list[B] = {{.truth = (char*)""}, {.truth = (char*)""}, {.truth = (char*)""}};
-    Questions q = {.list = list, .count = B};
-    const int chosen[B] = {0, 1, 2};
-    o.num_samples = K;
-    o.examples_per_step = B;
-    o.lr = 1e-2f;
-    o.init_lr_frac = 1.0f;
-    o.sample = (SampleOptions){NEW, 1.0f, 50, 1.0f};
-    Learner l = learner_new(&m, &optimizer, (Reward){.kind = &odd, .paid = 1}, &o);
-    Group* group = groups_new(B, K, 64);
-    for (long step = 0; step < UPDATES; step++) {
-        char question[64];
-        for (int i = 0; i < B; i++) {
-            snprintf(question, sizeof question, "question %d of %ld", i, step);
-            tokens_free(&list[i].prompt);
-            list[i].prompt = (Tokens){0};
-            render_prompt(&list[i].prompt, question);
-        }
-        rl_step(&l, group, &q, chosen, step, 1.0);
-    }
-    Tokens prompt = {0};
-    render_prompt(&prompt, "question 0 of 99");
-    Rollout* r = generate(&m, &prompt, 1, 200, (SampleOptions){1, 1.0f, 50, 1.0f}, NULL, 9, 0);
-    int count = 0;
-    for (int i = 0; i < 200; i++) count += r[i].ids[r[i].prompt] % 2;
-    CHECK(count >= 180);   // 200 fair coins show 180 heads once in 10^33
-    for (int i = 0; i < B; i++) tokens_free(&list[i].prompt);
-    rollouts_free(r), tokens_free(&prompt), groups_free(group, B), model_free(&m), optimizer_free(&optimizer);
-}
-
 static void chapter_10_every_update_draws_anew(void) {
-    // The same questions in updates 0 and 1 get other rollouts; in update 0 once more, the same ones.
-    // Learning rate 0.
+    // other rollouts in updates 0 and 1; in update 0 once more, the same ones
     static World w;
     START(&w, "--algo=nanochat");
     Metrics first = look(&w, 0), second = look(&w, 1), again = look(&w, 0);
@@ -1068,39 +809,24 @@ static void chapter_10_the_last_minibatch_is_smaller(void) {
 
 static void test_chapter_10(void) {
     make_models();
-    RUN(chapter_10_four_rollouts_are_graded);
-    RUN(chapter_10_the_last_minibatch_is_smaller);
-    RUN(chapter_10_overlong_answers_pay);
-    RUN(chapter_10_a_reward_model_reads_the_whole_text);
-    RUN(chapter_10_rloo_is_a_multiple_of_centered);
-    RUN(chapter_10_ppo_without_a_value_is_reinforce);
-    RUN(chapter_10_kl_in_the_reward_is_a_sum);
-    RUN(chapter_10_other_estimators_in_the_reward);
-    RUN(chapter_10_gae_keeps_the_penalty_at_its_token);
-    RUN(chapter_10_forced_tokens_are_no_steps);
-    RUN(chapter_10_value_model_learns_what_came_after);
-    RUN(chapter_10_values_come_before_the_first_step);
-    RUN(chapter_10_value_model_has_its_rate_and_its_clip);
-    RUN(chapter_10_value_model_begins_at_zero);
-    RUN(chapter_10_gradient_is_the_formula);
-    RUN(chapter_10_a_group_with_the_tool_is_the_whole_text);
-    RUN(chapter_10_every_row_by_its_formula);
-    RUN(chapter_10_gradients_come_from_dlogp);
-    RUN(chapter_10_equal_rewards_contribute_nothing);
-    RUN(chapter_10_a_minibatch_is_a_batch_of_its_own);
-    RUN(chapter_10_kl_in_the_loss_adds_its_gradient);
-    RUN(chapter_10_kl_in_the_loss_is_added);
-    RUN(chapter_10_distance_to_oneself_is_nothing);
-    RUN(chapter_10_zero_variance_groups_are_drawn_again);
-    RUN(chapter_10_drawing_again_ends);
-    RUN(chapter_10_filtered_groups_are_not_trained_on);
-    RUN(chapter_10_on_policy_nothing_drifts);
-    RUN(chapter_10_drift_by_hand);
-    RUN(chapter_10_drift_shows_in_the_log);
-    RUN(chapter_10_the_log_counts);
-    RUN(chapter_10_columns_are_numbers_of_the_record);
-    RUN(chapter_10_learns_what_is_rewarded);
-    RUN(chapter_10_every_update_draws_anew);
-    RUN(chapter_10_questions_come_in_a_new_order_each_epoch);
+    RUN_ALL(TEST(chapter_10_four_rollouts_are_graded), TEST(chapter_10_the_last_minibatch_is_smaller),
+            TEST(chapter_10_overlong_answers_pay),
+            TEST(chapter_10_a_reward_model_reads_the_whole_text), TEST(chapter_10_kl_in_the_reward_is_a_sum),
+            TEST(chapter_10_other_estimators_in_the_reward),
+            TEST(chapter_10_gae_keeps_the_penalty_at_its_token), TEST(chapter_10_forced_tokens_are_no_steps),
+            TEST(chapter_10_value_model_learns_what_came_after),
+            TEST(chapter_10_values_come_before_the_first_step),
+            TEST(chapter_10_value_model_has_its_rate_and_its_clip),
+            TEST(chapter_10_value_model_begins_at_zero), TEST(chapter_10_loss_is_the_formula),
+            TEST(chapter_10_every_row_by_its_formula), TEST(chapter_10_gradients_come_from_dlogp),
+            TEST(chapter_10_equal_rewards_contribute_nothing),
+            TEST(chapter_10_a_minibatch_is_a_batch_of_its_own), TEST(chapter_10_kl_in_the_loss_is_added),
+            TEST(chapter_10_distance_to_oneself_is_nothing),
+            TEST(chapter_10_zero_variance_groups_are_drawn_again), TEST(chapter_10_drawing_again_ends),
+            TEST(chapter_10_filtered_groups_are_not_trained_on), TEST(chapter_10_on_policy_nothing_drifts),
+            TEST(chapter_10_drift_by_hand), TEST(chapter_10_drift_shows_in_the_log),
+            TEST(chapter_10_the_log_counts), TEST(chapter_10_columns_are_numbers_of_the_record),
+            TEST(chapter_10_every_update_draws_anew),
+            TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
     remove_folder();
 }

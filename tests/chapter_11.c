@@ -1,4 +1,4 @@
-// chapter_11.c - evaluation: pass@k, intervals, majority vote, keeping train and test apart.
+// chapter_11.c - evaluation: pass@k, an interval, keeping train and test apart; more in evaluation.c.
 
 static void chapter_11_pass_at_k_reference(void) {
     // 1 - C(13,4)/C(16,4) = 1 - 715/1820 = 0.607142857
@@ -12,19 +12,6 @@ static void chapter_11_pass_at_k_reference(void) {
           pass_at_k(4, -1, 1) == 0.0);
 }
 
-static void chapter_11_pass_at_k_is_unbiased(void) {
-    // Exactly: sum over c of Binomial(n,c) pass@k = 1 - (1-p)^k, for every k; the shortcut is not.
-    for (int k = 1; k <= 8; k++) {
-        double good = 0.0, naive = 0.0;
-        for (int c = 0; c <= 8; c++) {
-            good += binomial(8, c, 0.3) * pass_at_k(8, c, k);
-            naive += binomial(8, c, 0.3) * (1 - pow(1 - c / 8.0, k));
-        }
-        CHECK_NEAR(good, 1 - pow(0.7, k), 1e-13);
-        if (k > 1) CHECK(fabs(naive - (1 - pow(0.7, k))) > 1e-3);
-    }
-}
-
 // The first and the last capital of each row of an alphabet, and what stands before and behind it.
 static void chapter_11_small_letters(void) {
     static const int rows[][3] = {{'A', 'Z', 32}, {0xC0, 0xDE, 32}, {0x391, 0x3AB, 32}, {0x410, 0x42F, 32},
@@ -32,7 +19,8 @@ static void chapter_11_small_letters(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 0; k < 2; k++) CHECK(small_letter(rows[i][k]) == rows[i][k] + rows[i][2]);
     CHECK(small_letter('@') == '@' && small_letter('[') == '[' && small_letter(0xD7) == 0xD7);
-    CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z' && lower_case('@') == '@' && lower_case('[') == '[');
+    CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z');
+    CHECK(lower_case('@') == '@' && lower_case('[') == '[');
 }
 
 static void chapter_11_intervals(void) {
@@ -42,13 +30,6 @@ static void chapter_11_intervals(void) {
     rate_interval(&low, &high, 0.3, 0.21 * 10 / 9, 10);
     CHECK_NEAR(low, 0.10219, 1e-4);
     CHECK_NEAR(high, 0.61747, 1e-4);
-    // all right on 16 questions is no certainty: Wilson's lower end is n / (n + z^2) = 16 / 19.8416
-    rate_interval(&low, &high, 1.0, 0.0, 16);
-    CHECK_NEAR(low, 16.0 / (16.0 + 1.96 * 1.96), 1e-9);
-    CHECK_NEAR(high, 1.0, 1e-9);
-    rate_interval(&low, &high, 0.0, 0.0, 16);
-    CHECK_NEAR(low, 0.0, 1e-12);
-    CHECK_NEAR(high, 1.96 * 1.96 / (16.0 + 1.96 * 1.96), 1e-9);   // the mirror image: z^2 / (n + z^2)
 }
 
 static void chapter_11_same_question(void) {
@@ -64,17 +45,7 @@ static void chapter_11_same_question(void) {
     CHECK(count_overlap(&a, &b, SAME_BUT_NAMES) == 1);
 }
 
-// 83 is written in three ways and 38 twice in the same: counted as strings 38 would win.
-static void chapter_11_a_vote_is_for_a_number(void) {
-    const char* const answers[] = {"38", "83", "38", "83.0", "\\frac{166}{2}"};
-    CHECK(majority_vote(answers, 5) == 1);
-}
-
 static void test_chapter_11(void) {
-    RUN(chapter_11_pass_at_k_reference);
-    RUN(chapter_11_pass_at_k_is_unbiased);
-    RUN(chapter_11_a_vote_is_for_a_number);
-    RUN(chapter_11_small_letters);
-    RUN(chapter_11_intervals);
-    RUN(chapter_11_same_question);
+    RUN_ALL(TEST(chapter_11_pass_at_k_reference), TEST(chapter_11_small_letters), TEST(chapter_11_intervals),
+            TEST(chapter_11_same_question));
 }

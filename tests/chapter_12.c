@@ -3,21 +3,21 @@
 
 // ---- files
 
-#define USER(text) "{\"role\": \"user\", \"content\": \"" text "\"}"
-#define SAID(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
+#define USER(text) "{'role': 'user', 'content': '" text "'}"
+#define GOOD_PAIR "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n"
+#define SAID(text) "{'role': 'assistant', 'content': '" text "'}"
 
 static void chapter_12_all_forms_are_read(void) {
     // the same pair in every form, one a line; then two of them as an array
     static const char* const forms[] = {
-        "{\"prompt\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
-        "{\"question\": \"1+1?\", \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\", \"score\": 7}",
-        "{\"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": [" USER("1+1?") ", "
+        "{'prompt': '1+1?', 'chosen': '<<1+1=2>>2', 'rejected': '3'}",
+        "{'question': '1+1?', 'chosen': '<<1+1=2>>2', 'rejected': '3', 'score': 7}",
+        "{'chosen': [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], 'rejected': [" USER("1+1?") ", "
             SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": [" SAID("<<1+1=2>>2") "], \"rejected\": ["
+        "{'prompt': [" USER("1+1?") "], 'chosen': [" SAID("<<1+1=2>>2") "], 'rejected': [" SAID("3") "]}",
+        "{'prompt': '1+1?', 'chosen': [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], 'rejected': ["
             SAID("3") "]}",
-        "{\"prompt\": \"1+1?\", \"chosen\": [" USER("1+1?") ", " SAID("<<1+1=2>>2") "], \"rejected\": ["
-            SAID("3") "]}",
-        "{\"prompt\": [" USER("1+1?") "], \"chosen\": \"<<1+1=2>>2\", \"rejected\": \"3\"}",
+        "{'prompt': [" USER("1+1?") "], 'chosen': '<<1+1=2>>2', 'rejected': '3'}",
     };
     enum { FORMS = sizeof forms / sizeof *forms };
     Text text = {0};
@@ -27,7 +27,7 @@ static void chapter_12_all_forms_are_read(void) {
             text.length = 0;
             text_printf(&text, "[%s,\n%s]", forms[0], forms[3]);
         }
-        Pairs p = load_pairs(put("forms.jsonl", text.data));
+        Pairs p = load_pairs(put("forms.jsonl", json(text.data)));
         CHECK(p.count == (array ? 2 : FORMS));
         for (int i = 0; i < p.count; i++) {
             CHECK_TEXT(p.list[i].question, "1+1?");
@@ -50,71 +50,62 @@ static int load_and_stop(int argc, char** argv) {
 }
 
 static void chapter_12_what_is_no_pair(void) {
-    // The good line comes first, so that the bad one is line 2.
-    static const struct { const char *line, *words; } bad[] = {
-        {"{\"prompt\": \"a\", \"chosen\": \"b\"}", "line 2: the field \"rejected\" is missing"},
-        {"{\"prompt\": \"a\", \"rejected\": \"b\"}", "line 2: the field \"chosen\" is missing"},
-        {"{\"prompt\": \"a\", \"chosen\": \"\", \"rejected\": \"b\"}",
-         "line 2: the field \"chosen\" is empty"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": 7}",
-         "line 2: the field \"rejected\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": null, \"rejected\": \"b\"}",
-         "line 2: the field \"chosen\" is not a text"},
-        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"b\"}",
-         "line 2: \"chosen\" and \"rejected\" are the same"},
-        {"{\"prompt\": \"\", \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: the field \"prompt\" is empty"},
-        {"{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: the field \"prompt\" is not a text"},
-        {"{\"chosen\": \"b\", \"rejected\": \"c\"}", "line 2: the pair has no question"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" SAID("c") "]}", "line 2: the pair has no question"},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" USER("A") ", " SAID("c") "]}",
-         "line 2: \"rejected\" answers another question than \"chosen\""},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": [" SAID("c") "]}",
-         "line 2: \"rejected\" answers another question than \"chosen\", or has none"},
-        {"{\"chosen\": [" SAID("b") "], \"rejected\": [" USER("a") ", " SAID("c") "]}",
-         "line 2: the pair has no question"},
-        {"{\"prompt\": \"x\", \"chosen\": [" USER("a") ", " SAID("b") "], \"rejected\": ["
-             USER("a") ", " SAID("c") "]}",
-         "line 2: \"chosen\" answers another question than \"prompt\""},
-        {"{\"prompt\": \"a\", \"chosen\": [" USER("a") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": \"a\", \"chosen\": [], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has no message of the assistant"},
-        {"{\"prompt\": [" USER("a") ", " SAID("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" is not one message of the user"},
-        {"{\"prompt\": [], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" is not one message of the user"},
-        {"{\"chosen\": [" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [" SAID("b") ", " USER("a") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has more than one round"},
-        {"{\"prompt\": [" USER("a") ", " USER("b") "], \"chosen\": \"b\", \"rejected\": \"c\"}",
-         "line 2: \"prompt\" has more than one round"},
-        {"{\"prompt\": \"a\", \"chosen\": [" SAID("b") ", " SAID("d") "], \"rejected\": \"c\"}",
-         "line 2: \"chosen\" has more than one round"},
-        {"{\"chosen\": [{\"role\": \"system\", \"content\": \"s\"}], \"rejected\": \"c\"}",
-         "has the role \"system\""},
-        {"{\"chosen\": [{\"role\": \"user\"}], \"rejected\": \"c\"}", "line 2: the field \"content\" is missing"},
-        {"{\"chosen\": [\"b\"], \"rejected\": \"c\"}", "line 2: the field \"role\" is missing"},
-        {"{\"chosen\": [" USER("") "], \"rejected\": \"c\"}", "line 2: the field \"content\" is empty"},
-        {"[1]", "line 2: an object"},
-        {"{\"prompt\": \"a", "line 2, column"},
+    // JSON of the three fields (NULL: not there); the good line comes first, so that the bad one is line 2
+    static const struct { const char *prompt, *chosen, *rejected, *words; } bad[] = {
+        {"'a'", "'b'", NULL, "line 2: the field 'rejected' is missing"},
+        {"'a'", NULL, "'b'", "line 2: the field 'chosen' is missing"},
+        {"'a'", "''", "'b'", "line 2: the field 'chosen' is empty"},
+        {"'a'", "'b'", "7", "line 2: the field 'rejected' is not a text"},
+        {"'a'", "null", "'b'", "line 2: the field 'chosen' is not a text"},
+        {"'a'", "'b'", "'b'", "line 2: 'chosen' and 'rejected' are the same"},
+        {"''", "'b'", "'c'", "line 2: the field 'prompt' is empty"},
+        {"1", "'b'", "'c'", "line 2: the field 'prompt' is not a text"},
+        {NULL, "'b'", "'c'", "line 2: the pair has no question"},
+        {NULL, "[" SAID("b") "]", "[" SAID("c") "]", "line 2: the pair has no question"},
+        {NULL, "[" USER("a") ", " SAID("b") "]", "[" USER("A") ", " SAID("c") "]",
+         "line 2: 'rejected' answers another question than 'chosen'"},
+        {NULL, "[" USER("a") ", " SAID("b") "]", "[" SAID("c") "]",
+         "line 2: 'rejected' answers another question than 'chosen', or has none"},
+        {NULL, "[" SAID("b") "]", "[" USER("a") ", " SAID("c") "]", "line 2: the pair has no question"},
+        {"'x'", "[" USER("a") ", " SAID("b") "]", "[" USER("a") ", " SAID("c") "]",
+         "line 2: 'chosen' answers another question than 'prompt'"},
+        {"'a'", "[" USER("a") "]", "'c'", "line 2: 'chosen' has no message of the assistant"},
+        {"'a'", "[]", "'c'", "line 2: 'chosen' has no message of the assistant"},
+        {"[" USER("a") ", " SAID("b") "]", "'b'", "'c'", "line 2: 'prompt' is not one message of the user"},
+        {"[]", "'b'", "'c'", "line 2: 'prompt' is not one message of the user"},
+        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "'c'",
+         "line 2: 'chosen' has more than one round"},
+        {NULL, "[" SAID("b") ", " USER("a") "]", "'c'", "line 2: 'chosen' has more than one round"},
+        {"[" USER("a") ", " USER("b") "]", "'b'", "'c'", "line 2: 'prompt' has more than one round"},
+        {"'a'", "[" SAID("b") ", " SAID("d") "]", "'c'", "line 2: 'chosen' has more than one round"},
+        {NULL, "[{'role': 'system', 'content': 's'}]", "'c'", "has the role 'system'"},
+        {NULL, "[{'role': 'user'}]", "'c'", "line 2: the field 'content' is missing"},
+        {NULL, "['b']", "'c'", "line 2: the field 'role' is missing"},
+        {NULL, "[" USER("") "]", "'c'", "line 2: the field 'content' is empty"},
     };
+    static const char* const lines[][2] = {
+        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{\"prompt\": \"a\n", "line 2, column"},
+        {"\n", "has no pairs in it"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char* const field[3][2] = {{"prompt", bad[i].prompt}, {"chosen", bad[i].chosen},
+                                         {"rejected", bad[i].rejected}};
         Text text = {0};
-        text_printf(&text, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n%s\n", bad[i].line);
-        pairs_file = put("bad.jsonl", text.data);
-        REFUSED(COMMAND(load_and_stop, "x"), bad[i].words);
+        text_printf(&text, GOOD_PAIR "{\"id\": 1");
+        for (int k = 0; k < 3; k++)
+            if (field[k][1]) text_printf(&text, ", \"%s\": %s", field[k][0], field[k][1]);
+        text_printf(&text, "}\n");
+        pairs_file = put("bad.jsonl", json(text.data));
+        REFUSED(COMMAND(load_and_stop, "x"), json(bad[i].words));
         text_free(&text);
     }
-    pairs_file = put("bad.jsonl", "\n");
-    REFUSED(COMMAND(load_and_stop, "x"), "has no pairs in it");
+    for (int i = 0; i < 3; i++) {
+        pairs_file = put("bad.jsonl", lines[i][0]);
+        REFUSED(COMMAND(load_and_stop, "x"), lines[i][1]);
+    }
 }
 
 static void chapter_12_long_pairs_are_skipped(void) {
-    // <bos><user_start>a<user_end><assistant_start> is 5 tokens, <assistant_end> 1: 34 bytes of answer fit 40
-    // tokens
+    // <bos><user_start>a<user_end><assistant_start> are 5 tokens, <assistant_end> 1: 34 bytes fit 40 tokens
 #define TEN "0123456789"
     pairs_file =
         put("long.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"" TEN TEN TEN "0123\"}\n"
@@ -137,18 +128,6 @@ static Question some_question(const char* question, const char* truth, const cha
 }
 
 static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
-
-// a rollout to this question that says this; [17+26] is a call, which the tool answers
-static Rollout* says(const char* question, const char* text) {
-    Tokens t = {0}, prompt = {0};
-    render_prompt(&prompt, question);
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
-    tokens_add(&t, ASSISTANT_END, 1);
-    Rollout* r = play_script(&prompt, t.ids, t.length);
-    tokens_free(&t), tokens_free(&prompt);
-    return r;
-}
 
 static void check_answer(int line, Rollout* r, const char* expected) {
     Question q = some_question("How many?", "43", "#### 43");
@@ -186,33 +165,18 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
 
 // ---- annotators
 
-// The rollouts that the annotators see: right, wrong, right in other words, the first one again, wrong and
-// longest, cut off.
+// What annotators see: right, wrong, right in other words, the first again, wrong and longest, cut off.
 enum { SHOWN = 6 };
 static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
                                          "It is certainly not #### 5", "#### 4 "};
-static Rollout* shown_rollouts(void) {
-    Rollout* all = rollouts_new(SHOWN, 64);
-    for (int k = 0; k < SHOWN; k++) {
-        Rollout* one = says("2+2?", shown[k]);
-        size_t n = (size_t)(one->prompt + one->length);
-        all[k].prompt = one->prompt;
-        all[k].length = one->length;
-        all[k].finished = one->finished && k != SHOWN - 1;
-        memcpy(all[k].ids, one->ids, n * sizeof(int));
-        memcpy(all[k].mask, one->mask, n * sizeof(int));
-        rollouts_free(one);
-    }
-    return all;
-}
-
 static const char* demo = "The demo.\n#### 4";
 static int place;                    // of the question in its file
 
 // what an annotator makes of them, and of the demonstration
 static Pairs judged(const char* annotator, int most, float noise, uint64_t seed) {
     Question q = some_question("2+2?", "4", demo);
-    Rollout* r = shown_rollouts();
+    Rollout* r = all_say("2+2?", shown, SHOWN);
+    r[SHOWN - 1].finished = 0;
     PairRules rules = {find_annotator(annotator), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
     annotate(&p, &q, place, r, SHOWN, &rules);
@@ -229,42 +193,33 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 }
 
 static void chapter_12_annotators_annotate(void) {
-    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4];
-    // verifier: {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2
-    // pairs
-    Pairs p = judged("verifier", 100, 0.0f, 1);
-    CHECK(p.count == 4);
-    CHECK(has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, c, b) == 1 &&
-          has_pair(&p, c, d) == 1);
-    pairs_free(&p);
-    // noise 1 turns every judgement around
-    p = judged("verifier", 100, 1.0f, 1);
-    CHECK(p.count == 4 && has_pair(&p, b, a) == 1 && has_pair(&p, d, c) == 1);
-    pairs_free(&p);
-    p = judged("demos", 100, 0.0f, 1);                   // only the demonstration wins
-    CHECK(p.count == 2 && has_pair(&p, demo, b) == 1 && has_pair(&p, demo, d) == 1);
-    pairs_free(&p);
-    demo = a;                                            // that it was sampled too takes nothing from it
-    p = judged("demos", 100, 0.0f, 1);
-    CHECK(p.count == 2 && has_pair(&p, a, b) == 1 && has_pair(&p, a, d) == 1);
-    pairs_free(&p);
-    demo = "The demo.\n#### 4";
-    p = judged("mixed", 100, 0.0f, 1);                   // it is a third right answer
-    CHECK(p.count == 6 && has_pair(&p, demo, b) == 1 && has_pair(&p, c, d) == 1);
-    pairs_free(&p);
-    // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4" 8 +
-    // end 1 = 23
-    p = judged("longer", 100, 0.0f, 1);
-    CHECK(p.count == 5 && has_pair(&p, d, c) == 1 && has_pair(&p, d, a) == 1 && has_pair(&p, c, b) == 1);
-    pairs_free(&p);
-    p = judged("shorter", 100, 0.0f, 1);
-    CHECK(p.count == 5 && has_pair(&p, c, d) == 1 && has_pair(&p, a, d) == 1 && has_pair(&p, b, c) == 1);
-    pairs_free(&p);
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *own = demo;
+    // what is demonstrated; how many pairs, and which are among them
+    const struct { const char *annotator, *demo; float noise; int count; const char* pair[4][2]; } cases[] = {
+        // {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
+        {"verifier", own, 0.0f, 4, {{a, b}, {a, d}, {c, b}, {c, d}}},
+        {"verifier", own, 1.0f, 4, {{b, a}, {d, c}}},                     // every judgement is turned around
+        {"demos", own, 0.0f, 2, {{own, b}, {own, d}}},                    // only the demonstration wins
+        {"demos", a, 0.0f, 2, {{a, b}, {a, d}}},           // that it was sampled too takes nothing from it
+        {"mixed", own, 0.0f, 6, {{own, b}, {c, d}}},                      // it is a third right answer
+        // lengths in tokens: a and b 7 (equal: no pair), d 27, c "It is " 6 + call 5 + output 3 + "4\n#### 4"
+        // 8 + end 1 = 23
+        {"longer", own, 0.0f, 5, {{d, c}, {d, a}, {c, b}}},
+        {"shorter", own, 0.0f, 5, {{c, d}, {a, d}, {b, c}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        demo = cases[i].demo;
+        Pairs p = judged(cases[i].annotator, 100, cases[i].noise, 1);
+        CHECK(p.count == cases[i].count);
+        for (int k = 0; k < 4 && cases[i].pair[k][0]; k++)
+            CHECK(has_pair(&p, cases[i].pair[k][0], cases[i].pair[k][1]) == 1);
+        pairs_free(&p);
+    }
+    demo = own;
 }
 
 static void chapter_12_pairs_are_different_and_few(void) {
-    // two of the four pairs of the verifier: which ones depends on the seed alone, and they are never the
-    // same one twice
+    // two of the verifier's four pairs: the seed alone decides which, and never the same one twice
     int other = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -287,8 +242,7 @@ static void chapter_12_pairs_are_different_and_few(void) {
     place = 0;
     CHECK(other > 0);
     pairs_free(&first);
-    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned around; the standard deviation is sqrt(2000
-    // 3/16) = 19
+    // noise 1/4: of 4 pairs and 500 seeds about 500 are turned, standard deviation sqrt(2000 3/16) = 19
     int turned = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
         Pairs p = judged("verifier", 4, 0.25f, seed);
@@ -366,8 +320,8 @@ static Pairs two_pairs(void) {
 }
 
 static void chapter_12_the_first_step_of_a_reward_model(void) {
-    // The head says 0 to all: loss ln 2, accuracy one half, and only the head has a gradient. By hand, with h
-    // the body's output at the last token: d(loss)/d(score) = mean over the pairs of -(1/2) h_w + (1/2) h_l.
+    // The head says 0 to all: loss ln 2, accuracy 1/2, and only the head has a gradient: with h the body's
+    // output at the last token, the mean over the pairs of -(1/2) h_w + (1/2) h_l.
     Model policy = tiny_model(3), m = scalar_model_on(&policy);
     Pairs p = two_pairs();
     Pair* list[2] = {&p.list[0], &p.list[1]};
@@ -408,8 +362,7 @@ static void chapter_12_the_first_step_of_a_reward_model(void) {
 }
 
 static void chapter_12_dpo_begins_at_its_reference(void) {
-    // Policy = reference: margin 0, loss ln 2, and the gradient is beta/2 times the supervised gradients: up
-    // for the chosen answers, down for the rejected ones, mean over the pairs.
+    // margin 0, loss ln 2, the gradient beta/2 times the supervised ones, chosen minus rejected
     enum { N = 2 };
     Model m = tiny_model(4);
     Pairs p = two_pairs();
@@ -431,8 +384,7 @@ static void chapter_12_dpo_begins_at_its_reference(void) {
         chosen[i] = &p.list[i].tokens[CHOSEN];
         rejected[i] = &p.list[i].tokens[REJECTED];
     }
-    // sft_loss() is a mean over the scored tokens: times their number it is minus the sum of their
-    // log-probabilities
+    // sft_loss(), a mean, times the number of scored tokens is minus the sum of their log-probabilities
     float* by_hand = allocate(m.grads.count, sizeof(float));
     for (int side = CHOSEN; side <= REJECTED; side++) {
         int scored = 0;
@@ -473,26 +425,6 @@ static void chapter_12_the_tool_is_not_in_the_sum(void) {
         batch_free(&b);
     }
     pairs_free(&p), model_free(&m);
-}
-
-static void chapter_12_one_step_moves_apart(void) {
-    // after a small step along the gradient the margin has grown, for all three losses
-    static const char* const names[] = {"bradley-terry", "outcome", "dpo"};
-    for (int i = 0; i < 3; i++) {
-        const PairLoss* loss = loss_named(names[i]);
-        Model policy = tiny_model(6), m = loss->scalar ? scalar_model_on(&policy) : tiny_model(6);
-        Pairs p = two_pairs();
-        Pair* list[2] = {&p.list[0], &p.list[1]};
-        Optimizer o = optimizer_new(&m.config);
-        PairMetrics first, second;
-        float beta = loss->scalar ? 1.0f : 0.5f;
-        if (!loss->scalar) set_reference(&p, &policy, loss);
-        first = pairs_step(&m, &o, list, 2, loss, beta, 1e-3f, 1.0f, rl_defaults().adam);
-        second = pairs_step(&m, &o, list, 2, loss, beta, 1e-3f, 1.0f, rl_defaults().adam);
-        CHECK_NEAR(first.loss, log(2.0), 1e-6);
-        CHECK(second.loss < first.loss && second.margin > 0.0 && second.accuracy == 1.0);
-        pairs_free(&p), optimizer_free(&o), model_free(&m), model_free(&policy);
-    }
 }
 
 // ---- accuracy and calibration by hand
@@ -540,8 +472,7 @@ static void chapter_12_calibration_in_bins(void) {
 // ---- best of n
 
 static void chapter_12_what_is_kept(void) {
-    // 4 questions x 3 answers. The best of each: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1
-    // (11).
+    // 4 questions x 3 answers; the best: 0.5 (index 0), 1 (4, the first of two), none (all 0), 1 (11)
     const float out = (float)NAN;
     const float score[12] = {0.5f, 0.0f, out, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.9f, out, 1.0f};
     int kept[12];
@@ -563,8 +494,7 @@ static void chapter_12_what_is_kept(void) {
     }
     // 3 of 10 answers, 2000 times: 600 each, standard deviation sqrt(2000 0.3 0.7) = 20
     for (int i = 0; i < 12; i++) CHECK(isnan(score[i]) ? turns[i] == 0 : abs(turns[i] - 600) < 100);
-    // equal scores are settled by the seed, not by the order: with four ones and two places each has half of
-    // the cases
+    // equal scores are settled by the seed: with four ones and two places each has half of the cases
     const float equal[6] = {1.0f, 1.0f, 0.0f, 1.0f, 0.0f, 1.0f};
     memset(turns, 0, sizeof turns);
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -606,14 +536,6 @@ static void chapter_12_threads_change_nothing(void) {
         free(first);
     }
     set_threads(1);
-}
-
-// "--NAME=FOLDER/FILE"; the last few stay valid
-static const char* option(const char* name, const char* file) {
-    static char text[32][PATH_SIZE + 32];
-    static int next;
-    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
-    return text[next];
 }
 
 static int same_files(const char* a, const char* b) {
@@ -698,8 +620,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
     COMMAND(runs[i].command, tag, from, exam, MORE, "--annotator=mixed", "--num-steps=6", "--batch-size=3",  \
             "--overwrite", __VA_ARGS__)
         const Ran* r = PREFER(option("out", "whole"));
-        CHECK(r->status == 0);
-        if (r->status) printf("%s\n", r->err);
+        WORKS(r);
         SAYS(r->out, i ? "dpo: 6 updates of 3" : "ranked right");
         for (int stop = 1; stop <= 5; stop += 2) {
             press_at = stop;
@@ -709,8 +630,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
             SAYS(r->out, i ? "go on with: ./rl dpo --resume" : "go on with: ./rl reward-model --resume");
             // the pairs are read again, not made again: no question file is needed any more
             r = COMMAND(runs[i].command, option("resume", "parts"), "--threads=1", "--questions=nowhere");
-            CHECK(r->status == 0);
-            if (r->status) printf("%s\n", r->err);
+            WORKS(r);
             CHECK(same_files("whole/model.safetensors", "parts/model.safetensors"));
             CHECK(same_files("whole/optimizer.safetensors", "parts/optimizer.safetensors"));
             CHECK(same_metrics("whole/metrics.csv", "parts/metrics.csv"));
@@ -774,7 +694,8 @@ static void chapter_12_models_of_the_wrong_kind(void) {
             "has a vocabulary of 100 tokens");
     // losses of the other command, and an exam that is trained on
     REFUSED(COMMAND(command_dpo, policy, data, out, "--loss=outcome"), "unknown option '--loss'");
-    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"), "no --loss 'dpo'; choose bradley-terry or outcome");
+    REFUSED(COMMAND(command_reward_model, policy, data, out, "--loss=dpo"),
+            "no --loss 'dpo'; choose bradley-terry or outcome");
     REFUSED(COMMAND(command_reward_model, policy, data, exam, out), "1 of the 1 questions");
     REFUSED(COMMAND(command_best_of_n, policy, out, "--keep=all"), "no --keep 'all'");
     CHECK(!file_exists(in_folder("no")));
@@ -793,8 +714,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
     put("sum.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n");
     const Ran* r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
                            option("out", "best"), MORE, "--steps=2");
-    CHECK(r->status == 0);
-    if (r->status) printf("%s\n", r->err);
+    WORKS(r);
     SAYS(r->out, "1 are kept (prompt)");
     Text kept = read_file(in_folder("best/kept.jsonl"));
     CHECK(strstr(kept.data, "{\"question\": \"2+2?\", \"answer\": \"") == kept.data &&
@@ -809,8 +729,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
         r = COMMAND(command_best_of_n, option("model-tag", "taught"), option("data", "sum.jsonl"),
                     option("out", "best"), MORE, "--num-samples=32", "--max-new-tokens=14", "--steps=1",
                     "--keep=random", "--overwrite", number);
-        CHECK(r->status == 0);
-        if (r->status) printf("%s\n", r->err);
+        WORKS(r);
         kept = read_file(in_folder("best/kept.jsonl"));
         CHECK(kept.length > 10 && !strstr(kept.data, "<<"));
         text_free(&kept);
@@ -824,25 +743,15 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
 
 static void test_chapter_12(void) {
     open_folder();
-    RUN(chapter_12_all_forms_are_read);
-    RUN(chapter_12_what_is_no_pair);
-    RUN(chapter_12_long_pairs_are_skipped);
-    RUN(chapter_12_a_rollout_becomes_a_text);
-    RUN(chapter_12_annotators_annotate);
-    RUN(chapter_12_pairs_are_different_and_few);
-    RUN(chapter_12_a_limit_keeps_the_order);
-    RUN(chapter_12_pairs_are_made_once_and_the_same);
-    RUN(chapter_12_losses_of_a_pair);
-    RUN(chapter_12_the_first_step_of_a_reward_model);
-    RUN(chapter_12_dpo_begins_at_its_reference);
-    RUN(chapter_12_the_tool_is_not_in_the_sum);
-    RUN(chapter_12_one_step_moves_apart);
-    RUN(chapter_12_accuracy_counts_questions);
-    RUN(chapter_12_calibration_in_bins);
-    RUN(chapter_12_what_is_kept);
-    RUN(chapter_12_a_resumed_run_is_the_same_run);
-    RUN(chapter_12_models_of_the_wrong_kind);
-    RUN(chapter_12_best_of_n_learns_what_it_keeps);
-    RUN(chapter_12_threads_change_nothing);
+    RUN_ALL(TEST(chapter_12_all_forms_are_read), TEST(chapter_12_what_is_no_pair),
+            TEST(chapter_12_long_pairs_are_skipped), TEST(chapter_12_a_rollout_becomes_a_text),
+            TEST(chapter_12_annotators_annotate), TEST(chapter_12_pairs_are_different_and_few),
+            TEST(chapter_12_a_limit_keeps_the_order), TEST(chapter_12_pairs_are_made_once_and_the_same),
+            TEST(chapter_12_losses_of_a_pair), TEST(chapter_12_the_first_step_of_a_reward_model),
+            TEST(chapter_12_dpo_begins_at_its_reference), TEST(chapter_12_the_tool_is_not_in_the_sum),
+            TEST(chapter_12_accuracy_counts_questions), TEST(chapter_12_calibration_in_bins),
+            TEST(chapter_12_what_is_kept), TEST(chapter_12_a_resumed_run_is_the_same_run),
+            TEST(chapter_12_models_of_the_wrong_kind), TEST(chapter_12_best_of_n_learns_what_it_keeps),
+            TEST(chapter_12_threads_change_nothing));
     remove_folder();
 }

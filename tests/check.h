@@ -1,8 +1,8 @@
 /* check.h - the smallest test harness that prints a worksheet.
  *
- * A test is a function without arguments; inside it CHECK and CHECK_NEAR state what must hold. RUN(test) prints
- * one line, `ok   name` or `FAIL name`, each broken statement with its file, line and numbers. The tests/run.sh
- * script adds the lines of all programs up and prints the closing line.
+ * A test is a function without arguments; inside it CHECK and CHECK_NEAR state what must hold. RUN(test)
+ * prints one line, `ok   name` or `FAIL name`, each broken statement with its file, line and numbers. The
+ * tests/run.sh script adds the lines of all programs up and prints the closing line.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -43,14 +43,22 @@ static int check_failed;   /* failed tests in this program */
         }                                                                                  \
     } while (0)
 
-#define RUN(test)                                                                          \
+/* one line, `ok   name` or `FAIL name` */
+#define RUN(test) RUN_ALL(TEST(test))
+
+/* RUN_ALL(TEST(first), TEST(second)) runs one after the other */
+#define TEST(test) {#test, test}
+#define RUN_ALL(...)                                                                       \
     do {                                                                                   \
-        check_broken = 0;                                                                  \
-        test();                                                                            \
-        printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test);                          \
-        fflush(stdout);                                                                    \
-        if (check_broken) check_failed++;                                                  \
-        if (check_broken && getenv("FIRST_FAILURE")) exit(1);                              \
+        const struct { const char* name; void (*run)(void); } all_[] = {__VA_ARGS__};      \
+        for (size_t i_ = 0; i_ < sizeof all_ / sizeof *all_; i_++) {                       \
+            check_broken = 0;                                                              \
+            all_[i_].run();                                                                \
+            printf("%s %s\n", check_broken ? "FAIL" : "ok  ", all_[i_].name);              \
+            fflush(stdout);                                                                \
+            check_failed += check_broken != 0;                                             \
+            if (check_broken && getenv("FIRST_FAILURE")) exit(1);                          \
+        }                                                                                  \
     } while (0)
 
 /* for a test of data that not everybody has */

@@ -90,7 +90,8 @@ static void check_train_columns(int* told, const char* reward) {
         deal_examples(chosen, QUESTIONS, step, w.q.count, w.o.seed);
         s = rl_step(&w.setup.learner, w.group, &w.q, chosen, step, lr_schedule(step, 2, 0, 0.0));
     }
-    Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL, w.o.seed + 2);
+    Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL,
+                                  w.o.seed + 2);
     const struct { const char* name; double value; } expected[TRAIN_COLUMNS] = {
         {"reward", s.reward}, {"accuracy", s.accuracy}, {"kl_ref", s.kl_ref},
         {"clip_fraction", s.clip_fraction}, {"length", s.length}, {"entropy", s.entropy},
@@ -102,13 +103,15 @@ static void check_train_columns(int* told, const char* reward) {
     for (int i = 0; i < TRAIN_COLUMNS; i++)
         CHECK_NEAR(cell("run/metrics.csv", expected[i].name, 1), expected[i].value, 1e-8);
     double seconds = cell("run/metrics.csv", "seconds", 1);
-    CHECK_NEAR(cell("run/metrics.csv", "tokens_per_second", 1) * seconds, s.length * QUESTIONS * SAMPLES, 1e-6);
+    CHECK_NEAR(cell("run/metrics.csv", "tokens_per_second", 1) * seconds, s.length * QUESTIONS * SAMPLES,
+               1e-6);
     CHECK(s.kl_ref > 0.0005 && s.clip_fraction > 0.0);    // what is compared are no zeros
     ROW(r->out, "update reward accuracy kl_ref clipped length entropy |grad| seconds held-out");
     ROW(r->out, "2 %.3f %.3f %.3f %.4f %.1f %.3f %.3f %.2f %.3f", s.reward, s.accuracy, s.kl_ref,
         s.clip_fraction, s.length, s.entropy, s.grad_norm, seconds, e.pass[0]);
     SAYS(r->out, "reinforcement learning (grpo): 2 updates of 4 questions x 4 rollouts\n  reward: gsm8k");
-    CHECK(file_exists(in_folder("run/model.safetensors")) && file_exists(in_folder("run/trainer_state.json")));
+    CHECK(file_exists(in_folder("run/model.safetensors")));
+    CHECK(file_exists(in_folder("run/trainer_state.json")));
     Model trained = load_model(in_folder("run"));
     CHECK(same_weights(&trained.weights, &w.setup.policy.weights));
     model_free(&trained), evaluation_free(&e), finish(&w);
@@ -149,9 +152,10 @@ static void command_algos_rows(void) {
 // Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
 // computed here must be the same twice, which seconds are not.
 static void check_pair_columns(const char* command, const char* beta, double scale) {
-    const char *first = option("out", "one"), *again = option("out", "two"), *pair = option("data", "pair.jsonl");
-    const char *held = option("eval-data", "held.jsonl"), *words[] = {command, tag, pair, held, "--num-steps=3",
-        "--batch-size=1", "--log-every=1", "--lr=0.01", "--warmup-steps=0", "--overwrite", first, beta, NULL};
+    const char *first = option("out", "one"), *again = option("out", "two"),
+               *pair = option("data", "pair.jsonl"), *held = option("eval-data", "held.jsonl");
+    const char* words[] = {command, tag, pair, held, "--num-steps=3", "--batch-size=1", "--log-every=1",
+                           "--lr=0.01", "--warmup-steps=0", "--overwrite", first, beta, NULL};
     const Ran* r = NULL;
     for (int i = 0; i < 2; i++) {
         words[10] = i ? first : again;
@@ -169,14 +173,17 @@ static void check_pair_columns(const char* command, const char* beta, double sca
         CHECK(x[1] != 0.0 && x[2] == (x[1] > 0.0) && x[3] != x[4]);
         CHECK(x[5] > 0.0 && x[5] == cell("two/metrics.csv", "grad_norm", step));
         CHECK_NEAR(cell("one/metrics.csv", "lr", step), 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
-        ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5], x[6]);
+        ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5],
+            x[6]);
     }
     SAYS(r->out, ": 2 pairs of 2 questions\n");
     ROW(r->out, "called pairs predicted observed");
     CHECK(file_exists(in_folder("one/model.safetensors")));
 }
 
-static void command_reward_model_columns(void) { check_pair_columns("reward-model", "--loss=bradley-terry", 1.0); }
+static void command_reward_model_columns(void) {
+    check_pair_columns("reward-model", "--loss=bradley-terry", 1.0);
+}
 static void command_dpo_columns(void) { check_pair_columns("dpo", "--beta=0.1", 0.1); }
 
 static void command_pairs_file(void) {
@@ -372,8 +379,8 @@ static void command_trace_columns(void) {
     for (int k = 0; k < 6 && row; k++) {
         int number = -1;
         row = strchr(row, '\n') + 1;
-        CHECK(sscanf(row + 1, "%d %lf %lf %lf %lf %lf %lf %lf %79s", &number, &reward[k], &adv[k], &length, &sampled,
-                     &before, &after, &change, ending) == 9);
+        CHECK(sscanf(row + 1, "%d %lf %lf %lf %lf %lf %lf %lf %79s", &number, &reward[k], &adv[k], &length,
+                     &sampled, &before, &after, &change, ending) == 9);
         CHECK(number == k);
         mean += reward[k] / 6.0;
         weighted -= adv[k] * before;
@@ -383,8 +390,8 @@ static void command_trace_columns(void) {
         CHECK(before < 0.0 && after < 0.0);
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
-    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf", &loss,
-                 &change) == 2);
+    CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf",
+                 &loss, &change) == 2);
     CHECK_NEAR(change, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
     CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
     for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
@@ -398,7 +405,8 @@ static void command_experiments(void) {
     CHECK_NEAR(each, sum / n, 1e-4);
     CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
     ROW(r->out, "tokens sum, nats per token exp(sum)");
-    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are forced
+    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are
+    // forced
     r = RL("experiment", "1", tag, data, "--max-new-tokens=12", "--completion=<<2+2=4>>#### 4");
     SAYS(r->out, "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
     r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
@@ -427,8 +435,9 @@ static void command_compare_columns(void) {
     for (int i = 0; i < 2; i++) seconds[i] = cell("run/metrics.csv", "seconds", i);
     ROW(r->out, "pass@1 95%% interv. pass@k 95%% interv. KL length s upd. s");
     int there = cell("run/metrics.csv", "held_out", 1) >= 0.9;
-    ROW(r->out, "run %.3f %s %.3f %s * %.1f %.1f %s %s", e.pass[0], interval(e.low[0], e.high[0], 3), e.pass[3],
-        interval(e.low[3], e.high[3], 3), e.length, seconds[0] + seconds[1], there ? "2" : "-", there ? "*" : "-");
+    ROW(r->out, "run %.3f %s %.3f %s * %.1f %.1f %s %s", e.pass[0], interval(e.low[0], e.high[0], 3),
+        e.pass[3], interval(e.low[3], e.high[3], 3), e.length, seconds[0] + seconds[1], there ? "2" : "-",
+        there ? "*" : "-");
     CHECK(e.pass[0] != e.pass[3]);
     evaluation_free(&e);
 }
@@ -510,8 +519,9 @@ static void command_lesson_pages(void) {
     SAYS(zh->out, "moves with it.\n\u8981\u70b9\uff1alogits[t] ");
     SAYS_NOT(RL("lesson", "3")->out, "\u8981\u70b9");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo", "best-of-n",
-            "eval", "sample", "trace", "experiment", "lesson", "thermostat", "cartpole", NULL};
+        static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo",
+                                          "best-of-n", "eval", "sample", "trace", "experiment", "lesson",
+                                          "thermostat", "cartpole", NULL};
         int known = 0;
         for (const char* const* name = all; *name; name++) known |= !strcmp(*name, commands[i].name);
         CHECK(known);                             // a new command gets a case here

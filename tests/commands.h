@@ -53,6 +53,25 @@ static const char* put(const char* name, const char* content) {
     return in_folder(name);
 }
 
+// A text with 'quotes' for "quotes", as JSON wants them; the last few stay valid.
+static const char* json(const char* text) {
+    static char quoted[4][1200];
+    static int next;
+    char* out = quoted[next = (next + 1) % 4];
+    snprintf(out, sizeof *quoted, "%s", text);
+    for (char* s = out; *s; s++)
+        if (*s == '\'') *s = '"';
+    return out;
+}
+
+// "--NAME=FOLDER/FILE"; the last few stay valid
+static const char* option(const char* name, const char* file) {
+    static char text[32][PATH_SIZE + 32];
+    static int next;
+    snprintf(text[next = (next + 1) % 32], sizeof text[0], "--%s=%s", name, in_folder(file));
+    return text[next];
+}
+
 static Text drain(FILE* file) {
     Text text = {0};
     char block[4096];
@@ -141,3 +160,10 @@ static void check_refusal(int line, const Ran* ran, const char* words) {
     printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
 }
 #define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
+
+// status 0, or what was said
+#define WORKS(ran)                                                                         \
+    do {                                                                                   \
+        CHECK((ran)->status == 0);                                                         \
+        if ((ran)->status) printf("%s\n", (ran)->err);                                     \
+    } while (0)

@@ -32,8 +32,7 @@ static const char* const names[] = {"train.jsonl", "test.jsonl", "demos.jsonl"};
 
 // ---- reading, as little as the files need
 
-// The text behind `key` up to the next bare quotation mark; \n, \" and \\ are undone. Returns what follows
-// it.
+// The text behind `key` up to the next bare quotation mark, with \n, \" and \\ undone. Returns what follows.
 static const char* read_field(char* out, const char* line, const char* key) {
     const char* p = strstr(line, key);
     size_t n = 0;
@@ -116,8 +115,10 @@ static void sizes(void) {
 
 static int compare_text(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
+static char key[MAX_LINES][LINE_SIZE];
+
 // Sorts the keys of all lines; returns how many stand twice, and shows the first of them.
-static int twice(char (*key)[LINE_SIZE]) {
+static int keys_twice(void) {
     static char* sorted[MAX_LINES];
     int found = 0;
     for (int i = 0; i < count; i++) sorted[i] = key[i];
@@ -129,29 +130,9 @@ static int twice(char (*key)[LINE_SIZE]) {
     return found;
 }
 
-static char key[MAX_LINES][LINE_SIZE];
-
-static void no_question_twice(void) {
-    for (int i = 0; i < count; i++) memcpy(key[i], lines[i].question, LINE_SIZE);
-    CHECK(twice(key) == 0);
-}
-
-// "Tom has 17 pens and Ana has 9." and "Ben has 17 cups and Eva has 9." are the same: N has # T and N has #,
-// 17, 9.
-static void nor_with_other_names_and_things(void) {
-    for (int i = 0; i < count; i++) {
-        Line* l = &lines[i];
-        snprintf(key[i], LINE_SIZE, "%.900s %d %d %d", l->plain, l->number[0], l->number[1], l->number[2]);
-        // no name has escaped: what is left in capitals begins a sentence
-        for (const char* p = l->plain + 1; *p; p++)
-            if (isupper((unsigned char)*p) && !strchr("NT", *p)) CHECK(p[-1] == ' ' && strchr(".?", p[-2]));
-    }
-    CHECK(twice(key) == 0);
-}
-
-// Nor the same numbers in the other order, in any wording of the same kind of problem. The wordings are told
-// apart by their templates in generate.c, with the slots turned into the letters that take_out() writes.
-static void nor_in_other_words(void) {
+// No problem twice, with other names and things (N has # T), numbers in the other order, or in other words of
+// its kind, which are told apart by generate.c's templates with take_out()'s letters in the slots.
+static void no_problem_twice(void) {
     static const struct { const char *slot, *letter; } slots[] = {
         {"{name}", "N"}, {"{friend}", "N"}, {"{thing}", "T"}, {"{things}", "T"},
         {"{a}", "#"},    {"{b}", "#"},      {"{c}", "#"},
@@ -180,14 +161,13 @@ static void nor_in_other_words(void) {
         snprintf(key[i], sizeof key[i], "%s: %d %d %d", label, a, b, l->number[2]);
     }
     CHECK(unknown == 0);
-    CHECK(twice(key) == 0);
+    CHECK(keys_twice() == 0);
 }
 
 // ---- the answers
 
-// Follows the calculations of an answer: "12+5=17" in << >>, or bare when it was done in the head. Counts
-// those that are wrong, and returns the last result. The numbers used must be those of the question, in
-// order; a second calculation goes on from the result of the first.
+// Follows the calculations of an answer, in << >> or bare. Counts the wrong ones, returns the last result.
+// Numbers must be the question's, in order; the second goes on from the first's result.
 static int work(const Line* l, int* steps, int* calls, int* wrong, int* broken) {
     int left, right, result = -1, last = -1;
     char op;
@@ -233,9 +213,7 @@ static void reference_solutions(void) {
     CHECK(bad == 0);
 }
 
-// The crowd is as the head of generate.c says. A share p of 2400 has the standard deviation
-// sqrt(p(1-p)/2400), at most 1.02%; three of them are 3.1%. (Whether the sum was wrong is known from the sum,
-// not from what was drawn.)
+// The crowd is as generate.c's head says: a share of 2400 deviates by at most 1.02%, three times 3.1%.
 static void the_crowd(void) {
     int n = 0, tool = 0, right = 0, hash = 0, boxed = 0, said = 0, rewarded = 0, odd = 0, slips_with_tool = 0;
     for (int i = 0; i < count; i++) {
@@ -332,14 +310,8 @@ int main(void) {
     const char* tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/test_data.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(folder)) return printf("FAIL data: cannot make the directory %s\n", folder), 1;
-    RUN(sizes);
-    RUN(no_question_twice);
-    RUN(nor_with_other_names_and_things);
-    RUN(nor_in_other_words);
-    RUN(reference_solutions);
-    RUN(the_crowd);
-    RUN(the_generator_writes_these_files);
-    RUN(the_generator_fails_cleanly);
+    RUN_ALL(TEST(sizes), TEST(no_problem_twice), TEST(reference_solutions), TEST(the_crowd),
+            TEST(the_generator_writes_these_files), TEST(the_generator_fails_cleanly));
     rmdir(folder);
     return check_failed != 0;
 }

@@ -110,97 +110,63 @@ static State state_of(const char* function, Fn fn) {
     return v.state;
 }
 
-static void bad_loop(float* adv, const float* reward, int K) {
-    for (volatile int k = 0; k < K; k = 0) adv[k] = reward[k];
-}
-static void bad_pointer(float* adv, const float* reward, int K) {
+#define BAD(name, ...) static void name(float* adv, const float* reward, int K) { __VA_ARGS__ }
+BAD(bad_loop, for (volatile int k = 0; k < K; k = 0) adv[k] = reward[k];)
+BAD(bad_pointer,
     volatile float* const nowhere = NULL;
-    (void)adv;
-    for (int k = 0; k < K; k++) nowhere[k] = reward[k];
-}
-static void bad_exit(float* adv, const float* reward, int K) {
-    (void)adv, (void)reward, (void)K;
-    exit(0);
-}
-static void bad_write(float* adv, const float* reward, int K) {
+    for (int k = 0; k < K; k++) nowhere[k] = reward[k];)
+BAD(bad_exit, exit(0);)
+BAD(bad_write,
     sol_centered(adv, reward, K);
-    adv[K] = 0.0f;
-}
-static void bad_input(float* adv, const float* reward, int K) {
+    adv[K] = 0.0f;)
+BAD(bad_input,
     sol_centered(adv, reward, K);
-    ((float*)(intptr_t)(const void*)reward)[1] = 7.0f;
-}
-static void bad_untouched(float* adv, const float* reward, int K) { (void)adv, (void)reward, (void)K; }
-static void bad_last(float* adv, const float* reward, int K) {
-    float all[VALUES];
-    sol_centered(all, reward, K);
-    for (int k = 0; k + 1 < K; k++) adv[k] = all[k];
-}
-static void bad_added(float* adv, const float* reward, int K) {
-    for (int k = 0; k < K; k++) adv[k] += reward[k];
-}
+    ((float*)(intptr_t)(const void*)reward)[1] = 7.0f;)
+BAD(bad_untouched, )
+BAD(bad_last, for (int k = 0; k + 1 < K; k++) adv[k] = (float)(reward[k] - total(reward, K) / K);)
+BAD(bad_added, for (int k = 0; k < K; k++) adv[k] += reward[k];)
+BAD(bad_example_only, for (int k = 0; k < K; k++) adv[k] = reward[k] - 0.1875f;)
 static void bad_read(float* adv, const float* reward, int K) {
     double sum = 0.0;
     for (volatile int k = 0; k <= K; k++) sum += reward[k];
     for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - sum / K);
-}
-static void bad_example_only(float* adv, const float* reward, int K) {
-    for (int k = 0; k < K; k++) adv[k] = reward[k] - 0.1875f;
-}
-static double bad_nothing(double p, int K) {
-    (void)p, (void)K;
-    return NAN;
-}
-static int bad_no_index(const float* reward, int n) {
-    (void)reward, (void)n;
-    return INT_MIN;
 }
 static void bad_memory(float* adv, const float* reward, int K) {
     volatile char* block = malloc((size_t)3 << 30);
     for (size_t i = 0; i < (size_t)3 << 30; i += 4096) block[i] = 1;
     sol_centered(adv, reward, K);
 }
+static double bad_nothing(double p, int K) { return NAN; }
+static int bad_no_index(const float* reward, int n) { return INT_MIN; }
 
 static void test_failures_that_are_no_slips(void) {
-    CHECK(state_of("my_centered", BIND(my_centered, bad_loop)) == ENDLESS);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_pointer)) == CRASHED);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_exit)) == ENDED);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_write)) == WROTE_OUTSIDE);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_input)) == CHANGED_INPUT);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_untouched)) == TO_DO);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_last)) == UNSET);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_added)) == UNSET);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_read)) == READ_OUTSIDE);
-    CHECK(state_of("my_centered", BIND(my_centered, bad_example_only)) == WRONG);
-    CHECK(state_of("my_centered", NULL) == MISSING);
-    CHECK(state_of("my_zero_variance_odds", BIND(my_zero_variance_odds, bad_nothing)) == TO_DO);
-    CHECK(state_of("my_best_of_n", BIND(my_best_of_n, bad_no_index)) == TO_DO);
+    static const struct { Fn fn; State state; } bad[] = {
+        {S(bad_loop), ENDLESS}, {S(bad_pointer), CRASHED}, {S(bad_exit), ENDED},
+        {S(bad_write), WROTE_OUTSIDE}, {S(bad_input), CHANGED_INPUT}, {S(bad_untouched), TO_DO},
+        {S(bad_last), UNSET}, {S(bad_added), UNSET}, {S(bad_read), READ_OUTSIDE},
+        {S(bad_example_only), WRONG}, {NULL, MISSING}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (state_of("my_centered", bad[i].fn) == bad[i].state) continue;
+        report_on(exercise_named("my_centered"), "another failure than expected", state_words[bad[i].state]);
+    }
+    CHECK(state_of("my_zero_variance_odds", S(bad_nothing)) == TO_DO);
+    CHECK(state_of("my_best_of_n", S(bad_no_index)) == TO_DO);
 #ifndef SANITIZED
-    CHECK(state_of("my_centered", BIND(my_centered, bad_memory)) == CRASHED);
+    CHECK(state_of("my_centered", S(bad_memory)) == CRASHED);
 #endif
 }
 
 // Wrong in ways that no table has, each near to a slip: two slips at once, a constant, a guard that cuts. No
 // diagnosis, rather than a wrong one.
-static double odd_held(double chosen, double rejected) { return softplus(-fmax(chosen - rejected, -50.0)); }
-static double odd_swapped_without_reference(double w, double l, double rw, double rl, double beta) {
-    (void)rw, (void)rl;
-    return softplus(beta * (w - l));
-}
-static double odd_fourth_power(double p, int K) {
-    (void)K;
-    return pow(p, 4) + pow(1.0 - p, 4);
-}
+PAIR(odd_held, softplus(-fmax(d, -50.0)))
+DPO(odd_swapped_without_reference, softplus(beta * (w - l)))
+GIVES(odd_fourth_power, ODDS, pow(p, 4) + pow(1.0 - p, 4))
 static void odd_mean_deviation(float* adv, const float* r, int K, float eps) {
     double spread = 0.0, mean = total(r, K) / K;
     for (int k = 0; k < K; k++) spread += fabs(r[k] - mean) / K;
     for (int k = 0; k < K; k++) adv[k] = spread == 0.0 ? 0.0f : (float)((r[k] - mean) / (spread + eps));
 }
-static double odd_mean_added(float reward, const float* kl, const int* mask, int n, float beta) {
-    int count;
-    double sum = kl_sum(&count, kl, mask, n, SKIP);
-    return reward + beta * sum / count;
-}
+PENALTY(odd_mean_added, SKIP, r + beta * sum / count)
 static void odd_running_mean(float* adv, const float* r, int K) {
     double mean = 0.0;
     for (int k = 0; k < K; k++) {
@@ -208,62 +174,39 @@ static void odd_running_mean(float* adv, const float* r, int K) {
         adv[k] = (float)(r[k] - mean);
     }
 }
-static double odd_mean_without_mask(const float* z, const int* ids, const int* mask, int T, int V) {
-    return answer_no_mask(z, ids, mask, T, V) / (T - 1);
-}
+GIVES(odd_mean_without_mask, ANSWER, answer_no_mask(z, ids, mask, T, V) / (T - 1))
 static void odd_absolute(double* k, double logp, double logp_ref) {
     sol_kl(k, logp, logp_ref);
     k[0] = fabs(k[0]);
 }
-static double odd_right_for_wrong(int n, int c, int k) {
-    double none = 1.0;
-    for (int i = 0; i < k; i++) none *= (double)(c - i) / (n - i);
-    return 1.0 - none;
-}
-static double odd_clip(double* slope, double ratio, double adv, double low, double high) {
-    double loss = sol_clip(slope, ratio, adv, low, high);
-    *slope = held(ratio, low, high) == ratio ? *slope : 0.0;
-    return loss;
-}
-
-static void odd_behind_the_last(float* r, const int* mask, int n, float verdict) {
-    for (int t = 0; t < n; t++) r[t] = t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f;
-}
-static void odd_smallest_subtracted(float* out, const float* z, int V) {
+PRODUCT(odd_right_for_wrong, (double)(c - i) / (n - i))
+CLIP(odd_clip, cut == ratio ? right_slope : 0.0, right_loss)
+FILLS(odd_behind_the_last, STEPS, n, t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f)
+static void odd_smallest_subtracted SOFTMAX {
     double low = z[0], sum = 0.0;
     for (int i = 1; i < V; i++) low = fmin(low, z[i]);
     for (int i = 0; i < V; i++) sum += exp(z[i] - low);
     for (int i = 0; i < V; i++) out[i] = (float)(z[i] - low - log(sum));
 }
-static void odd_nearly(float* reward, const char* const* response, int K, double truth) {
-    for (int k = 0; k < K; k++) {
-        const char* at = after_last(response[k], "####");
-        reward[k] = at && fabs(number_at(at) - truth) < 1.0;
-    }
-}
-static void odd_none_is_0(float* reward, const char* const* response, int K, double truth) {
-    for (int k = 0; k < K; k++) {
-        const char* at = after_last(response[k], "####");
-        reward[k] = (at ? number_at(at) : 0.0) == truth;
-    }
-}
+HASH(odd_nearly, last && fabs(number_at(last) - truth) < 1.0)
+HASH(odd_none_is_0, (last ? number_at(last) : 0.0) == truth)
 
 static void test_no_wrong_diagnosis(void) {
     static const struct { const char* function; Fn fn;
-    } odd[] = {{"my_reward_model_loss", BIND(my_reward_model_loss, odd_held)},
-               {"my_dpo", BIND(my_dpo, odd_swapped_without_reference)},
-               {"my_zero_variance_odds", BIND(my_zero_variance_odds, odd_fourth_power)},
-               {"my_grpo", BIND(my_grpo, odd_mean_deviation)},
-               {"my_penalized_reward", BIND(my_penalized_reward, odd_mean_added)},
-               {"my_centered", BIND(my_centered, odd_running_mean)},
-               {"my_answer_logprob", BIND(my_answer_logprob, odd_mean_without_mask)},
-               {"my_kl", BIND(my_kl, odd_absolute)},
-               {"my_pass_at_k", BIND(my_pass_at_k, odd_right_for_wrong)},
-               {"my_clip", BIND(my_clip, odd_clip)},
-               {"my_step_rewards", BIND(my_step_rewards, odd_behind_the_last)},
-               {"my_log_softmax", BIND(my_log_softmax, odd_smallest_subtracted)},
-               {"my_hash_rewards", BIND(my_hash_rewards, odd_nearly)},
-               {"my_hash_rewards", BIND(my_hash_rewards, odd_none_is_0)}};
+    } odd[] = {{"my_reward_model_loss", S(odd_held)},
+               {"my_dpo", S(odd_swapped_without_reference)},
+               {"my_zero_variance_odds", S(odd_fourth_power)},
+               {"my_grpo", S(odd_mean_deviation)},
+               {"my_penalized_reward", S(odd_mean_added)},
+               {"my_centered", S(odd_running_mean)},
+               {"my_answer_logprob", S(odd_mean_without_mask)},
+               {"my_kl", S(odd_absolute)},
+               {"my_pass_at_k", S(odd_right_for_wrong)},
+               {"my_clip", S(odd_clip)},
+               {"my_step_rewards", S(odd_behind_the_last)},
+               {"my_log_softmax", S(odd_smallest_subtracted)},
+               {"my_hash_rewards", S(odd_nearly)},
+               {"my_hash_rewards", S(odd_none_is_0)}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         static Verdict v;
         judge(&v, exercise_named(odd[i].function), odd[i].fn);
@@ -395,16 +338,10 @@ static void test_functions_to_read_exist(void) {
 }
 
 int main(void) {
-    RUN(test_right_values_by_hand);
-    RUN(test_slip_values_by_hand);
-    RUN(test_slips_are_apart);
-    RUN(test_every_slip_is_diagnosed_as_itself);
-    RUN(test_failures_that_are_no_slips);
-    RUN(test_no_wrong_diagnosis);
-    RUN(test_messages_fit_80_columns);
-    RUN(test_skeletons_agree_with_the_table);
-    RUN(test_functions_to_read_exist);
-    RUN(test_the_open_exercises_still_fit_rl);
-    RUN(test_the_students_loop);
+    RUN_ALL(TEST(test_right_values_by_hand), TEST(test_slip_values_by_hand), TEST(test_slips_are_apart),
+            TEST(test_every_slip_is_diagnosed_as_itself), TEST(test_failures_that_are_no_slips),
+            TEST(test_no_wrong_diagnosis), TEST(test_messages_fit_80_columns),
+            TEST(test_skeletons_agree_with_the_table), TEST(test_functions_to_read_exist),
+            TEST(test_the_open_exercises_still_fit_rl), TEST(test_the_students_loop));
     return check_failed != 0;
 }

@@ -141,10 +141,6 @@ static void ranges_have_round_numbers(void) {
 }
 
 static void test_experiments(void) {
-    RUN(kl_of_one_place);
-    RUN(groups_of_four);
-    RUN(length_rule);
-    RUN(plot_of_two_units);
-    RUN(plots_of_little);
-    RUN(ranges_have_round_numbers);
+    RUN_ALL(TEST(kl_of_one_place), TEST(groups_of_four), TEST(length_rule), TEST(plot_of_two_units),
+            TEST(plots_of_little), TEST(ranges_have_round_numbers));
 }

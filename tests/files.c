@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Four calls of train_gpt.c come here instead: exit(), so that thousands of endings can be tried in one
-// process; isatty(), which progress() asks once per update, and that is where the test presses Ctrl-C;
-// fsync(), which is only counted, since waiting for the disk would take most of the time; rename(), where a
-// save can be killed.
+// Four calls of train_gpt.c come here: exit(), so that one process can try thousands of endings; isatty(),
+// which progress() asks once per update: there the test presses Ctrl-C; fsync(), only counted; rename(), to
+// be killed at.
 _Noreturn static void end_here(int status);
 static int press_here(int file), flush_here(int file), rename_here(const char* from, const char* to);
 #define exit(status) end_here(status)
@@ -33,9 +32,7 @@ static int press_here(int file), flush_here(int file), rename_here(const char* f
 #include <sys/wait.h>
 #include "check.h"
 
-// =============================================================================================
-// Tools: endings, folders, small models
-// =============================================================================================
+// ---- tools: endings, folders, small models
 
 static int in_child, trapping;
 static int trapped;   // the status with which fail() wanted to end, 0 = it did not want to
@@ -63,8 +60,7 @@ static int rename_here(const char* from, const char* to) {
     return rename(from, to);
 }
 
-// What became of action(argument) in a process of its own: its exit status (1000 + signal when it was
-// killed), and what it wrote to stderr.
+// What became of action(argument) in a process of its own: its status (1000 + signal if killed), its stderr.
 typedef struct { int status; char said[10000]; } Ending;
 
 static Ending ending_of(void (*action)(const char*), const char* argument) {
@@ -136,10 +132,6 @@ static void apart(void (*test)(void)) {
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
-#define RUN_APART(test) \
-    do { check_broken = 0; apart(test); printf("%s %s\n", check_broken ? "FAIL" : "ok  ", #test); \
-         fflush(stdout); if (check_broken) check_failed++; } while (0)
-
 static char root[PATH_SIZE];   // the folder of this test, removed at the end
 
 static int remove_entry(const char* path, const struct stat* info, int type, struct FTW* place) {
@@ -167,17 +159,28 @@ static void put_text(const char* path, const char* text) { put_file(path, text, 
 // the first `from` in text becomes `to`
 static Text replaced(const Text* text, const char* from, const char* to) {
     Text out = {0};
-    for (size_t i = 0; i + strlen(from) <= text->length; i++) {
-        if (memcmp(text->data + i, from, strlen(from))) continue;
-        text_append(&out, text->data, i);
-        text_append(&out, to, strlen(to));
-        text_append(&out, text->data + i + strlen(from), text->length - i - strlen(from));
-        return out;
-    }
-    CHECK(!"the text to be replaced was found");
-    printf("    it is: %s\n", from);
-    text_append(&out, text->data, text->length);
+    size_t n = strlen(from), i = 0;
+    while (i + n <= text->length && memcmp(text->data + i, from, n)) i++;
+    int found = i + n <= text->length;
+    CHECK(found);
+    if (!found) printf("    it is: %s\n", from);
+    text_append(&out, text->data, found ? i : text->length);
+    if (!found) return out;
+    text_append(&out, to, strlen(to));
+    text_append(&out, text->data + i + n, text->length - i - n);
     return out;
+}
+
+// In a file the first `from` becomes `to`. Returns what it was, for put_back().
+static Text edit(const char* path, const char* from, const char* to) {
+    Text was = read_file(path), now = replaced(&was, from, to);
+    put_file(path, now.data, now.length);
+    text_free(&now);
+    return was;
+}
+static void put_back(const char* path, Text* was) {
+    put_file(path, was->data, was->length);
+    text_free(was);
 }
 
 // Names and contents of all files in a folder, in order of name: two equal pictures are two equal folders.
@@ -205,13 +208,6 @@ static int same_text(const Text* a, const Text* b) {
     return a->length == b->length && !memcmp(a->data, b->data, a->length);
 }
 
-static int same_file(const char* a, const char* b) {
-    Text x = read_file(a), y = read_file(b);
-    int same = same_text(&x, &y);
-    text_free(&x), text_free(&y);
-    return same;
-}
-
 static void copy_file(const char* to, const char* from) {
     Text text = read_file(from);
     put_file(to, text.data, text.length);
@@ -228,6 +224,14 @@ static int holds_parts(const char* folder) {
     }
     free(entry);
     return found;
+}
+
+// does a folder hold what was held there before?
+static int is_still(const char* folder, const Text* before) {
+    Text after = picture(folder);
+    int same = same_text(before, &after);
+    text_free(&after);
+    return same;
 }
 
 // the smallest model that there is, and one in which no two sizes are the same
@@ -285,9 +289,7 @@ static void load_all(const char* folder) {
     optimizer_free(&o), model_free(&m);
 }
 
-// =============================================================================================
-// Text and tokens
-// =============================================================================================
+// ---- text and tokens
 
 static void any_bytes_come_back(void) {
     char bytes[512];
@@ -324,8 +326,7 @@ static void text_never_becomes_a_special_token(void) {
     text_free(&back);
 }
 
-// The conversation of D1, token by token. The user's words and the tool's output are given (0); the assistant
-// decides on the rest (1), also to call the calculator and to stop.
+// D1's conversation: the user's words and the tool's output are given (0), the assistant decides (1).
 static void the_mask_of_a_call(void) {
     static const struct { int id, mask; } expected[] = {
         {BOS, 0}, {USER_START, 0}, {'A', 0}, {'?', 0}, {USER_END, 0}, {ASSISTANT_START, 0},
@@ -343,8 +344,7 @@ static void the_mask_of_a_call(void) {
     tokens_free(&t);
 }
 
-// The assistant's part with [ ] around a call and { } around its output, . for the end. Mask 0 stands in { }
-// only.
+// The assistant's part with [ ] around a call, { } around its output, . for the end. Mask 0 is in { } only.
 static const char* shown(const char* answer) {
     static char text[256];
     static const char letter[VOCAB_SIZE - 256] = {'?', '?', '?', '?', '.', '[', ']', '{', '}'};
@@ -365,37 +365,26 @@ static const char* shown(const char* answer) {
 
 // nanochat cuts with re.split(r'(<<[^>]+>>)') and inner.rsplit('=', 1); these are its results.
 static void odd_annotations(void) {
-    CHECK_TEXT(shown("no call"), "no call.");
-    CHECK_TEXT(shown("<<1+1=2>>2 and <<2*3=6>>6\n#### 6"), "[1+1]{2}2 and [2*3]{6}6\n#### 6.");
-    CHECK_TEXT(shown("<<1+1=2>><<2+2=4>>"), "[1+1]{2}[2+2]{4}.");
-    CHECK_TEXT(shown("<<5>>x"), "[5]{}x.");                 // no '=': a call without an output
-    CHECK_TEXT(shown("<<a=b=c>>x"), "[a=b]{c}x.");          // the last '=' counts
-    CHECK_TEXT(shown("<<=5>>x"), "[]{5}x.");
-    CHECK_TEXT(shown("<<5=>>x"), "[5]{}x.");
-    CHECK_TEXT(shown("<<\n1=1>>x"), "[\n1]{1}x.");           // [^>] matches a line end too
-    CHECK_TEXT(shown("<<<1=1>>x"), "[<1]{1}x.");
-    CHECK_TEXT(shown("<<1=1>>>x"), "[1]{1}>x.");
-    CHECK_TEXT(shown("<<a<<b=1>>x"), "[a<<b]{1}x.");        // nested: from the first << on
-    CHECK_TEXT(shown("<<a<<b=1>>=2>>x"), "[a<<b]{1}=2>>x.");
-    CHECK_TEXT(shown("<<1+1=2"), "<<1+1=2.");               // no end: it stays text
-    CHECK_TEXT(shown("<<1+1=2> x"), "<<1+1=2> x.");
-    CHECK_TEXT(shown("x<<48/2=24>5>>x"), "x<<48/2=24>5>>x.");
-    CHECK_TEXT(shown("x<<>>x"), "x<<>>x.");
-    CHECK_TEXT(shown("<<>><<1=1>>x"), "<<>>[1]{1}x.");
-    CHECK_TEXT(shown("<<>a<<1=1>>x"), "<<>a[1]{1}x.");
-    CHECK_TEXT(shown("1 << 2 and <<1=1>>"), "1 [ 2 and <<1]{1}.");
-    CHECK_TEXT(shown("<"), "<.");
-    CHECK_TEXT(shown("<<"), "<<.");
-    CHECK_TEXT(shown("<<>"), "<<>.");
-    // The one difference. When a whole piece between two calls happens to begin with << and to end with >>,
-    // nanochat takes it for a call although its own pattern did not: "<<1>5>>" becomes [1>5]{}. GSM8K has no
-    // such line.
-    CHECK_TEXT(shown("<<1>5>>"), "<<1>5>>.");
+    static const char* const cases[][2] = {
+        {"no call", "no call."}, {"<<1+1=2>>2 and <<2*3=6>>6\n#### 6", "[1+1]{2}2 and [2*3]{6}6\n#### 6."},
+        {"<<1+1=2>><<2+2=4>>", "[1+1]{2}[2+2]{4}."},
+        {"<<5>>x", "[5]{}x."},                                  // no '=': a call without an output
+        {"<<a=b=c>>x", "[a=b]{c}x."},                           // the last '=' counts
+        {"<<=5>>x", "[]{5}x."}, {"<<5=>>x", "[5]{}x."},
+        {"<<\n1=1>>x", "[\n1]{1}x."},                           // [^>] matches a line end too
+        {"<<<1=1>>x", "[<1]{1}x."}, {"<<1=1>>>x", "[1]{1}>x."},
+        {"<<a<<b=1>>x", "[a<<b]{1}x."}, {"<<a<<b=1>>=2>>x", "[a<<b]{1}=2>>x."},   // from the first << on
+        {"<<1+1=2", "<<1+1=2."}, {"<<1+1=2> x", "<<1+1=2> x."}, {"x<<48/2=24>5>>x", "x<<48/2=24>5>>x."},
+        {"x<<>>x", "x<<>>x."}, {"<<>><<1=1>>x", "<<>>[1]{1}x."}, {"<<>a<<1=1>>x", "<<>a[1]{1}x."},
+        {"1 << 2 and <<1=1>>", "1 [ 2 and <<1]{1}."}, {"<", "<."}, {"<<", "<<."}, {"<<>", "<<>."},
+        // The one difference: nanochat takes a whole piece between two calls that begins with << and ends
+        // with >> for a call although its own pattern did not, [1>5]{}. GSM8K has no such line.
+        {"<<1>5>>", "<<1>5>>."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_TEXT(shown(cases[i][0]), cases[i][1]);
 }
 
-// =============================================================================================
-// JSON
-// =============================================================================================
+// ---- JSON
 
 static Json* json_read_file(const char* path) { return json_read_stream(fopen(path, "rb"), path); }
 
@@ -422,8 +411,7 @@ static size_t parsed_length;
 static Json* parsed;
 static void parse_text(const char* text) { parsed = json_parse(text, parsed_length, "text"); }
 
-// Why this text is refused, or "accepted". The copy ends behind the text's 0, so that a sanitizer sees a step
-// too far.
+// Why this text is refused, or "accepted". The copy ends behind the text's 0, for sanitizers.
 static const char* verdict_of(const char* text, size_t length) {
     static char said[1000];
     char* copy = calloc(length + 1, 1);
@@ -466,21 +454,43 @@ static void json_strings(void) {
     CHECK_TEXT(string_in("\"\\uD800\\uDC00\""), "\xF0\x90\x80\x80");   // U+10000, the first pair
     CHECK_TEXT(string_in("\"\\uDBFF\\uDFFF\""), "\xF4\x8F\xBF\xBF");   // U+10FFFF, the last
     CHECK_TEXT(string_in("\"\xE2\x98\x82 \x7F\""), "\xE2\x98\x82 \x7F");   // an umbrella as it is, and DEL
-    static const char* const half[] = {"\"\\ud83d\"", "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\u0041\"",
-                                       "\"\\ud83d\\ud83d\"", "\"\\ude00\"", "\"\\ude00\\ud83d\""};
-    for (int i = 0; i < 7; i++) CHECK_TEXT(verdict(half[i]), "half of a surrogate pair");
-    CHECK_TEXT(verdict("\"\\ud83d\\u12\""), "\\u needs four hexadecimal digits");
-    CHECK_TEXT(verdict("\"\\u00g0\""), "\\u needs four hexadecimal digits");
-    CHECK_TEXT(verdict("\"\\u+041\""), "\\u needs four hexadecimal digits");
-    CHECK_TEXT(verdict("\"\\u004"), "\\u needs four hexadecimal digits");
-    CHECK_TEXT(verdict("\"\\x41\""), "unknown escape in a string");
     CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
-    CHECK_TEXT(verdict("\"\\u0000\""), "a zero character in a string");
     CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");   // a 0 is no part of JSON
-    CHECK_TEXT(verdict("\"a\tb\""), "a control character or a line's end in a string");
-    CHECK_TEXT(verdict("\"a\nb\""), "a control character or a line's end in a string");
-    CHECK_TEXT(verdict("\"abc"), "the text ends inside a string");
-    CHECK_TEXT(verdict("'abc'"), "a value was expected");
+}
+
+// what is said of texts, and the texts of which it is said
+static void json_verdicts(void) {
+    static const struct { const char *words, *texts[8]; } row[] = {
+        {"half of a surrogate pair", {"\"\\ud83d\"", "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\u0041\"",
+                                      "\"\\ud83d\\ud83d\"", "\"\\ude00\"", "\"\\ude00\\ud83d\""}},
+        {"\\u needs four hexadecimal digits",
+         {"\"\\ud83d\\u12\"", "\"\\u00g0\"", "\"\\u+041\"", "\"\\u004"}},
+        {"unknown escape in a string", {"\"\\x41\""}},
+        {"a zero character in a string", {"\"\\u0000\""}},
+        {"a control character or a line's end in a string", {"\"a\tb\"", "\"a\nb\""}},
+        {"the text ends inside a string", {"\"abc"}},
+        // an overlong zero, a surrogate, two bytes of three, Latin-1
+        {"invalid UTF-8 in a string",
+         {"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xE2\x82\"", "\"Fran\xE7" "ais\""}},
+        // RFC 8259, 8.1: no byte order mark
+        {"a value was expected", {"'abc'", "nul", "True", "[1,]", "[,1]", "{\"a\":}", "\xEF\xBB\xBF{}"}},
+        {"the text ends too early", {"", "  \n", "[1"}},
+        {"there is something behind the value", {"truex", "{} {}", "[1] // a remark"}},
+        {"a comma or a closing bracket was expected", {"[1 2]", "[1}"}},
+        {"the name of a field was expected", {"{\"a\":1,}", "{a:1}"}},
+        {"a colon was expected", {"{\"a\"}", "{\"a\" 1}"}},
+        // once in an object, and again in another
+        {"this field is there twice",
+         {"{\"a\":1,\"a\":2}", "[{\"b\":1,\"a\":{\"x\":1,\"\\u0078\":1}}]"}},
+        {"accepted", {"{}", "[]", " [ null , true , false , { \"a\" : [ ] } ] \r\n",
+                      "{\"a\":{\"a\":1},\"A\":{\"a\":2}}"}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int k = 0; k < 8 && row[i].texts[k]; k++) {
+            if (!strcmp(verdict(row[i].texts[k]), row[i].words)) continue;
+            CHECK_TEXT(verdict(row[i].texts[k]), row[i].words);
+            printf("    it was %s\n", row[i].texts[k]);
+        }
 }
 
 // The Unicode standard, table 3-7: which bytes may stand where in UTF-8.
@@ -519,10 +529,6 @@ static void utf8_table(void) {
         text_free(&t);
     }
     CHECK(back == 0);
-    CHECK_TEXT(verdict("\"\xC0\x80\""), "invalid UTF-8 in a string");       // an overlong zero
-    CHECK_TEXT(verdict("\"\xED\xA0\x80\""), "invalid UTF-8 in a string");   // a surrogate
-    CHECK_TEXT(verdict("\"\xE2\x82\""), "invalid UTF-8 in a string");       // two bytes of three
-    CHECK_TEXT(verdict("\"Fran\xE7" "ais\""), "invalid UTF-8 in a string");   // Latin-1
 }
 
 static void json_numbers(void) {
@@ -552,31 +558,10 @@ static void json_numbers(void) {
 }
 
 static void json_values(void) {
-    CHECK_TEXT(verdict("{}"), "accepted");
-    CHECK_TEXT(verdict("[]"), "accepted");
-    CHECK_TEXT(verdict(" [ null , true , false , { \"a\" : [ ] } ] \r\n"), "accepted");
-    CHECK_TEXT(verdict(""), "the text ends too early");
-    CHECK_TEXT(verdict("  \n"), "the text ends too early");
-    CHECK_TEXT(verdict("nul"), "a value was expected");
-    CHECK_TEXT(verdict("True"), "a value was expected");
-    CHECK_TEXT(verdict("truex"), "there is something behind the value");
-    CHECK_TEXT(verdict("{} {}"), "there is something behind the value");
-    CHECK_TEXT(verdict("[1,]"), "a value was expected");
-    CHECK_TEXT(verdict("[,1]"), "a value was expected");
-    CHECK_TEXT(verdict("[1 2]"), "a comma or a closing bracket was expected");
-    CHECK_TEXT(verdict("[1}"), "a comma or a closing bracket was expected");
-    CHECK_TEXT(verdict("{\"a\":1,}"), "the name of a field was expected");
-    CHECK_TEXT(verdict("{a:1}"), "the name of a field was expected");
-    CHECK_TEXT(verdict("{\"a\"}"), "a colon was expected");
-    CHECK_TEXT(verdict("{\"a\" 1}"), "a colon was expected");
-    CHECK_TEXT(verdict("{\"a\":}"), "a value was expected");
-    CHECK_TEXT(verdict("[1"), "the text ends too early");
-    CHECK_TEXT(verdict("[1] // a remark"), "there is something behind the value");
     CHECK_TEXT(verdict_of("\0", 1), "the text ends too early");
     CHECK_TEXT(verdict_of("[1\0]", 4), "the text ends too early");
     CHECK_TEXT(verdict_of("1 \0 2", 5), "there is something behind the value");
     CHECK_TEXT(verdict_of("1\0", 2), "there is something behind the value");
-    CHECK_TEXT(verdict("\xEF\xBB\xBF{}"), "a value was expected");   // RFC 8259, 8.1: no byte order mark
     // 64 brackets are the deepest; 100,000 must not use up the stack
     char* deep = malloc(100000);
     if (!deep) abort();
@@ -586,10 +571,6 @@ static void json_values(void) {
     memset(deep + 64, ']', 64);
     CHECK_TEXT(verdict_of(deep, 128), "accepted");
     free(deep);
-    // a name may be there once in an object, and again in another
-    CHECK_TEXT(verdict("{\"a\":1,\"a\":2}"), "this field is there twice");
-    CHECK_TEXT(verdict("[{\"b\":1,\"a\":{\"x\":1,\"\\u0078\":1}}]"), "this field is there twice");
-    CHECK_TEXT(verdict("{\"a\":{\"a\":1},\"A\":{\"a\":2}}"), "accepted");
     Text many = {0};
     for (int i = 0; i <= JSON_FIELDS; i++) text_printf(&many, "%c\"%d\":0", i ? ',' : '{', i);
     CHECK_TEXT(verdict_of(many.data, many.length), "this object has too many fields");
@@ -602,25 +583,9 @@ static void json_values(void) {
     json_free(j);
 }
 
-// Every beginning of a document is refused, and no change of one byte makes the parser crash or read too far
-// (the sanitizers watch; see `make DEBUG=1 test`).
-static void json_cut_and_changed(void) {
-    const char* text = "{\"q\": \"a\\n\\u00e9\\ud83d\\ude00\xE2\x82\xAC\", "
-                       "\"n\": [-1.5e+3, 0, true, null, {\"x\": {}}], \"f\": false}";
-    size_t length = strlen(text);
-    CHECK_TEXT(verdict(text), "accepted");
-    for (size_t n = 0; n < length; n++) CHECK(strcmp(verdict_of(text, n), "accepted"));
-    static const char other[] = {0,   '"', '\\', '{', ']',        ',',        '9',
-                                 'u', 'e', ' ',  '\n', (char)0xFF, (char)0xE2};
-    char* copy = malloc(length);
-    if (!copy) abort();
-    for (size_t i = 0; i < length; i++)
-        for (size_t k = 0; k < sizeof other; k++) {
-            memcpy(copy, text, length);
-            copy[i] = other[k];
-            verdict_of(copy, length);
-        }
-    free(copy);
+static void json_texts(void) {
+    apart(json_strings), apart(json_verdicts), apart(json_values);
+    apart(utf8_table), apart(json_numbers);
 }
 
 static void json_strings_come_back(void) {
@@ -634,27 +599,21 @@ static void json_strings_come_back(void) {
     text_free(&out);
 }
 
-// =============================================================================================
-// Problems: JSONL files
-// =============================================================================================
+// ---- problems: JSONL files
 
 static void load_file(const char* path) {
     Problems p = load_problems(path);
     problems_free(&p);
 }
 
-static Problems problems_in(const char* text) {
-    put_text(in_root("problems.jsonl"), text);
-    return load_problems(in_root("problems.jsonl"));
-}
-
 static void lines_that_can_be_read(void) {
     // a byte order mark and CRLF; blank lines; spaces, other fields, another order; no newline at the end
-    Problems p = problems_in("\xEF\xBB\xBF{\"question\": \"a\", \"answer\": \"b\"}\r\n"
+    put_text(in_root("problems.jsonl"), "\xEF\xBB\xBF{\"question\": \"a\", \"answer\": \"b\"}\r\n"
                              "\r\n  \t \n\n"                                              // blank lines
                              "  {\"answer\": \"d\\n#### 4\", \"id\": [7, {}], "
                              "\"question\": \"c \xE2\x82\xAC\"}  \n"
                              "{\"question\":\"e\",\"answer\":\"f\"}");
+    Problems p = load_problems(in_root("problems.jsonl"));
     CHECK(p.count == 3);
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[0].answer, "b");
@@ -706,8 +665,7 @@ static void lines_that_cannot(void) {
     ENDS(load_file, "", 2, "cannot open");
 }
 
-// Every question of the project's own files has room in the context of the default model, and the real GSM8K
-// loads.
+// Every question of the project's own files fits the default model's context, and the real GSM8K loads.
 static void the_files_of_data(void) {
     static const struct { const char* name; int count; } own[] = {
         {"data/train.jsonl", 800}, {"data/test.jsonl", 256}, {"data/demos.jsonl", 2400},
@@ -729,9 +687,7 @@ static void the_files_of_data(void) {
     }
 }
 
-// =============================================================================================
-// Checkpoints: what is written
-// =============================================================================================
+// ---- checkpoints: what is written
 
 // A reader of safetensors that knows nothing of the project: it finds a name in the header as text.
 static int find_entry(const char* header, const char* name, int* rows, int* cols, size_t* from, size_t* to) {
@@ -863,10 +819,9 @@ static void load_only(const char* folder) {
     model_free(&m);
 }
 
-// A reward model as transformers' Qwen3ForSequenceClassification has it: a linear layer without a bias from
-// the C = 6 numbers of a token to num_labels = 1, so `score.weight` is (1,6); no lm_head. Of several texts it
-// takes the score of each one's last token that is not pad_token_id, and that must not be 260,
-// <|assistant_end|>.
+// A reward model as Qwen3ForSequenceClassification has it: a linear layer from C = 6 numbers to num_labels =
+// 1, no lm_head, no bias. It takes the score of the last token that is not pad_token_id, which must not be
+// 260.
 static void reward_model_files(void) {
     Config c = value_config(&crooked);
     Model m = model_new(c);
@@ -901,32 +856,25 @@ static void reward_model_files(void) {
     json_free(config), json_free(tokens);
 
     // transformers names the labels instead of counting them; with more of them the score has another shape
-    Text own = read_file(in_root("reward/config.json")),
-         other = replaced(&own, "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
-    put_file(in_root("reward/config.json"), other.data, other.length);
+    Text own = edit(in_root("reward/config.json"), "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
     Model n = load_model(in_root("reward"));
-    file = read_file(in_root("reward/model.safetensors"));
-    Text two = replaced(&file, "\"shape\":[1,6]", "\"shape\":[2,3]");
-    put_file(in_root("reward/model.safetensors"), two.data, two.length);
-    ENDS(load_only, in_root("reward"), 2, "score.weight does not have the shape that config.json asks for, [1,6]");
-    text_free(&file), text_free(&two);
+    file = edit(in_root("reward/model.safetensors"), "\"shape\":[1,6]", "\"shape\":[2,3]");
+    ENDS(load_only, in_root("reward"), 2,
+         "score.weight does not have the shape that config.json asks for, [1,6]");
     CHECK(!memcmp(&n.config, &c, sizeof c) && same_weights(&m.weights, &n.weights));
-    text_free(&own), text_free(&other);
+    text_free(&own), text_free(&file);
     model_free(&m), model_free(&n);
 }
 
 // A file that does not say how it was built is taken for a policy.
 static void unnamed_architecture(void) {
-    make_checkpoint(in_root("unnamed"), &smallest, 3, 5);
-    Text config = read_file(in_root("unnamed/config.json"));
     static const char* const to[] = {"\"architectures\": null", "\"architectures\": []", "\"x\": 0"};
+    make_checkpoint(in_root("unnamed"), &smallest, 3, 5);
     for (int i = 0; i < 3; i++) {
-        Text other = replaced(&config, "\"architectures\": [\"Qwen3ForCausalLM\"]", to[i]);
-        put_file(in_root("unnamed/config.json"), other.data, other.length);
+        Text was = edit(in_root("unnamed/config.json"), "\"architectures\": [\"Qwen3ForCausalLM\"]", to[i]);
         ENDS(load_all, in_root("unnamed"), 0, "");
-        text_free(&other);
+        put_back(in_root("unnamed/config.json"), &was);
     }
-    text_free(&config);
 }
 
 static void load_value_of(const char* folder) {
@@ -953,8 +901,7 @@ static void a_value_model_comes_back(void) {
     ENDS(load_value_of, in_root("valued"), 2, "value.safetensors: the tensor score.weight is missing");
 }
 
-// What an earlier run has left in the folder does not outlive the next save, or a value model of that run
-// could be taken for one of this.
+// What an earlier run left in the folder does not outlive the next save.
 static void a_save_removes_what_it_does_not_have(void) {
     for (int valued = 0; valued < 2; valued++) {   // the second save: with and without a value model
         with_value = 1;
@@ -987,8 +934,7 @@ static void models_that_do_not_fit(void) {
     ENDS(load_fitting, "", 2, "there is no checkpoint directory ''");
 }
 
-// Files of other programs: BF16 (the upper half of a float), entries in another order, a lm_head that repeats
-// a tied embedding, and the rope_theta of transformers 5.
+// Files of other programs: BF16, another order, a lm_head that repeats a tied embedding, rope_parameters.
 static void files_of_others(void) {
     make_checkpoint(in_root("other"), &smallest, 3, 1);
     Tensor list[13];
@@ -1015,11 +961,9 @@ static void files_of_others(void) {
     for (int i = 0; i < 8; i++) text_append(&file, (char[]){(char)(header.length >> 8 * i & 0xFF)}, 1);
     text_append(&file, header.data, header.length), text_append(&file, data.data, data.length);
     put_file(in_root("other/model.safetensors"), file.data, file.length);
-    Text config = read_file(in_root("other/config.json"));
-    Text newer = replaced(&config, "\"rope_theta\": 10000",
-                          "\"layer_types\": [\"full_attention\"], \"partial_rotary_factor\": 1, "
-                          "\"rope_parameters\": {\"rope_theta\": 777, \"rope_type\": \"default\"}");
-    put_file(in_root("other/config.json"), newer.data, newer.length);
+    Text config = edit(in_root("other/config.json"), "\"rope_theta\": 10000",
+                       "\"layer_types\": [\"full_attention\"], \"partial_rotary_factor\": 1, "
+                       "\"rope_parameters\": {\"rope_theta\": 777, \"rope_type\": \"default\"}");
 
     Model m = load_model(in_root("other"));
     CHECK(m.config.rope_theta == 777.0f);
@@ -1036,11 +980,11 @@ static void files_of_others(void) {
     // without a tokenizer nothing is known about it; with our number of tokens it must be ours
     remove(in_root("other/tokenizer.json"));
     ENDS(load_only, in_root("other"), 0, "");
-    text_free(&header), text_free(&data), text_free(&file), text_free(&config), text_free(&newer);
+    text_free(&header), text_free(&data), text_free(&file), text_free(&config);
 }
 
 static void another_tokenizer(void) {
-    static const struct { const char *from, *to; int status; } edit[] = {
+    static const struct { const char *from, *to; int status; } row[] = {
         {"\"version\": \"1.0\",", "", 0},                     // what does not change the tokens may differ
         {"\"a\": 97", "\"a\": 98", 2},
         {"\"merges\": []", "\"merges\": [\"a b\"]", 2},
@@ -1050,14 +994,11 @@ static void another_tokenizer(void) {
     Config c = smallest;
     c.vocab_size = VOCAB_SIZE;
     make_checkpoint(in_root("tokens"), &c, 3, 1);
-    Text good = read_file(in_root("tokens/tokenizer.json"));
-    for (size_t i = 0; i < sizeof edit / sizeof *edit; i++) {
-        Text other = replaced(&good, edit[i].from, edit[i].to);
-        put_file(in_root("tokens/tokenizer.json"), other.data, other.length);
-        ENDS(load_only, in_root("tokens"), edit[i].status, "is another tokenizer than this program's");
-        text_free(&other);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Text was = edit(in_root("tokens/tokenizer.json"), row[i].from, row[i].to);
+        ENDS(load_only, in_root("tokens"), row[i].status, "is another tokenizer than this program's");
+        put_back(in_root("tokens/tokenizer.json"), &was);
     }
-    text_free(&good);
 }
 
 // GPT-2's byte alphabet, in which tokenizer.json writes the 256 bytes: ! to ~ and most of Latin-1 are
@@ -1095,16 +1036,13 @@ static void tokenizer_file(void) {
     json_free(j);
 }
 
-// =============================================================================================
-// Checkpoints: what is damaged
-// =============================================================================================
+// ---- checkpoints: what is damaged
 
 static size_t header_length(const Text* safetensors) {   // those of this test are below 64 KB
     return (size_t)(unsigned char)safetensors->data[0] + 256 * (size_t)(unsigned char)safetensors->data[1];
 }
 
-// Loads the checkpoint "broken"; complains about any ending but a clean load (if allowed) or status 2 and a
-// sentence.
+// Loads "broken"; complains about any ending but a clean load (if allowed) or status 2 and a sentence.
 static void try_load(int may_load, const char* file, size_t place, const char* what) {
     char said[1000] = "";
     int status = trapped_saying(said, load_all, in_root("broken"));
@@ -1112,7 +1050,7 @@ static void try_load(int may_load, const char* file, size_t place, const char* w
     dprintf(complaints_to, "%s %s %zu: status %d: %s\n", file, what, place, status, said);
 }
 
-// Shortened: all of the last 40 lengths, every third of the others. Only the newline at the end of a JSON text is dispensable.
+// Shortened: all of the last 40 lengths, every third of the others. Only a JSON text's last newline may go.
 static void cut_everywhere(const char* name) {
     char path[PATH_SIZE];
     catch_stderr();
@@ -1125,7 +1063,7 @@ static void cut_everywhere(const char* name) {
     }
 }
 
-// One byte changed, every fourth in the weights' headers and every second in the texts, everywhere but in the weights themselves (any number is a weight).
+// One byte changed: every fourth of the weights' headers, every second of the texts (any number is a weight).
 static void change_everywhere(const char* name) {
     static const char other[] = {'9', '"', 0, '-', '}', (char)0xFF, ',', '0', '['};
     char path[PATH_SIZE];
@@ -1160,8 +1098,7 @@ static void cut_or_changed_anywhere(void) {
     ENDS(load_all, in_root("broken"), 0, "");   // undamaged it loads
 }
 
-// The checkpoint "broken" is the one in "good", only that in `file` the text `from` is replaced by `to` (the
-// header's length goes along).
+// "broken" is "good" with `from` replaced by `to` in `file` (and the header's length goes along).
 static void damage(const char* file, const char* from, const char* to) {
     static const char* last = "";
     char path[PATH_SIZE], original[PATH_SIZE];
@@ -1190,165 +1127,128 @@ static void append_number(const char* file) {
 }
 
 // Tensor 0 is model.embed_tokens.weight: shape [3,2], 24 bytes at [0,24]. All 44 numbers have 176 bytes.
-static void damaged_weights(void) {
-    static const char* const entry = "\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]";
-    static const char* const shape = "\"shape\":[3,2]";
-    static const char *const place = "\"data_offsets\":[0,24]", *const model = "model.safetensors";
-    static const struct { const char *const *from, *to, *words; } bad[] = {
-        {&entry, "\"F16\",\"shape\":[3,2],\"data_offsets\":[0,24]", "has the number format F16"},
-        {&entry, "\"I8\",\"shape\":[3,2],\"data_offsets\":[0,24]", "has the number format I8"},
-        {&entry, "7,\"shape\":[3,2],\"data_offsets\":[0,24]", "has the number format of another kind"},
-        // half the bytes
-        {&entry, "\"BF16\",\"shape\":[3,2],\"data_offsets\":[0,24]", "model.embed_tokens.weight"},
-        {&shape, "\"shape\":[2,3]", "does not have the shape that config.json asks for, [3,2]"},
-        {&shape, "\"shape\":[6]", "does not have the shape"},
-        {&shape, "\"shape\":[3,2,1]", "does not have the shape"},
-        {&shape, "\"shape\":[]", "does not have the shape"},
-        {&shape, "\"shape\":6", "does not have the shape"},
-        {&shape, "\"shape\":[-3,-2]", "does not have the shape"},
-        {&shape, "\"shape\":[3.5,2]", "does not have the shape"},
-        {&shape, "\"shape\":[4294967299,2]", "does not have the shape"},   // 2^32 + 3
-        {&shape, "\"shape\":[1e999,2]", "does not have the shape"},
-        {&shape, "\"shape\":[\"3\",2]", "does not have the shape"},
-        {&shape, "\"form\":[3,2]", "does not have the shape"},
-        {&place, "\"data_offsets\":[24,0]", "no tensor begins at byte 0"},   // the wrong way round
-        {&place, "\"data_offsets\":[0,20]", "another number of bytes than its shape"},
-        {&place, "\"data_offsets\":[0,28]", "another number of bytes than its shape"},
-        {&place, "\"data_offsets\":[100000,100024]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[24,48]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[-24,0]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[0.5,24.5]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[9007199254740992,9007199254741016]", "no tensor begins"},   // 2^53
-        {&place, "\"data_offsets\":[18446744073709551592,18446744073709551616]", "no tensor"},   // 2^64 - 24
-        {&place, "\"data_offsets\":[1e999,1e999]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[null,24]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":[24]", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":{}", "no tensor begins at byte 0"},
-        {&place, "\"data_offsets\":\"0,24\"", "no tensor begins at byte 0"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        damage(model, *bad[i].from, bad[i].to);
-        ENDS(load_all, in_root("broken"), 2, bad[i].words);
-    }
-    damage(model, "\"model.norm.weight\"", "\"model.nrom.weight\"");
-    ENDS(load_all, in_root("broken"), 2, "the tensor model.norm.weight is missing");
-    damage(model, "\"model.norm.weight\"",
-           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"model.norm.weight\"");
-    ENDS(load_all, in_root("broken"), 2, "1 tensors overlap");
-    damage(model, "{\"__metadata__\"", "[{\"__metadata__\"");
-    ENDS(load_all, in_root("broken"), 2, "model.safetensors, line 1, column ");
-    // one number more at the end: of a tensor that the model does not have, of none
-    damage(model, "\"model.norm.weight\"",
-           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[176,180]},\"model.norm.weight\"");
-    append_number("model.safetensors");
-    ENDS(load_all, in_root("broken"), 2, "has the tensor x, which is not in the model");
-    damage(model, "\"step\"", "\"step\"");
-    append_number("model.safetensors");
-    ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
-    // 3 GB of nothing behind it: the header says how long the file is, and no more is read
-    damage(model, "\"step\"", "\"step\"");
-    double begin = seconds_now();
-    if (truncate(in_root("broken/model.safetensors"), (off_t)3 << 30) == 0)
-        ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
-    CHECK(seconds_now() - begin < 2.0);
-    static const char* const steps[] = {"-1", "5.0", "", "123456789012345678901", "1e3", "0x5", " 5", "5 "};
-    for (int i = 0; i < 16; i++) {
-        char from[40], to[64];
-        snprintf(from, sizeof from, i % 2 ? "\"step\":\"5\"" : "\"optimizer_steps\":\"0\"");
-        snprintf(to, sizeof to, "\"%s\":\"%s\"", i % 2 ? "step" : "optimizer_steps", steps[i / 2]);
-        damage("optimizer.safetensors", from, to);
-        ENDS(load_all, in_root("broken"), 2, "not a number of up to 15 digits");
-    }
-    damage("optimizer.safetensors", "\"exp_avg_sq.model.norm.weight\"", "\"exp_avg_sq.norm.weight\"");
-    ENDS(load_all, in_root("broken"), 2, "the tensor exp_avg_sq.model.norm.weight is missing");
-    damage("optimizer.safetensors", "\"step\":\"5\"", "\"step\":\"4\"");
-    ENDS(load_all, in_root("broken"), 2, "belongs to update 4, trainer_state.json to update 5");
-    damage("optimizer.safetensors", "\"step\":\"5\"", "\"stop\":\"5\"");
-    ENDS(load_all, in_root("broken"), 2, "belongs to update");
+// Which file, what stands in it, what is said when one of these stands there instead.
+#define MODEL "model.safetensors"
+#define MOMENTS "optimizer.safetensors"
+#define CONFIG "config.json"
+#define STATE "trainer_state.json"
+#define WIDTH "\"hidden_size\": 2"
+#define SCALING "\"rope_scaling\": null"
+static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
+    {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format F16", {"\"F16\",\"shape\":[3,2]"}},
+    {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format I8", {"\"I8\",\"shape\":[3,2]"}},
+    {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format of another kind", {"7,\"shape\":[3,2]"}},
+    {MODEL, "\"F32\",\"shape\":[3,2]", "model.embed_tokens.weight", {"\"BF16\",\"shape\":[3,2]"}},   // half
+    {MODEL, "e\":[3,2]", "does not have the shape that config.json asks for, [3,2]", {"e\":[2,3]"}},
+    {MODEL, "\"shape\":[3,2]", "does not have the shape",
+     {"\"shape\":[6]", "\"shape\":[3,2,1]", "\"shape\":[]", "\"shape\":6", "\"shape\":[-3,-2]",
+      "\"shape\":[3.5,2]", "\"shape\":[4294967299,2]",   // 2^32 + 3
+      "\"shape\":[1e999,2]", "\"shape\":[\"3\",2]", "\"form\":[3,2]"}},
+    {MODEL, "s\":[0,24]", "another number of bytes than its shape", {"s\":[0,20]", "s\":[0,28]"}},
+    {MODEL, "s\":[0,24]", "no tensor begins at byte 0",
+     {"s\":[24,0]", "s\":[100000,100024]", "s\":[24,48]", "s\":[-24,0]", "s\":[0.5,24.5]",
+      "s\":[1e999,1e999]", "s\":[9007199254740992,9007199254741016]",           // 2^53
+      "s\":[18446744073709551592,18446744073709551616]",   // 2^64 - 24
+      "s\":[null,24]", "s\":[24]", "s\":{}", "s\":\"0,24\""}},
+    {MODEL, "\"model.norm.weight\"", "the tensor model.norm.weight is missing", {"\"model.nrom.weight\""}},
+    {MODEL, "\"model.norm.weight\"", "1 tensors overlap",
+     {"\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"model.norm.weight\""}},
+    {MODEL, "{\"__metadata__\"", "model.safetensors, line 1, column ", {"[{\"__metadata__\""}},
+    {MOMENTS, "\"step\":\"5\"", "not a number of up to 15 digits",
+     {"\"step\":\"-1\"", "\"step\":\"5.0\"", "\"step\":\"\"", "\"step\":\"123456789012345678901\"",
+      "\"step\":\"1e3\"", "\"step\":\"0x5\"", "\"step\":\" 5\"", "\"step\":\"5 \""}},
+    {MOMENTS, "_steps\":\"0\"", "not a number of up to 15 digits",
+     {"_steps\":\"-1\"", "_steps\":\"5.0\"", "_steps\":\"\"", "_steps\":\"123456789012345678901\"",
+      "_steps\":\"1e3\"", "_steps\":\"0x5\"", "_steps\":\" 5\"", "_steps\":\"5 \""}},
+    {MOMENTS, "\"exp_avg_sq.model.norm.weight\"", "the tensor exp_avg_sq.model.norm.weight is missing",
+     {"\"exp_avg_sq.norm.weight\""}},
+    {MOMENTS, "\"step\":\"5\"", "belongs to update 4, trainer_state.json to update 5", {"\"step\":\"4\""}},
+    {MOMENTS, "\"step\":\"5\"", "belongs to update", {"\"stop\":\"5\""}},
 
-    // the length of the header: 2^64 - 1, 2^63, one more than there is, none
-    Text good, bad_length;
-    make_checkpoint(in_root("broken"), &smallest, 3, 5);
-    good = read_file(in_root("broken/model.safetensors"));
-    for (int i = 0; i < 4; i++) {
-        uint64_t length = i == 0 ? UINT64_MAX : i == 1 ? (uint64_t)1 << 63 : i == 2 ? good.length - 7 : 0;
-        bad_length = (Text){0};
-        text_append(&bad_length, good.data, good.length);
-        for (int b = 0; b < 8; b++) bad_length.data[b] = (char)(length >> 8 * b & 0xFF);
-        put_file(in_root("broken/model.safetensors"), bad_length.data, bad_length.length);
-        ENDS(load_all, in_root("broken"), 2, i < 3 ? "the file ends inside its header" : "ends too early");
-        text_free(&bad_length);
-    }
-    text_free(&good);
+    {CONFIG, WIDTH, "must be from 1 to 16384, not 1000000000", {"\"hidden_size\": 1000000000"}},
+    {CONFIG, WIDTH, "hidden_size must be from 1 to 16384, not 0", {"\"hidden_size\": 0"}},
+    {CONFIG, "_size\": 2", "too small for the model that config.json", {"_size\": 16384", "_size\": 40"}},
+    {CONFIG, WIDTH, "does not have the shape", {"\"hidden_size\": 3"}},
+    {CONFIG, WIDTH, "\"hidden_size\" is not a whole number",
+     {"\"hidden_size\": -2", "\"hidden_size\": 2.5", "\"hidden_size\": 1e300", "\"hidden_size\": \"2\"",
+      "\"hidden_size\": null", "\"hidden_size\": 4294967298"}},   // 2^32 + 2
+    {CONFIG, WIDTH ",", "the field \"hidden_size\" is missing", {""}},
+    {CONFIG, "\"vocab_size\": 3", "vocab_size must be from 1 to 1048576, not 0", {"\"vocab_size\": 0"}},
+    {CONFIG, "\"vocab_size\": 3", "too small for the model", {"\"vocab_size\": 1048576"}},
+    {CONFIG, "_layers\": 1", "_hidden_layers must be from 1 to 256, not 0", {"_layers\": 0"}},
+    {CONFIG, "_layers\": 1", "too small for the model", {"_layers\": 256"}},
+    {CONFIG, "attention_heads\": 1", "_attention_heads must be from 1 to 256, not 0",
+     {"attention_heads\": 0"}},
+    {CONFIG, "value_heads\": 1", "must be a multiple", {"value_heads\": 2"}},
+    {CONFIG, "value_heads\": 1", "heads must be from 1 to 256, not 0", {"value_heads\": 0"}},
+    {CONFIG, "\"head_dim\": 2", "head_dim must be even", {"\"head_dim\": 3"}},
+    {CONFIG, "embeddings\": 4", "embeddings must be from 1 to 65536",
+     {"embeddings\": 0", "embeddings\": 99999999"}},
+    {CONFIG, "_theta\": 10000", "rope_theta must be above 1", {"_theta\": 0", "_theta\": 1e999"}},
+    {CONFIG, "\"rope_theta\": 10000", "\"rope_theta\" is not a number", {"\"rope_theta\": \"10000\""}},
+    {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": -"}},
+    {CONFIG, "\"rms_norm_eps\": ", "\"rms_norm_eps\" is not a number", {"\"rms_norm_eps\": [], \"x\": "}},
+    {CONFIG, "embeddings\": true", "lm_head.weight is missing", {"embeddings\": false"}},
+    // what another model would compute
+    {CONFIG, SCALING, "\"rope_scaling\" is another one; only", {"\"rope_scaling\": {\"type\": \"yarn\"}"}},
+    {CONFIG, SCALING, "\"rope_type\" is yarn; only", {"\"rope_scaling\": {\"rope_type\": \"yarn\"}"}},
+    {CONFIG, SCALING, "\"rope_type\" is linear", {"\"rope_parameters\": {\"rope_type\": \"linear\"}"}},
+    {CONFIG, SCALING, "only 1.0 can be computed",
+     {"\"rope_parameters\": {\"partial_rotary_factor\": 0.5}", "\"partial_rotary_factor\": 0.25"}},
+    {CONFIG, SCALING, "another layer", {"\"layer_types\": [\"full_attention\", \"sliding_attention\"]"}},
+    {CONFIG, "\"silu\"", "\"hidden_act\" is gelu; only \"silu\" can be computed", {"\"gelu\""}},
+    {CONFIG, "_bias\": false", "another one; only false can be computed", {"_bias\": true"}},
+    {CONFIG, "use_sliding_window\": false", "another one; only false", {"use_sliding_window\": true"}},
+    {CONFIG, "\"qwen3\"", "\"model_type\" is llama; only \"qwen3\"", {"\"llama\""}},
+    {CONFIG, "\"model_type\": \"qwen3\",", "the field \"model_type\" is missing", {""}},
+    {CONFIG, "CausalLM", "the architecture is \"Qwen3ForTokenClassification\"", {"TokenClassification"}},
+    {CONFIG, "CausalLM", "tensor score.weight is missing", {"SequenceClassification"}},   // of a policy
+    {CONFIG, "{", "config.json, line ", {"["}},
+
+    {STATE, "\"kind\": \"sft\"", "a run of kind \"rl\", this one is of kind \"sft\"", {"\"kind\": \"rl\""}},
+    {STATE, "\"kind\": \"sft\",", "trainer_state.json is damaged", {""}},
+    {STATE, "step\": 5", "trainer_state.json is damaged", {"step\": -5", "step\": 5.5", "step\": 1e99"}},
+    {STATE, "\"step\": 5", "update 6", {"\"step\": 6"}},
+    {STATE, "\"options\"", "trainer_state.json is damaged", {"\"opinions\""}},
+    {STATE, "n\": \"7\"", "trainer_state.json: --n must be a whole number, not 'seven'", {"n\": \"seven\""}},
+    {STATE, "\"n\": \"7\"", "--n must be from 0 to 100", {"\"n\": \"101\""}},
+    {STATE, "\"step\": 5", "this field is there twice", {"\"step\": 5, \"step\": 5"}},
+    {STATE, "}", "trainer_state.json, line ", {""}},
+};
+
+static void damaged_files(void) {
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
+        for (int k = 0; k < 12 && damages[i].to[k]; k++) {
+            damage(damages[i].file, damages[i].from, damages[i].to[k]);
+            ENDS(load_all, in_root("broken"), 2, damages[i].words);
+        }
 }
 
-#define SCALING "\"rope_scaling\": null"
-static void damaged_settings(void) {
-    static const struct { const char *from, *to, *words; } config[] = {
-        {"\"hidden_size\": 2", "\"hidden_size\": 1000000000", "must be from 1 to 16384, not 1000000000"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 16384", "too small for the model that config.json"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 40", "too small for the model"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 3", "does not have the shape"},
-        {"\"hidden_size\": 2", "\"hidden_size\": -2", "\"hidden_size\" is not a whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 2.5", "\"hidden_size\" is not a whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 1e300", "\"hidden_size\" is not a whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": \"2\"", "\"hidden_size\" is not a whole number"},
-        {"\"hidden_size\": 2", "\"hidden_size\": null", "\"hidden_size\" is not a whole number"},
-        {"\"hidden_size\": 2,", "", "the field \"hidden_size\" is missing"},
-        {"\"hidden_size\": 2", "\"hidden_size\": 0", "hidden_size must be from 1 to 16384, not 0"},
-        {"\"vocab_size\": 3", "\"vocab_size\": 0", "vocab_size must be from 1 to 1048576, not 0"},
-        {"\"vocab_size\": 3", "\"vocab_size\": 1048576", "too small for the model"},
-        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 0", "_hidden_layers must be from 1 to 256, not 0"},
-        {"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 256", "too small for the model"},
-        {"\"num_attention_heads\": 1", "\"num_attention_heads\": 0", "_attention_heads must be from 1 to 256, not 0"},
-        {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2", "must be a multiple"},
-        {"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", "heads must be from 1 to 256, not 0"},
-        {"\"head_dim\": 2", "\"head_dim\": 3", "head_dim must be even"},
-        {"\"max_position_embeddings\": 4", "\"max_position_embeddings\": 0", "embeddings must be from 1 to 65536"},
-        {"\"max_position_embeddings\": 4", "\"max_position_embeddings\": 99999999", "embeddings must be from 1"},
-        {"\"rope_theta\": 10000", "\"rope_theta\": 0", "rope_theta must be above 1"},
-        {"\"rope_theta\": 10000", "\"rope_theta\": 1e999", "rope_theta must be above 1"},
-        {"\"rope_theta\": 10000", "\"rope_theta\": \"10000\"", "\"rope_theta\" is not a number"},
-        {"\"rms_norm_eps\": ", "\"rms_norm_eps\": -", "rms_norm_eps must be above 0"},
-        {"\"rms_norm_eps\": ", "\"rms_norm_eps\": [], \"x\": ", "\"rms_norm_eps\" is not a number"},
-        {"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", "lm_head.weight is missing"},
-        // what another model would compute
-        {SCALING, "\"rope_scaling\": {\"type\": \"yarn\"}", "\"rope_scaling\" is another one; only null"},
-        {SCALING, "\"rope_scaling\": {\"rope_type\": \"yarn\"}", "\"rope_type\" is yarn; only \"default\""},
-        {SCALING, "\"rope_parameters\": {\"rope_type\": \"linear\"}", "\"rope_type\" is linear"},
-        {SCALING, "\"rope_parameters\": {\"partial_rotary_factor\": 0.5}", "only 1.0 can be computed"},
-        {SCALING, "\"partial_rotary_factor\": 0.25", "only 1.0 can be computed"},
-        {SCALING, "\"layer_types\": [\"full_attention\", \"sliding_attention\"]", "another layer"},
-        {"\"silu\"", "\"gelu\"", "\"hidden_act\" is gelu; only \"silu\" can be computed"},
-        {"\"attention_bias\": false", "\"attention_bias\": true", "another one; only false can be computed"},
-        {"\"use_sliding_window\": false", "\"use_sliding_window\": true", "another one; only false"},
-        {"\"qwen3\"", "\"llama\"", "\"model_type\" is llama; only \"qwen3\""},
-        {"\"model_type\": \"qwen3\",", "", "the field \"model_type\" is missing"},
-        {"CausalLM", "TokenClassification", "the architecture is \"Qwen3ForTokenClassification\""},
-        {"CausalLM", "SequenceClassification", "tensor score.weight is missing"},   // a policy that calls itself one
-        {"{", "[", "config.json, line "},
-    };
-    for (size_t i = 0; i < sizeof config / sizeof *config; i++) {
-        damage("config.json", config[i].from, config[i].to);
-        ENDS(load_all, in_root("broken"), 2, config[i].words);
+static void damaged_lengths(void) {
+    // one number more at the end: of a tensor that the model does not have, of none
+    damage(MODEL, "\"model.norm.weight\"",
+           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[176,180]},\"model.norm.weight\"");
+    append_number(MODEL);
+    ENDS(load_all, in_root("broken"), 2, "has the tensor x, which is not in the model");
+    damage(MODEL, "\"step\"", "\"step\"");
+    append_number(MODEL);
+    ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
+    // 3 GB of nothing behind it: the header says how long the file is, and no more is read
+    damage(MODEL, "\"step\"", "\"step\"");
+    double begin = seconds_now();
+    if (truncate(in_root("broken/" MODEL), (off_t)3 << 30) == 0)
+        ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
+    CHECK(seconds_now() - begin < 2.0);
+    // the length of the header: 2^64 - 1, 2^63, one more than there is, none
+    make_checkpoint(in_root("broken"), &smallest, 3, 5);
+    Text text = read_file(in_root("broken/" MODEL));
+    const uint64_t lengths[4] = {UINT64_MAX, (uint64_t)1 << 63, text.length - 7, 0};
+    for (int i = 0; i < 4; i++) {
+        for (int b = 0; b < 8; b++) text.data[b] = (char)(lengths[i] >> 8 * b & 0xFF);
+        put_file(in_root("broken/" MODEL), text.data, text.length);
+        ENDS(load_all, in_root("broken"), 2, i < 3 ? "the file ends inside its header" : "ends too early");
     }
-    static const struct { const char *from, *to, *words; } state[] = {
-        {"\"kind\": \"sft\"", "\"kind\": \"rl\"", "a run of kind \"rl\", this one is of kind \"sft\""},
-        {"\"kind\": \"sft\",", "", "trainer_state.json is damaged"},
-        {"\"step\": 5", "\"step\": -5", "trainer_state.json is damaged"},
-        {"\"step\": 5", "\"step\": 5.5", "trainer_state.json is damaged"},
-        {"\"step\": 5", "\"step\": 1e99", "trainer_state.json is damaged"},
-        {"\"step\": 5", "\"step\": 6", "update 6"},
-        {"\"options\"", "\"opinions\"", "trainer_state.json is damaged"},
-        {"\"n\": \"7\"", "\"n\": \"seven\"", "trainer_state.json: --n must be a whole number, not 'seven'"},
-        {"\"n\": \"7\"", "\"n\": \"101\"", "--n must be from 0 to 100"},
-        {"\"step\": 5", "\"step\": 5, \"step\": 5", "this field is there twice"},
-        {"}", "", "trainer_state.json, line "},
-    };
-    for (size_t i = 0; i < sizeof state / sizeof *state; i++) {
-        damage("trainer_state.json", state[i].from, state[i].to);
-        ENDS(load_all, in_root("broken"), 2, state[i].words);
-    }
+    text_free(&text);
 }
 
 static void missing_and_mixed_files(void) {
@@ -1364,8 +1264,7 @@ static void missing_and_mixed_files(void) {
         ENDS(load_all, in_root("broken"), 2, names[i]);
     }
     ENDS(load_all, in_root("nowhere"), 2, "nowhere");
-    // A save that is killed while it renames leaves some files of update 6 beside some of update 5. Whichever
-    // they are, such a directory must not be resumed as if nothing had happened.
+    // A save killed while it renames leaves files of updates 5 and 6: whichever, they must not be resumed.
     make_checkpoint(in_root("later"), &smallest, 9, 6);
     for (int i = 1; i < 6; i++) {
         make_checkpoint(in_root("broken"), &smallest, 3, 5);
@@ -1378,9 +1277,7 @@ static void missing_and_mixed_files(void) {
     with_value = 0;
 }
 
-// =============================================================================================
-// Saves that fail
-// =============================================================================================
+// ---- saves that fail
 
 static int size_limit;
 
@@ -1406,21 +1303,16 @@ static void a_failed_save_changes_nothing(void) {
     Text before = picture(in_root("kept")), largest = read_file(in_root("kept/tokenizer.json"));
     for (size_limit = 0; size_limit < (int)largest.length; size_limit += (int)largest.length / 12) {
         ENDS(save_with_little_room, in_root("kept"), 1, "cannot write");
-        Text after = picture(in_root("kept"));
-        CHECK(same_text(&before, &after));
-        text_free(&after);
+        CHECK(is_still(in_root("kept"), &before));
     }
-    // A full disk, at each of the files in turn: what is written to /dev/full finds "no space left on
-    // device".
+    // a full disk, at each of the files in turn: /dev/full answers "no space left on device"
     for (int i = 0; i < 9 && file_exists("/dev/full"); i++) {
         char path[PATH_SIZE];
         make_folder(in_root("kept/.saving"));
         join_path(path, in_root("kept/.saving"), names[i]);
         if (symlink("/dev/full", path)) CHECK(!"the link could be made");
         ENDS(save_later, in_root("kept"), 1, "No space left on device");
-        Text after = picture(in_root("kept"));
-        CHECK(same_text(&before, &after));
-        text_free(&after);
+        CHECK(is_still(in_root("kept"), &before));
     }
     ENDS(load_all, in_root("kept"), 0, "");
     put_text(in_root("a file"), "x");
@@ -1432,14 +1324,12 @@ static void a_failed_save_changes_nothing(void) {
     ENDS(save_later, "/dev/null/below", 1, "cannot make the directory");
     ENDS(save_later, "", 2, "directory");   // not "/", not whatever the memory behind the empty name says
     ENDS(save_later, in_root("kept"), 0, "");   // with room again, it works
-    Text after = picture(in_root("kept"));
-    CHECK(!same_text(&before, &after) && !holds_parts(in_root("kept")));
-    text_free(&before), text_free(&after), text_free(&largest);
+    CHECK(!is_still(in_root("kept"), &before) && !holds_parts(in_root("kept")));
+    text_free(&before), text_free(&largest);
     with_value = 0;
 }
 
-// fails with status 1 unless weights, moments and number of updates are all of the save after update 5, or
-// all of the one after update 6; the same for the value model
+// status 1 unless weights, moments and number of updates (also the value's) are all of save 5 or all of 6
 static void load_killed(const char* folder) {
     Model m = load_model(folder), old = model_new(smallest);
     Optimizer first = optimizer_new(&smallest);
@@ -1459,9 +1349,8 @@ static void load_killed(const char* folder) {
         fail(1, "value models of two saves were mixed");
 }
 
-// A process that is killed while it gives the files their names leaves files of two saves behind. What is
-// loaded then is all of one of them: of the old one until .saving is renamed, and of the new one afterwards.
-// Who reads changes nothing.
+// Killed between renames, a save leaves files of two. What is loaded is all of the old one until .saving is
+// renamed, and all of the new one afterwards. Who reads changes nothing.
 static void a_killed_save_is_never_mixed(void) {
     with_value = 1;
     renames = 0;
@@ -1496,9 +1385,7 @@ static void a_killed_save_is_never_mixed(void) {
     with_value = 0;
 }
 
-// =============================================================================================
-// Options
-// =============================================================================================
+// ---- options
 
 static struct { int n, flag; float x; uint64_t seed; const char *text, *rest[2]; int rests; } given;
 
@@ -1593,9 +1480,7 @@ static void options_that_are_wrong(void) {
     }
 }
 
-// =============================================================================================
-// Runs that are stopped and resumed
-// =============================================================================================
+// ---- runs that are stopped and resumed
 
 // Five conversations and batches of three: the fifth update is in the third epoch.
 static const char* const tiny_data =
@@ -1608,8 +1493,7 @@ static const char* const tiny_data =
              "--layers=2|--width=8|--heads=2|--kv-heads=1|--head-dim=4|--mlp-width=12"
 #define FLAT "|--warmup-steps=0|--final-lr-frac=1"   // a learning rate that does not depend on --steps
 
-// Supervised training with these options; "@name" in them is a path in the test's folder. Ends like main()
-// does.
+// Supervised training with these options, ending like main(); "@name" is a path in the test's folder.
 static void run_training(const char* words) {
     char line[8000];
     size_t n = 0;
@@ -1636,6 +1520,13 @@ static int train_status(const char* words) {
     Ending e = ending_of(run_training, words);
     if (e.status != 0 && e.status != 130) printf("  training said: %s", e.said);
     return e.status;
+}
+// the same when Ctrl-C is pressed in update number `press`
+static int stopped_status(int press, const char* words) {
+    press_at = press;
+    int status = train_status(words);
+    press_at = 0;
+    return status;
 }
 
 // metrics.csv without its two columns of times: "0,5.57,0.0015,1.76" ...
@@ -1678,6 +1569,12 @@ static void same_run(int line, const char* a, const char* b) {
     }
 }
 
+static void append_line(const char* text) {   // to the table of the run in "parts"
+    FILE* file = fopen(in_root("parts/metrics.csv"), "a");
+    fputs(text, file);
+    fclose(file);
+}
+
 static void a_resumed_run_is_the_same_run(void) {
     put_text(in_root("tiny.jsonl"), tiny_data);
     CHECK(train_status(TINY "|--out=@whole") == 0);
@@ -1692,13 +1589,10 @@ static void a_resumed_run_is_the_same_run(void) {
     CHECK(train_status(TINY "|--save-every=2|--out=@often") == 0);
     same_run(__LINE__, in_root("whole"), in_root("often"));
 
-    // Ctrl-C in an update, also in the first and the last: it is finished and saved, and the status is 130.
-    // Then the run goes on, with another number of threads or another --save-every.
+    // Ctrl-C: the update is finished and saved, status 130; then on, with other threads or --save-every.
     for (int stop = 1; stop <= 9; stop += stop == 2 || stop == 5 ? 3 : 1) {   // 1, 2, 5, 8, 9
         remove_folder(in_root("parts"));
-        press_at = stop;
-        CHECK(train_status(TINY "|--out=@parts") == 130);
-        press_at = 0;
+        CHECK(stopped_status(stop, TINY "|--out=@parts") == 130);
         Json* state = json_read_file(in_root("parts/trainer_state.json"));
         CHECK(json_get(state, "step")->number == stop);
         json_free(state);
@@ -1710,27 +1604,19 @@ static void a_resumed_run_is_the_same_run(void) {
 
     // three parts; with lines in metrics.csv that a killed process left behind
     remove_folder(in_root("parts"));
-    press_at = 2;
-    CHECK(train_status(TINY "|--save-every=3|--log-every=4|--out=@parts") == 130);
-    CHECK(train_status("--resume=@parts|--threads=1") == 130);
-    press_at = 0;
+    CHECK(stopped_status(2, TINY "|--save-every=3|--log-every=4|--out=@parts") == 130);
+    CHECK(stopped_status(2, "--resume=@parts|--threads=1") == 130);
     Text state = read_file(in_root("parts/trainer_state.json"));   // both belong to the run
     CHECK(strstr(state.data, "\"save-every\": \"3\"") && strstr(state.data, "\"log-every\": \"4\""));
     text_free(&state);
-    FILE* file = fopen(in_root("parts/metrics.csv"), "a");
-    fprintf(file, "4,0,0,0,0,0\n5,0,0,0,0,0\n6,0");   // updates 0 to 3 are saved
-    fclose(file);
+    append_line("4,0,0,0,0,0\n5,0,0,0,0,0\n6,0");   // updates 0 to 3 are saved
     CHECK(train_status("--resume=@parts|--threads=1") == 0);
     same_run(__LINE__, in_root("whole"), in_root("parts"));
 
     // a metrics.csv that has been copied behind itself: no update may stand in it twice
     remove_folder(in_root("parts"));
-    press_at = 4;
-    CHECK(train_status(TINY "|--out=@parts") == 130);
-    press_at = 0;
-    file = fopen(in_root("parts/metrics.csv"), "a");
-    fprintf(file, "step,loss,lr,grad_norm,tokens,seconds\n0,0,0,0,0,0\n3,0,0,0,0,0\n");
-    fclose(file);
+    CHECK(stopped_status(4, TINY "|--out=@parts") == 130);
+    append_line("step,loss,lr,grad_norm,tokens,seconds\n0,0,0,0,0,0\n3,0,0,0,0,0\n");
     CHECK(train_status("--resume=@parts|--threads=1") == 0);
     same_run(__LINE__, in_root("whole"), in_root("parts"));
 
@@ -1752,46 +1638,34 @@ static void runs_that_cannot_be_resumed(void) {
     ENDS(run_training, TINY "|--steps=20|--out=@base", 2, "holds a run: --resume ");
     CHECK(!file_exists(in_root("elsewhere")));
     ENDS(run_training, "--resume=@base|--steps=20|--width=16", 2, "--width");
-    Text after = picture(in_root("base"));
-    CHECK(same_text(&before, &after));
-    text_free(&before), text_free(&after);
+    CHECK(is_still(in_root("base"), &before));
+    text_free(&before);
 
-    // the data is another one; the table has lost a row, its head, or all of itself
-    Text data = read_file(in_root("tiny.jsonl")), table = read_file(in_root("base/metrics.csv"));
-    static const struct { const char *from, *to, *words; } edit[] = {
-        {"8/2?", "6/2?", "tiny.jsonl has changed since the run began"},
-        {"\n4,", "\n44,", "does not have its row of update 4 any more"},
-        {"\n8,", "\n8", "row of update 8"},
-        {"step,loss", "loss,step", "row of update 0"},
+    // other data; a table without a row or its head; the state of another run, or with another width
+    static const struct { const char *file, *from, *to, *words; } row[] = {
+        {"tiny.jsonl", "8/2?", "6/2?", "tiny.jsonl has changed since the run began"},
+        {"base/metrics.csv", "\n4,", "\n44,", "does not have its row of update 4 any more"},
+        {"base/metrics.csv", "\n8,", "\n8", "row of update 8"},
+        {"base/metrics.csv", "step,loss", "loss,step", "row of update 0"},
+        {"base/trainer_state.json", "\"sft\"", "\"rl\"", "was written by a run of kind \"rl\""},
+        {"base/trainer_state.json", "width\": \"8\"", "width\": \"16\"", "--width is 8 for the model in "},
     };
-    for (int i = 0; i < 4; i++) {
-        const char* path = in_root(i ? "base/metrics.csv" : "tiny.jsonl");
-        Text changed = replaced(i ? &table : &data, edit[i].from, edit[i].to);
-        put_file(path, changed.data, changed.length);
-        ENDS(run_training, "--resume=@base|--steps=20", 2, edit[i].words);
-        put_file(path, i ? table.data : data.data, i ? table.length : data.length);
-        text_free(&changed);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Text was = edit(in_root(row[i].file), row[i].from, row[i].to);
+        ENDS(run_training, "--resume=@base|--steps=20", 2, row[i].words);
+        put_back(in_root(row[i].file), &was);
     }
-    remove(in_root("base/metrics.csv"));
-    ENDS(run_training, "--resume=@base|--steps=20", 2, "cannot open");
-    put_file(in_root("base/metrics.csv"), table.data, table.length);
-    put_file(in_root("copy of tiny.jsonl"), data.data, data.length);
-    text_free(&data), text_free(&table);
-
-    Text state = read_file(in_root("base/trainer_state.json")), other = replaced(&state, "\"sft\"", "\"rl\"");
-    put_file(in_root("base/trainer_state.json"), other.data, other.length);
-    ENDS(run_training, "--resume=@base|--steps=20", 2, "was written by a run of kind \"rl\"");
-    text_free(&other);
-    other = replaced(&state, "\"width\": \"8\"", "\"width\": \"16\"");   // config.json says 8
-    put_file(in_root("base/trainer_state.json"), other.data, other.length);
-    ENDS(run_training, "--resume=@base|--steps=20", 2, "--width is 8 for the model in ");
-    put_file(in_root("base/trainer_state.json"), state.data, state.length);
-    remove(in_root("base/optimizer.safetensors"));
-    ENDS(run_training, "--resume=@base|--steps=20", 2, "optimizer.safetensors");
-    remove(in_root("base/trainer_state.json"));
-    ENDS(run_training, "--resume=@base|--steps=20", 2, "has no trainer_state.json");
+    static const char* const lost[][2] = {   // from now on this file is missing, too
+        {"base/metrics.csv", "cannot open"}, {"base/optimizer.safetensors", "optimizer.safetensors"},
+        {"base/trainer_state.json", "has no trainer_state.json"}};
+    for (int i = 0; i < 3; i++) {
+        Text table = read_file(in_root(lost[i][0]));
+        remove(in_root(lost[i][0]));
+        ENDS(run_training, "--resume=@base|--steps=20", 2, lost[i][1]);
+        if (i == 0) put_file(in_root(lost[i][0]), table.data, table.length);
+        text_free(&table);
+    }
     ENDS(run_training, TINY "|--out=@base", 2, "holds a run");   // its weights are left
-    text_free(&state), text_free(&other);
 
     // bad input is found before anything is written
     ENDS(run_training, TINY "|--data=@nowhere.jsonl|--out=@never", 2, "cannot open");
@@ -1835,9 +1709,7 @@ static void a_run_from_a_model(void) {
         remove_folder(in_root("parts"));
         remove_folder(in_root("start"));
         copy_model(in_root("start"), in_root("still"));
-        press_at = 3;
-        CHECK(train_status(FROM "|--steps=7|--out=@parts") == 130);
-        press_at = 0;
+        CHECK(stopped_status(3, FROM "|--steps=7|--out=@parts") == 130);
         if (kind == 1) make_checkpoint(in_root("start"), &smallest, 3, 5);
         if (kind == 2) remove_folder(in_root("start"));
         CHECK(train_status("--resume=@parts|--threads=1") == 0);
@@ -1846,15 +1718,13 @@ static void a_run_from_a_model(void) {
 
     // a model of another program, whose norm_eps and rope_theta no option has: resumed all the same
     copy_model(in_root("start"), in_root("still"));
-    Text config = read_file(in_root("start/config.json")),
-         eps = replaced(&config, "\"rms_norm_eps\": 9.99999997e-07", "\"rms_norm_eps\": 1e-4"),
-         both = replaced(&eps, "\"rope_theta\": 10000", "\"rope_theta\": 5e8");
-    put_file(in_root("start/config.json"), both.data, both.length);
+    Text eps = edit(in_root("start/config.json"), "9.99999997e-07", "1e-4"),
+         theta = edit(in_root("start/config.json"), "\"rope_theta\": 10000", "\"rope_theta\": 5e8");
     CHECK(train_status(FROM FLAT "|--steps=4|--out=@theirs") == 0);
     CHECK(train_status(FROM FLAT "|--steps=2|--out=@halves") == 0);
     CHECK(train_status("--resume=@halves|--steps=4|--threads=1") == 0);
     same_run(__LINE__, in_root("theirs"), in_root("halves"));
-    text_free(&config), text_free(&eps), text_free(&both);
+    text_free(&eps), text_free(&theta);
 }
 
 static void models_that_no_run_starts_from(void) {
@@ -1872,7 +1742,7 @@ static void models_that_no_run_starts_from(void) {
         {"--model=@few", "has a vocabulary of 3 tokens"},
         {"--model=@scores", "holds a reward model"},
         {"--model=@start|--width=16", "--width is 8 for the model in "},
-        {"--model=@start|--width=96", "--width is 8 for the model in "},   // 96 is what is usual, but it was given
+        {"--model=@start|--width=96", "--width is 8 for the model in "},   // the usual 96, but it was given
         {"--model=@start|--width=8|--tied=0", "--tied is 1 for the model in "},
         {"--model=@start|--rope-theta=500", "--rope-theta is 10000 for the model in "},
         {"--model=@start|--context=128", "--context is 256 for the model in "},
@@ -1887,17 +1757,15 @@ static void models_that_no_run_starts_from(void) {
         ENDS(run_training, line, 2, bad[i].words);
     }
     CHECK(!file_exists(in_root("never")));
-    Text after = picture(in_root("start"));
-    CHECK(same_text(&before, &after));
-    text_free(&before), text_free(&after);
+    CHECK(is_still(in_root("start"), &before));
+    text_free(&before);
     // a size that agrees may be given
     CHECK(train_status(FROM "|--steps=1|--out=@agrees|--width=8") == 0);
 }
 
 static const Column one_column[] = {{"x", "x", 0, 6, 2, 0}, {0}};
 
-// Which updates are followed by a line (l) and by a save (s). Ctrl-C comes in update number `press`; 0 is
-// never.
+// Which updates are followed by a line (l) and by a save (s); Ctrl-C in update number `press`, 0 = never.
 static const char* schedule(long step, long steps, int log_every, int save_every, int press) {
     static char text[200];
     size_t n = 0;
@@ -1962,8 +1830,7 @@ static void lose_the_folder(const char* how) {
     run_saves(&r);
 }
 
-// Lines and saves come at every multiple and after the last update, also when Ctrl-C has made it the last; 0
-// is never but at the end. What is counted are the updates of the whole run, not of this process.
+// At every multiple and after the last update, also when Ctrl-C made it the last; 0: only there.
 static void lines_and_saves(void) {
     CHECK_TEXT(schedule(0, 7, 3, 0, 0), " 1 2 3l 4 5 6l 7ls");
     CHECK_TEXT(schedule(0, 7, 3, 2, 0), " 1 2s 3l 4s 5 6ls 7ls");
@@ -1982,11 +1849,9 @@ static void lines_and_saves(void) {
     ENDS(count_one, "winf", 1, "after update 2 model.norm.weight is not finite");
     ENDS(count_one, "vnan", 1, "after update 2 the value's score.weight is not finite");
     ENDS(count_one, "s1", 0, "");
-    Text kept = picture(in_root("run"));
     remove(in_root("run/trainer_state.json")), remove(in_root("run/model.safetensors"));
     ENDS(count_one, "sinf", 1, "after update 2 exp_avg_sq.model.layers.0.mlp.down_proj.weight is not finite");
     CHECK(!holds_parts(in_root("run")) && !file_exists(in_root("run/trainer_state.json")));
-    text_free(&kept);
     ENDS(lose_the_folder, "", 0, "");
     ENDS(lose_the_folder, "moved", 1, "was moved or removed while the run was writing into it");
     ENDS(lose_the_folder, "removed", 1, "was moved or removed while the run was writing into it");
@@ -2077,8 +1942,7 @@ static void signals_from_outside(void) {
     }
 }
 
-// Readers beside a run that saves after every update find a whole model each time, and disturb nothing. A
-// second writer is refused at once, also one that would resume.
+// Readers beside a run that saves after every update find a whole model; a second writer is refused.
 static void readers_and_writers(void) {
     pid_t writer = in_background(TINY "|--steps=100000000|--save-every=1|--out=@busy", 0);
     wait_for(in_root("busy/trainer_state.json"), 1);
@@ -2128,8 +1992,7 @@ static void replaced_only_by_a_save(void) {
     wait_for(in_root("old/.saving/metrics.csv"), 1000);
     kill(child, SIGKILL);
     status_of(child);
-    Text after = picture(in_root("old"));
-    CHECK(same_text(&before, &after));
+    CHECK(is_still(in_root("old"), &before));
     CHECK(train_status("--resume=@old|--steps=12|--threads=1") == 0);
     child = in_background(TINY "|--seed=7|--steps=100000000|--save-every=1|--overwrite|--out=@old", 0);
     wait_for(in_root("old/.saving/metrics.csv"), 1);
@@ -2137,7 +2000,7 @@ static void replaced_only_by_a_save(void) {
     kill(child, SIGINT);
     CHECK(status_of(child) == 130);
     check_agreement(in_root("old"));
-    text_free(&before), text_free(&after);
+    text_free(&before);
 }
 
 static void long_path(const char* name) {
@@ -2154,54 +2017,26 @@ static void paths_that_are_too_long(void) {
 
 int main(void) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++) signal(stops[i], SIG_DFL);   // a shell in the background ignores SIGINT
+    for (int i = 0; i < 3; i++) signal(stops[i], SIG_DFL);   // nohup, a background shell ignore them
     watch_signals();
     const char* tmp = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/files.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(root)) return printf("FAIL files: cannot make a directory in %s\n", root), 1;
     set_threads(1);   // a process with a team of threads cannot fork one that wants its own
-    RUN(any_bytes_come_back);
-    RUN(text_never_becomes_a_special_token);
-    RUN(the_mask_of_a_call);
-    RUN(odd_annotations);
-    RUN_APART(json_strings);
-    RUN_APART(utf8_table);
-    RUN_APART(json_numbers);
-    RUN_APART(json_values);
-    RUN_APART(json_cut_and_changed);
-    RUN(json_strings_come_back);
-    RUN(lines_that_can_be_read);
-    RUN(lines_that_cannot);
-    RUN(the_files_of_data);
-    RUN(safetensors_by_hand);
-    RUN(what_is_saved_is_loaded);
-    RUN(reward_model_files);
-    RUN(unnamed_architecture);
-    RUN(a_value_model_comes_back);
-    RUN(a_save_removes_what_it_does_not_have);
-    RUN(models_that_do_not_fit);
-    RUN(files_of_others);
-    RUN(tokenizer_file);
-    RUN(another_tokenizer);
-    RUN(cut_or_changed_anywhere);
-    RUN(damaged_weights);
-    RUN(damaged_settings);
-    RUN(missing_and_mixed_files);
-    RUN(a_failed_save_changes_nothing);
-    RUN(a_killed_save_is_never_mixed);
-    RUN(options_that_are_right);
-    RUN(options_that_are_wrong);
-    RUN(a_resumed_run_is_the_same_run);
-    RUN(runs_that_cannot_be_resumed);
-    RUN(a_run_from_a_model);
-    RUN(models_that_no_run_starts_from);
-    RUN(lines_and_saves);
-    RUN(the_last_words_of_a_stopped_run);
-    RUN(paths_that_are_too_long);
-    RUN(signals_from_outside);
-    RUN(readers_and_writers);
-    RUN(killed_and_resumed);
-    RUN(replaced_only_by_a_save);
+    RUN_ALL(TEST(any_bytes_come_back), TEST(text_never_becomes_a_special_token), TEST(the_mask_of_a_call),
+            TEST(odd_annotations), TEST(json_texts), TEST(json_strings_come_back));
+    RUN_ALL(TEST(lines_that_can_be_read), TEST(lines_that_cannot), TEST(the_files_of_data));
+    RUN_ALL(TEST(safetensors_by_hand), TEST(what_is_saved_is_loaded), TEST(reward_model_files),
+            TEST(unnamed_architecture), TEST(a_value_model_comes_back),
+            TEST(a_save_removes_what_it_does_not_have), TEST(models_that_do_not_fit), TEST(files_of_others),
+            TEST(tokenizer_file), TEST(another_tokenizer), TEST(cut_or_changed_anywhere), TEST(damaged_files),
+            TEST(damaged_lengths), TEST(missing_and_mixed_files), TEST(a_failed_save_changes_nothing),
+            TEST(a_killed_save_is_never_mixed));
+    RUN_ALL(TEST(options_that_are_right), TEST(options_that_are_wrong));
+    RUN_ALL(TEST(a_resumed_run_is_the_same_run), TEST(runs_that_cannot_be_resumed), TEST(a_run_from_a_model),
+            TEST(models_that_no_run_starts_from), TEST(lines_and_saves),
+            TEST(the_last_words_of_a_stopped_run), TEST(paths_that_are_too_long), TEST(signals_from_outside),
+            TEST(readers_and_writers), TEST(killed_and_resumed), TEST(replaced_only_by_a_save));
     remove_folder(root);
     return check_failed != 0;
 }

@@ -1,5 +1,5 @@
-// The lessons, against what they printed when they were last read by a person (tests/golden). `make golden` writes
-// the file anew, to be read in the diff.
+// The lessons, against what they printed when they were last read by a person (tests/golden). `make golden`
+// writes the file anew, to be read in the diff.
 
 static Text all_lessons(void) {
     Capture c = capture_begin();
@@ -10,20 +10,7 @@ static Text all_lessons(void) {
 static void golden_lessons(void) {
     Text text = all_lessons();
     compare("tests/golden/lessons.txt", text.data);
-    text_free(&text);
-}
-
-// Everything fits 80 columns.
-static void fits_a_terminal(void) {
-    Text text = all_lessons();
-    for (const char* line = text.data; *line;) {
-        int length = (int)strcspn(line, "\n");
-        if (length > 80) {
-            CHECK(!"a line is longer than 80 characters");
-            printf("    %.*s\n", length, line);
-        }
-        line += length + (line[length] == '\n');
-    }
+    CHECK(longest_line(text.data) <= 80);
     text_free(&text);
 }
 
@@ -33,7 +20,4 @@ static void write_lessons(void) {
     text_free(&text);
 }
 
-static void test_golden(void) {
-    RUN(golden_lessons);
-    RUN(fits_a_terminal);
-}
+static void test_golden(void) { RUN(golden_lessons); }

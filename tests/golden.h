@@ -1,5 +1,6 @@
-// golden.h - a text that the program makes, against the file that a person has read. Words must be equal, numbers nearly: half a
-// unit in their last printed digit, or 1e-3 relative, so that another compiler may round differently.
+// golden.h - a text that the program makes, against the file that a person has read. Words must be equal,
+// numbers nearly: half a unit in their last printed digit, or 1e-3 relative, so that another compiler may
+// round differently.
 
 // A number with its printed precision: "0.1875," -> 0.1875 and 0.5e-4. The punctuation around it is skipped.
 // 0 = no number.

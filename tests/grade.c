@@ -13,20 +13,20 @@
     "  {\"question\": \"What is $14/3$?\", \"answer\": \"\\\\frac{14}{3}\", \"level\": \"Level 1\"}\n]\n"
 
 static void math_array(void) {
-    Problems p = load_problems(put("math.json", MATH));
-    CHECK(p.count == 2);
-    CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$."); // "problem" or "question"
-    CHECK_TEXT(p.list[0].answer, "83");
-    CHECK_TEXT(p.list[1].question, "What is $14/3$?");
-    CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
-    problems_free(&p);
-    // the byte order mark and blank lines may stand before the bracket that decides
-    p = load_problems(put("math.json", "\xEF\xBB\xBF\r\n \t\n" MATH));
-    CHECK(p.count == 2);
-    problems_free(&p);
+    // the byte order mark and blank lines may stand before the bracket that decides; "problem" or "question"
+    static const char* const files[] = {MATH, "\xEF\xBB\xBF\r\n \t\n" MATH};
+    for (int i = 0; i < 2; i++) {
+        Problems p = load_problems(put("math.json", files[i]));
+        CHECK(p.count == 2);
+        CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
+        CHECK_TEXT(p.list[0].answer, "83");
+        CHECK_TEXT(p.list[1].question, "What is $14/3$?");
+        CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
+        problems_free(&p);
+    }
     // lines may say "problem" too; when both are there, "question" is the one
-    p = load_problems(put("lines.jsonl", "{\"problem\": \"a\", \"answer\": \"b\"}\n"
-                                         "{\"problem\": \"c\", \"question\": \"d\", \"answer\": \"e\"}\n"));
+    Problems p = load_problems(put("lines.jsonl", "{\"problem\": \"a\", \"answer\": \"b\"}\n"
+                                   "{\"problem\": \"c\", \"question\": \"d\", \"answer\": \"e\"}\n"));
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
@@ -63,21 +63,19 @@ static void arrays_that_cannot_be_read(void) {
         {"[]", "has no problems in it"},
         {"[\n]\n", "has no problems in it"},
         {"[", "line 1, column 2: the text ends too early"},
-        {"[\n {\"problem\": \"a\", \"answer\": \"b\"},\n {\"problem\": \"a\", \"ans",
-         "line 3, column 23: the text"},
-        {"[{\"problem\": \"a\",\n\"answer\": \"b\"}\n{\"problem\": \"c\"}]", "line 3, column 1: a comma"},
-        {"[{\"problem\": \"a\", \"answer\": \"b\"}]\n[]", "line 2, column 1: there is something behind"},
-        {"[\n{\"problem\": \"a\", \"answer\": \"b\"},\n\n7]", "line 4: an object"},
-        {"[\"a\", \"b\"]", "line 1: an object"},
-        {"[{\"problem\": \"a\", \"answer\": \"b\"},\n{\"problem\":\n\"a\"}]",
-         "line 2: the field \"answer\" is missing"},
-        {"[\n{\"answer\": \"b\"}]", "line 2: the field \"question\" is missing"},
-        {"[{\"problem\": 5, \"answer\": \"b\"}]", "line 1: the field \"problem\" is not a text"},
-        {"[{\"problem\": \"a\", \"answer\": 204}]", "line 1: the field \"answer\" is not a text"},
-        {"[{\"problem\": \"\", \"answer\": \"b\"}]", "line 1: the field \"problem\" is empty"},
+        {"[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: the text"},
+        {"[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
+        {"[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something behind"},
+        {"[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
+        {"['a', 'b']", "line 1: an object"},
+        {"[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' is missing"},
+        {"[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
+        {"[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
+        {"[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
+        {"[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_load, put("bad.json", bad[i].text)), bad[i].words);
+        REFUSED(COMMAND(command_load, put("bad.json", json(bad[i].text))), json(bad[i].words));
 }
 
 // ---- the same question
@@ -153,8 +151,7 @@ static const char* thirty_words(int from, int to, int x1, int x2, int x3) {
 }
 
 static void runs_of_eight_words(void) {
-    // 30 words have 30 - 8 + 1 = 23 runs of 8. Word 15 is in the runs that begin at words 8 to 15: 8 are
-    // lost, 15 stay
+    // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay
     const char* all = thirty_words(1, 30, 0, 0, 0);
     Match m = match_two(all, thirty_words(1, 30, 15, 0, 0));
     CHECK(m.likeness == NEARLY_SAME && m.twin == 0);
@@ -210,21 +207,20 @@ static void the_first_twin_is_named(void) {
 
 static void overlap_command(void) {
     const char* a = put("a.jsonl", ASK("Tom has 3 pens. How many?") ASK("How far is it?") ASK("and why?"));
-    const char* b =
-        put("b.json",
-            "["
+    const char* b = put("b.json", "["
             "{\"problem\": \"tom has 3 pens: how many?\", \"answer\": \"3\"},\n"
             "{\"problem\": \"and why?\", \"answer\": \"3\"},{\"problem\": \"and when?\", \"answer\": \"3\"},"
             "{\"problem\": \"Ana has 4 pens. How many?\\u001b[2J\", \"answer\": \"3\"}]");
+    static const char* const says[] = {
+        "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
+        "the same without case, spaces, punctuation        2   50.00%\n",
+        "the same but for names                            0    0.00%\n",
+        "none of these                                     2   50.00%\n", // [2J is one more word
+        ("question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
+         "    A     Tom has 3 pens. How many?\n")};
     const Ran* r = COMMAND(command_overlap, a, b);
     CHECK(r->status == 0 && !*r->err);
-    SAYS(r->out, "a.jsonl: 3 questions\n");
-    SAYS(r->out, "b.json: 4 questions\n");
-    SAYS(r->out, "the same without case, spaces, punctuation        2   50.00%\n");
-    SAYS(r->out, "the same but for names                            0    0.00%\n");
-    SAYS(r->out, "none of these                                     2   50.00%\n"); // [2J is one more word
-    SAYS(r->out, "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
-                 "    A     Tom has 3 pens. How many?\n");
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) SAYS(r->out, says[i]);
     SAYS_NOT(r->out, "\x1b");
     REFUSED(COMMAND(command_overlap, a), "two files are needed");
     REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
@@ -244,7 +240,7 @@ static void overlap_is_short(void) {
     int shown = 0, lines = 0;
     for (const char* p = r->out; *p; p++) shown += !strncmp(p, "  question ", 11), lines += *p == '\n';
     CHECK(shown == 3);
-    CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair a title, B and A
+    CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair title, B, A
     SAYS(r->out, " ..\n");
     text_free(&line), text_free(&file);
 }
@@ -277,23 +273,19 @@ static void overlap_is_fast(void) {
 // ---- who trains on the exam is stopped
 
 static void the_exam_is_not_trained_on(void) {
-    char data[PATH_SIZE + 8], same[PATH_SIZE + 16], respelled[PATH_SIZE + 16], renamed[PATH_SIZE + 16];
-    snprintf(data, sizeof data, "--data=%s",
-             put("train.jsonl", ASK("How far is it?") ASK("Tom has 3 pens. Why?")));
-    snprintf(same, sizeof same, "--eval-data=%s", put("e1.jsonl", ASK("When?") ASK("Tom has 3 pens. Why?")));
-    snprintf(respelled, sizeof respelled, "--eval-data=%s",
-             put("e2.jsonl", ASK("When?") ASK("tom has 3 pens why")));
-    snprintf(renamed, sizeof renamed, "--eval-data=%s",
-             put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?")));
+    put("train.jsonl", ASK("How far is it?") ASK("Tom has 3 pens. Why?"));
+    put("e1.jsonl", ASK("When?") ASK("Tom has 3 pens. Why?"));
+    put("e2.jsonl", ASK("When?") ASK("tom has 3 pens why"));
+    put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?"));
+    const char *data = option("data", "train.jsonl"), *same = option("eval-data", "e1.jsonl"),
+               *respelled = option("eval-data", "e2.jsonl"), *renamed = option("eval-data", "e3.jsonl"),
+               *model = option("model-tag", "model"), *out = option("out", "out"),
+               *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
     // a model that learns nothing in one update, but does it
-    Config tiny = {VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0};
-    char model[PATH_SIZE + 16], out[PATH_SIZE + 8];
-    Model m = model_new(tiny);
+    Model m = model_new((Config){VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0});
     model_init(&m, 1);
     put_model(in_folder("model"), &m);
     model_free(&m);
-    snprintf(model, sizeof model, "--model-tag=%s", in_folder("model"));
-    snprintf(out, sizeof out, "--out=%s", in_folder("out"));
 #define TRAIN(...)                                                                                           \
     COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
             "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", "--overwrite", __VA_ARGS__)
@@ -307,20 +299,15 @@ static void the_exam_is_not_trained_on(void) {
     CHECK(r->status == 0);
     SAYS(r->out, "notice: 1 of the 2 questions of ");
     // a run that goes on remembers that it may
-    char resume[PATH_SIZE + 16];
-    snprintf(resume, sizeof resume, "--resume=%s", in_folder("out"));
-    CHECK(COMMAND(command_train, resume, "--num-steps=2", "--threads=1")->status == 0);
+    CHECK(COMMAND(command_train, option("resume", "out"), "--num-steps=2", "--threads=1")->status == 0);
     // `run` evaluates in any case, and before it takes a minute to train
-    const char* nowhere = "--model-tag=nowhere";
-    char fresh[PATH_SIZE + 8];
-    snprintf(fresh, sizeof fresh, "--out=%s", in_folder("fresh"));
     REFUSED(COMMAND(command_run, nowhere, fresh, data, same), stopped);
     REFUSED(COMMAND(command_run, nowhere, fresh, data, same, "--eval-every=0"), stopped);
     REFUSED(COMMAND(command_run, nowhere, fresh, data, same, "--allow-overlap"), passed);
     REFUSED(COMMAND(command_run, nowhere, fresh, data, renamed), passed);
     // the demonstrations of the supervised stage are trained on, too
-    snprintf(out, sizeof out, "--out=%s", in_folder("never"));
-    REFUSED(COMMAND(command_run, data, "--eval-data=data/demos.jsonl", out), "in data/demos.jsonl");
+    REFUSED(COMMAND(command_run, data, "--eval-data=data/demos.jsonl", option("out", "never")),
+            "in data/demos.jsonl");
     CHECK(!file_exists(in_folder("never")));
 }
 
@@ -438,47 +425,37 @@ static void several_responses_to_a_question(void) {
 }
 
 static void explanations(void) {
-    const char* file =
-        put("seven.jsonl",
+    const char* file = put("seven.jsonl",
             SIX "\n{\"response\": \"\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}\", \"answer\": \"14/3\"}\n"
                 "{\"response\": \"\\\\boxed{ (x+1)^2 }\", \"answer\": \"x^2+2x+1\"}\n"
-                "{\"response\": \"so 4 #### 1,000\", \"answer\": \"= 1000 #### 1000.0\"}\n");
-    const Ran* r = COMMAND(command_grade, file, "--explain=7");
-    CHECK(r->status == 0);
-    SAYS(r->out, "Record 7 of ");
-    SAYS(r->out, "line 8, reward boxed\n"); // a blank line is a line, but no record
-    // what a model wrote does not reach the terminal raw
-    SAYS(r->out, "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n");
-    SAYS(r->out,
-         "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n");
-    SAYS(r->out, "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
-    SAYS(r->out, "Compared  equal\nReward    1\n");
-    SAYS_NOT(r->out, "accuracy");
-    r = COMMAND(command_grade, file, "--explain=8");
-    SAYS(r->out, "Found     (x+1)^2\n");
-    SAYS(r->out, " at evaluation point 0\n");
-    r = COMMAND(command_grade, file, "--explain=1");
-    SAYS(r->out, "Compared  equal\nReward    1\n");
-    r = COMMAND(command_grade, file, "--explain=2");
-    SAYS(r->out, "Compared  equal\nReward    1\n");
-    r = COMMAND(command_grade, file, "--explain=3");
-    SAYS(r->out, "Found     (nothing where the reward looks)\n\nAnswer    83\n");
-    // right, and 0: D2 section 4
-    SAYS(r->out, "Leniently 83\nCompared  equal\nReward    0\n");
-    r = COMMAND(command_grade, file, "--explain=4");
-    SAYS(r->out, "Compared  different\nReward    0\n");
-    r = COMMAND(command_grade, file, "--explain=5");
-    SAYS_NOT(r->out, "Compared"); // nothing to compare
-    SAYS(r->out, "Reward    0\n");
-    r = COMMAND(command_grade, file, "--explain=9", "--reward=gsm8k");
-    SAYS(r->out, "Found     1000\n");
-    SAYS(r->out, "Answer    1000.0\n");
-    SAYS(r->out, "Compared  equal\nReward    1\n");
-    r = COMMAND(command_grade,
-                put("one.jsonl", "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": "
-                                 "\"(1,2)\"}"),
-                "--explain=1");
-    SAYS(r->out, "Compared  equal\nReward    1\n");
+                "{\"response\": \"so 4 #### 1,000\", \"answer\": \"= 1000 #### 1000.0\"}\n"
+                "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": \"(1,2)\"}\n");
+    static const struct { const char *explain, *reward, *says[6]; } cases[] = {
+        // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
+        {"7", "boxed", {"Record 7 of ", "line 8, reward boxed\n",
+                        "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n",
+                        "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
+                        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
+                        "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n"}},
+        {"7", "boxed", {"Compared  equal\nReward    1\n"}},
+        {"8", "boxed", {"Found     (x+1)^2\n", " at evaluation point 0\n"}},
+        {"1", "boxed", {"Compared  equal\nReward    1\n"}},
+        {"2", "boxed", {"Compared  equal\nReward    1\n"}},
+        {"3", "boxed", {"Found     (nothing where the reward looks)\n\nAnswer    83\n",
+                        "Leniently 83\nCompared  equal\nReward    0\n"}},   // right, and 0: D2 section 4
+        {"4", "boxed", {"Compared  different\nReward    0\n"}},
+        {"5", "boxed", {"Reward    0\n"}},
+        {"9", "gsm8k", {"Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n"}},
+        {"10", "boxed", {"Compared  equal\nReward    1\n"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Ran* r =
+            COMMAND(command_grade, file, "--explain", cases[i].explain, "--reward", cases[i].reward);
+        CHECK(r->status == 0);
+        for (int k = 0; k < 6 && cases[i].says[k]; k++) SAYS(r->out, cases[i].says[k]);
+        SAYS_NOT(r->out, "accuracy");
+        if (!strcmp(cases[i].explain, "5")) SAYS_NOT(r->out, "Compared");   // nothing to compare
+    }
 }
 
 static void what_cannot_be_graded(void) {
@@ -487,17 +464,17 @@ static void what_cannot_be_graded(void) {
     } bad[] = {
         {"", "has no responses in it"},
         {"[]", "has no responses in it"},
-        {SIX "{\"answer\": \"1\"}", "line 7: neither a field \"response\" nor \"prediction\""},
-        {"{\"response\": \"1\"}", "line 1: the field \"answer\" is missing"},
-        {"{\"response\": 1, \"answer\": \"1\"}", "line 1: the field \"response\" is not a text"},
-        {"{\"prediction\": null, \"answer\": \"1\"}", "line 1: the field \"prediction\" is not a text"},
-        {"{\"response\": \"1\", \"answer\": \"\"}", "line 1: the field \"answer\" is empty"},
-        {"{\"response\": \"1\", \"answer\": \"1\", \"id\": [1]}", "line 1: the field \"id\" is neither"},
-        {"{\"response\": \"1\", \"answer\": \"1\"", "line 1, column 32: the text ends too early"},
-        {"[{\"response\": \"1\", \"answer\": \"1\"},\n\n 5]", "line 3: an object"},
+        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {"{'response': '1'}", "line 1: the field 'answer' is missing"},
+        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
+        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
+        {"[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_grade, put("bad.jsonl", bad[i].text)), bad[i].words);
+        REFUSED(COMMAND(command_grade, put("bad.jsonl", json(bad[i].text))), json(bad[i].words));
     const char* six = put("six.jsonl", SIX);
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
@@ -544,21 +521,11 @@ static void test_grade(void) {
     join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN(math_array);
-    RUN(rl_sees_only_the_final_answer);
-    RUN(arrays_that_cannot_be_read);
-    RUN(likenesses);
-    RUN(runs_of_eight_words);
-    RUN(the_first_twin_is_named);
-    RUN(overlap_command);
-    RUN(overlap_is_short);
-    RUN(overlap_is_fast);
-    RUN(the_exam_is_not_trained_on);
-    RUN(grades);
-    RUN(what_nothing_earns_is_counted);
-    RUN(several_responses_to_a_question);
-    RUN(explanations);
-    RUN(what_cannot_be_graded);
+    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(arrays_that_cannot_be_read),
+            TEST(likenesses), TEST(runs_of_eight_words), TEST(the_first_twin_is_named), TEST(overlap_command),
+            TEST(overlap_is_short), TEST(overlap_is_fast), TEST(the_exam_is_not_trained_on), TEST(grades),
+            TEST(what_nothing_earns_is_counted), TEST(several_responses_to_a_question), TEST(explanations),
+            TEST(what_cannot_be_graded));
     RUN_IF(file_exists(real_answers), real_answers_are_graded);
     RUN_IF(file_exists(real_math), real_problems_load);
     RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);

@@ -41,25 +41,6 @@ static Model guessing_model(uint64_t seed) {
     return m;
 }
 
-static RlOptions small_run(const char* out) {
-    RlOptions o = rl_defaults();
-    o.num_samples = 4;
-    o.examples_per_step = 3;
-    o.num_steps = 4;
-    o.eval_every = 0;
-    o.sample.max_new_tokens = 12;
-    o.lr = 1e-2f;
-    o.init_lr_frac = 1.0f;
-    o.out = out;
-    o.log_every = 100;
-    return o;
-}
-
-// A learner that is paid by the verifier of "#### 4".
-static Learner learner_of(Model* m, Optimizer* optimizer, const RlOptions* o) {
-    return learner_new(m, optimizer, (Reward){.kind = &reward_kinds[0], .paid = 1}, o);
-}
-
 static int same_weights(const Weights* a, const Weights* b) {
     return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
 }
@@ -76,4 +57,37 @@ static void unmute(int screen) {
     fflush(stdout);
     dup2(screen, 1);
     close(screen);
+}
+
+// A rollout to this question that says this; [17+26] is a call, which the tool answers.
+static Rollout* says(const char* question, const char* text) {
+    Tokens t = {0}, prompt = {0};
+    render_prompt(&prompt, question);
+    for (const char* p = text; *p; p++)
+        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
+    tokens_add(&t, ASSISTANT_END, 1);
+    Rollout* r = play_script(&prompt, t.ids, t.length);
+    tokens_free(&t), tokens_free(&prompt);
+    return r;
+}
+
+// K of them as the rows of an array
+static Rollout* all_say(const char* question, const char* const* texts, int K) {
+    Rollout *one[8], *all;
+    int T = 0;
+    for (int k = 0; k < K; k++) {
+        one[k] = says(question, texts[k]);
+        T = max_int(T, one[k]->prompt + one[k]->length + 1);
+    }
+    all = rollouts_new(K, T);
+    for (int k = 0; k < K; k++) {
+        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
+        all[k].prompt = one[k]->prompt;
+        all[k].length = one[k]->length;
+        all[k].finished = one[k]->finished;
+        memcpy(all[k].ids, one[k]->ids, size);
+        memcpy(all[k].mask, one[k]->mask, size);
+        rollouts_free(one[k]);
+    }
+    return all;
 }

@@ -1,18 +1,15 @@
 // The claims ledger: what the three documents say, sentence by sentence, and what the chapters find.
 // One table at the end: the document, the place, a check, the expected verdict, the document's own words.
 //
-// The test computes all, compares it with docs/claims.md and looks the quotations up; `make golden` writes
-// docs/claims.md.
+// The test compares all with docs/claims.md, which `make golden` writes, and looks the quotations up.
 //
-// The number that a document states may stand here; the number that is found never does. A check writes what
-// it found and returns one of three verdicts:
+// The number that a document states may stand here, the number that is found never. A check returns:
 //
 //     holds           as the document says it
 //     holds if ...    not in general, but under the condition that the table names
 //     does not hold   the computation says otherwise; the table says what is true instead
 //
-// Statements about the history of a model, or about work that somebody else measured, are not here: nothing
-// in this file could prove them wrong.
+// The history of a model, or what somebody else measured, is not here: nothing could prove it wrong.
 
 typedef enum { HOLDS, HOLDS_IF, DOES_NOT_HOLD, VERDICTS } Verdict;
 
@@ -72,8 +69,7 @@ static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     toy_log_policy(logp, theta);
 }
 
-// Reinforcement learning on sampled groups of 8, with the functions of chapters 7 to 9: `passes` steps
-// on each group, with a clipped ratio or without; log(pi/pi_ref) is taken off the reward, times beta.
+// RL on groups of 8, `passes` steps each, clipped or not; log(pi/pi_ref) is taken off the reward, times beta.
 typedef struct {
     int advantage, updates, passes;
     float clip; // 0 = the plain policy gradient
@@ -656,8 +652,7 @@ static Verdict check_discount_converges(Text* f) {
     return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
 }
 
-// Two policies over the 27 answers, and a jackpot of 3 on one answer, which the first finds now and then. The
-// best of 16 is 3 with a jackpot, 0 with nothing, and otherwise 1.
+// A jackpot of 3 on one answer, which the first policy finds now and then. The best of 16 is 3, 0 or 1.
 static Verdict check_expectation(Text* f) {
     Toy start = toy_new(2, 1.0);
     double logp[TOY_PARAMS], J[2], best[2];

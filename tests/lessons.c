@@ -1,5 +1,6 @@
 // The lessons as a student meets them: question, formula and symbols first, a Take away last, numbers that
-// follow from the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by hand unless said.
+// follow from the arithmetic beside them; and what chapter 2 says of its two baselines. Values are worked by
+// hand unless said.
 
 // The line of text that begins with these words, behind any spaces; NULL = there is none.
 static const char* line_of(const char* text, const char* words) {
@@ -76,7 +77,8 @@ static void check_mdp(int answer, int reward) {
     Text text = printed_mdp(ids);
     ROW(text.data, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word,
         exp(answer == 3 ? 3.0 : answer == 0 ? 1.0 : 0.0) / (exp(1) + exp(3) + 3), word);
-    ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word, reward);
+    ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word,
+        reward);
     text_free(&text);
 }
 
@@ -100,24 +102,8 @@ static void mdp_ends(void) {
     text_free(&text);
 }
 
-// Lesson 3 prints what the functions say: r = 1 behind the 4, r = 0 behind the 2.
-static void lesson_3_prints_the_verdict(void) {
-    const Ran* ran = COMMAND(command_lesson, "3");
-    SAYS(ran->out, "2 + 2 = 4 <end>      1   yes");
-    SAYS(ran->out, "2 + 2 = 2 <end>      0   yes");
-}
-
 // D1's example: 6 tokens of a call, 4 that the tool forces, 9 behind them. 15 sampled, each -ln 265.
 static void lesson_6_masks_the_tool(void) {
-    const int script[6] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END};
-    static const int ids[10] = {PYTHON_START, '1', '2', '*', '3', PYTHON_END, OUTPUT_START, '3', '6', OUTPUT_END};
-    static const int mask[10] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    Tokens prompt = {0};
-    render_prompt(&prompt, "12*3?");
-    Rollout* r = play_script(&prompt, script, 6);
-    CHECK(r->length == 10);
-    CHECK(!memcmp(r->ids + r->prompt, ids, sizeof ids) && !memcmp(r->mask + r->prompt, mask, sizeof mask));
-    rollouts_free(r), tokens_free(&prompt);
     const Ran* ran = COMMAND(command_lesson, "6");
     ROW(ran->out, "t id token who m log pi tool");
     ROW(ran->out, "4 51 '3' sampled 1 -5.5797 reading");
@@ -129,7 +115,7 @@ static void lesson_6_masks_the_tool(void) {
     SAYS(ran->out, "-15 ln 265 = -83.6959 nats; all 19 tokens, the tool's too: -106.0149.");   // 19 * ln 265
 }
 
-// Experiment 1 on a model with random weights and a given answer: both ways print one sum, which is that of chapter 3.
+// Experiment 1 on a model with random weights and a given answer: both ways print one sum, chapter 3's.
 static void experiment_1_adds_up(void) {
     Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
     Tokens text = {0}, prompt = {0};
@@ -153,17 +139,6 @@ static void experiment_1_adds_up(void) {
     CHECK(line_of(said.data, "forced tokens counted as chosen") != NULL);
     free(logits), free(logp);
     text_free(&said), tokens_free(&text), tokens_free(&prompt), model_free(&m);
-}
-
-// D3's hand-written thermostat policy stands beside the learned one; both beat random switching by far.
-static void thermostat_beside_the_rule(void) {
-    const Ran* ran = COMMAND(command_lesson, "2");
-    double nothing = last_number(line_of(ran->out, "random switching"));
-    double rule = last_number(line_of(ran->out, "written by hand"));
-    double learned = last_number(line_of(ran->out, "learned"));
-    CHECK(nothing > 0.0 && nothing < 20.0);
-    CHECK(rule > 95.0 && rule <= 100.0);
-    CHECK(learned > 95.0 && learned <= 100.0);
 }
 
 // 3000 steps of REINFORCE with the group mean: w (5) holds the pole for a while.
@@ -230,14 +205,7 @@ static void cartpole_takes_a_rate(void) {
 }
 
 static void test_lessons(void) {
-    RUN(lessons_have_one_form);
-    RUN(lessons_refuse);
-    RUN(mdp_pays_the_right_answer_only);
-    RUN(mdp_ends);
-    RUN(lesson_3_prints_the_verdict);
-    RUN(lesson_6_masks_the_tool);
-    RUN(experiment_1_adds_up);
-    RUN(thermostat_beside_the_rule);
-    RUN(baselines_differ_in_noise);
-    RUN(cartpole_takes_a_rate);
+    RUN_ALL(TEST(lessons_have_one_form), TEST(lessons_refuse), TEST(mdp_pays_the_right_answer_only),
+            TEST(mdp_ends), TEST(lesson_6_masks_the_tool), TEST(experiment_1_adds_up),
+            TEST(baselines_differ_in_noise), TEST(cartpole_takes_a_rate));
 }

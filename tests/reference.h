@@ -115,6 +115,27 @@ static double group_sft(float* d, const float* logp, const int* mask, int K, int
     return loss_sft(d, logp, w, K * T1);
 }
 
+// Loss `which` of a group; the last three are the KL with k1, k2, k3. For the value x is V, other V_old.
+enum { POLICY_GRADIENT, CLIP, GSPO, CISPO, VALUE, VALUE_CLIP, SFT, KL, GROUP_LOSSES = KL + 3 };
+static double group_loss(int which, float* d, const float* x, const float* other, const float* adv,
+                         const int* mask, int K, int T1, int norm) {
+    static const float target[] = {9,    -1.0f, -1.5f, -1.1f, -0.3f, -1.9f, -1.3f, 9,
+                                   -0.2f, 9,    9,     9,     -1.6f, -0.9f, 9};
+    float w[GROUP_TOKENS];
+    switch (which) {
+    case POLICY_GRADIENT: return group_policy_gradient(d, x, adv, mask, K, T1, norm);
+    case CLIP: return group_clip(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
+    case GSPO: return group_gspo(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
+    case CISPO: return group_cispo(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
+    case VALUE: return group_value(d, x, other, target, mask, K, T1, 0.0f, norm);
+    case VALUE_CLIP: return group_value(d, x, other, target, mask, K, T1, 0.2f, norm);
+    case SFT:
+        token_weights(w, mask, K, T1, norm, LIMIT);
+        return loss_sft(d, x, w, K * T1);
+    default: return group_kl(d, x, other, mask, K, T1, norm, which - KL + 1);
+    }
+}
+
 // The example of the reference: three answers, nine of their fifteen places sampled.
 enum { REF_K = 3, REF_T1 = 5, REF_N = REF_K * REF_T1, NORMS = 4 };
 static const float ref_adv[REF_K] = {0.5f, -0.25f, 1.5f};

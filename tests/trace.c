@@ -6,30 +6,12 @@
 // + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
 // sampled.
 static Group* traced_group(Model* m) {
-    static const char* const before[3] = {"He has ", "#### 43", "so #### 42"};
-    Tokens prompt = {0}, script[3] = {{0}};
-    render_prompt(&prompt, "17+26?");
-    for (int k = 0; k < 3; k++) {
-        tokens_add_text(&script[k], before[k], strlen(before[k]), 1);
-        if (k == 0) {
-            tokens_add(&script[k], PYTHON_START, 1);
-            tokens_add_text(&script[k], "17+26", 5, 1);
-            tokens_add(&script[k], PYTHON_END, 1);
-            tokens_add_text(&script[k], "#### 43", 7, 1);
-        }
-        tokens_add(&script[k], ASSISTANT_END, 1);
-    }
-    Rollout* r = c10_play(&prompt, script, 3);
+    static const char* const texts[3] = {"He has [17+26]#### 43", "#### 43", "so #### 42"};
+    Rollout* r = all_say("17+26?", texts, 3);
     Group* g = groups_new(1, 3, r->T);
-    for (int k = 0; k < 3; k++) {
-        size_t n = (size_t)(r[k].prompt + r[k].length) * sizeof(int);
-        rollout_begin(&g->rollouts[k], &prompt);
-        memcpy(g->rollouts[k].ids, r[k].ids, n);
-        memcpy(g->rollouts[k].mask, r[k].mask, n);
-        g->rollouts[k].length = r[k].length;
-        g->rollouts[k].finished = 1;
-        tokens_free(&script[k]);
-    }
+    rollouts_free(g->rollouts);
+    g->rollouts = r;
+    g->logp_old = r->logp;
     int T1 = r->T - 1, n = 3 * T1;
     shift_mask(g->mask, g->rollouts->mask, 3, r->T);
     g->grades = grade_rollouts(g->reward, g->rollouts, 3, "43", find_reward("gsm8k"));
@@ -38,7 +20,6 @@ static Group* traced_group(Model* m) {
     broadcast_advantages(g->adv, g->total, g->mask, 3, T1);
     token_weights(g->weight, g->mask, 3, T1, NORM_TOKEN_MEAN, 0);
     g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, n);
-    rollouts_free(r), tokens_free(&prompt);
     return g;
 }
 
@@ -57,23 +38,13 @@ static Model traced_model(uint64_t seed) {
     return m;
 }
 
-static void trace_shares_add_up(void) {
+static void trace_counts_the_tool(void) {
     Model m = traced_model(1);
     Group* g = traced_group(&m);
     int T1 = g->rollouts->T - 1;
-    double by_hand = 0.0;
     CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 &&
           g->grades.sampled == 41);
     CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
-    CHECK_NEAR(g->total[0], 1.0 / 3.0, 1e-6);
-    CHECK_NEAR(g->total[2], -2.0 / 3.0, 1e-6);
-    for (int i = 0; i < 3 * T1; i++) {
-        double adv = i / T1 < 2 ? 1.0 / 3.0 : -2.0 / 3.0;
-        by_hand += g->mask[i] ? -adv * g->logp_old[i] / 41.0 : 0.0;
-        CHECK_NEAR(g->dlogp[i], g->mask[i] ? -adv / 41.0 : 0.0, 1e-8);
-    }
-    CHECK(fabs(g->loss) > 1e-3);
-    CHECK_NEAR(by_hand, g->loss, 1e-6);
     groups_free(g, 1), model_free(&m);
 }
 
@@ -219,12 +190,8 @@ static void trace_runs_every_method(void) {
 
 static void test_trace(void) {
     make_models();
-    RUN(trace_shares_add_up);
-    RUN(trace_table_of_tokens);
-    RUN(trace_shows_the_first_rewarded);
-    RUN(trace_numbers_keep_their_column);
-    RUN(trace_endings);
-    RUN(trace_mask_slips);
-    RUN(trace_runs_every_method);
+    RUN_ALL(TEST(trace_counts_the_tool), TEST(trace_table_of_tokens), TEST(trace_shows_the_first_rewarded),
+            TEST(trace_numbers_keep_their_column), TEST(trace_endings), TEST(trace_mask_slips),
+            TEST(trace_runs_every_method));
     remove_folder();
 }

@@ -47,6 +47,8 @@ static void sheet_language_model(void) {
     sequence_logprobs(&sum, logp, mask, 1, EXAMPLE_T - 1);
     const double e = exp(1.0), first = exp(3.0) / (e + exp(3.0) + 3), second = exp(2.0) / (4 + exp(2.0));
     const float even[2] = {7, 7};
+    int shifted = 0;
+    while (shifted < EXAMPLE_T - 2 && !mask[shifted]) shifted++;
     token_entropy(&entropy, even, 1, 2);
     sheet_line("chapter 3", "MDP: s0 \"2 + 2 =\", a0 \"4\"", "pi = e^3 / (e + e^3 + 3)", exp((double)logp[3]),
                first);
@@ -56,13 +58,7 @@ static void sheet_language_model(void) {
     sheet_line("chapter 3", "log pi(<end>): row 4, id 5", "2 - ln 11.389 = -0.4327", logp[4], log(second));
     sheet_line("chapter 3", "mask 000011, shifted 00011", "0+0+0+1+1 = 2 tokens",
                count_masked(mask, EXAMPLE_T - 1), 2);
-    sheet_line("chapter 3", "its first 1 is at", "4 - 1 = 3: the shift",
-               mask[0]   ? 0
-               : mask[1] ? 1
-               : mask[2] ? 2
-               : mask[3] ? 3
-                         : 4,
-               3);
+    sheet_line("chapter 3", "its first 1 is at", "4 - 1 = 3: the shift", shifted, 3);
     sheet_line("chapter 3", "log pi(y|x)", "-0.2505 - 0.4327 = -0.6832", sum, log(first) + log(second));
     sheet_line("chapter 3", "mean per token", "-0.6832 / 2", masked_mean(logp, mask, EXAMPLE_T - 1),
                (log(first) + log(second)) / 2);
@@ -142,44 +138,28 @@ static void sheet_losses(void) {
 // D2's four answers on one blackboard, from logits to the gradient of the logits: the same logits (3,2,1,1)
 // ln 2 at every position.
 static void sheet_chain(void) {
-    enum { K = 4, T = 5, T1 = T - 1, V = 4, N = K * T1, R1 = 0 };
-    static const int ids[K * T] = {2, 2, 0, 0, 3, 2, 2, 1, 0, 0, 2, 2, 0, 1, 3, 2, 2, 0, 3, 3};
-    static const int mask[K * T] = {0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0};
-    static const int of_answer[K] = {-2, -4, -3, -1};
-    static const char* const working[K] = {"(-1 - 1)*ln 2", "(-2 - 1 - 1)*ln 2", "(-1 - 2)*ln 2", "-1*ln 2"};
-    float logits[K * T * V], logp[N], sum[K], adv[K], token_adv[N], w[N], d[N], probs[V], one;
-    const float reward[K] = {1, 1, 0, 0};
+    static const int of_answer[BOARD_K] = {-2, -4, -3, -1};
+    static const char* const working[BOARD_K] = {"(-1 - 1)*ln 2", "(-2 - 1 - 1)*ln 2", "(-1 - 2)*ln 2",
+                                                 "-1*ln 2"};
     const double l2 = log(2.0);
-    int shifted[N], target = 0, scored = 0;
     char name[32];
-    for (int i = 0; i < K * T; i++)
-        for (int v = 0; v < V; v++) logits[i * V + v] = (float)((v < 2 ? 3 - v : 1) * l2);
-    token_logprobs(logp, logits, ids, K, T, V);
-    shift_mask(shifted, mask, K, T);
-    sequence_logprobs(sum, logp, shifted, K, T1);
-    advantages_centered(adv, reward, K);
-    broadcast_advantages(token_adv, adv, shifted, K, T1);
-    token_weights(w, shifted, K, T1, NORM_TOKEN_MEAN, 0);
-    double loss = loss_policy_gradient(d, logp, token_adv, w, N);
-    logprob_forward(&one, probs, logits, &target, &scored, 1, V);
-    int first = 0;
-    while (!shifted[first]) first++;
-    sheet_line("the chain", "log-sum-exp of a row", "ln(8+4+2+2) = ln 16", log_sum_exp(logits, V), log(16.0));
-    sheet_line("the chain", "pi of token 0", "8/16 = 1/2", probs[0], 0.5);
-    for (int k = 0; k < K; k++) {
+    Board b = board_compute();
+    sheet_line("the chain", "log-sum-exp of a row", "ln(8+4+2+2) = ln 16", log_sum_exp(b.logits, BOARD_V),
+               log(16.0));
+    sheet_line("the chain", "pi of token 0", "8/16 = 1/2", exp((double)b.logp[0]), 0.5);
+    for (int k = 0; k < BOARD_K; k++) {
         snprintf(name, sizeof name, "log pi of r%d", k + 1);
-        sheet_line("the chain", name, working[k], sum[k], of_answer[k] * l2);
+        sheet_line("the chain", name, working[k], b.total[k], of_answer[k] * l2);
     }
-    sheet_line("the chain", "sampled tokens", "2 + 3 + 2 + 1 = 8", count_masked(shifted, N), 8);
-    sheet_line("the chain", "weight of a token", "1/8", w[first], 0.125);
-    sheet_line("the chain", "loss", "-1/8*1/2*(-2-4+3+1)*ln 2", loss, l2 / 8);
-    sheet_line("the chain", "d loss / d logp of r1", "-1/2*1/8 = -1/16", d[first], -1.0 / 16);
-    sheet_line("the chain", "of r4", "+1/2*1/8 = 1/16", d[3 * T1 + 1], 1.0 / 16);
-    logprob_backward(probs, &d[first], &target, &scored, 1, V);
-    sheet_line("the chain", "d loss / d its logit", "-1/16*(1 - 1/2) = -1/32", probs[0], -1.0 / 32);
-    sheet_line("the chain", "of the other logits", "-1/16*(0 - 1/4) = 1/64", probs[1], 1.0 / 64);
-    sheet_line("the chain", "", "-1/16*(0 - 1/8) = 1/128", probs[2], 1.0 / 128);
-    sheet_line("the chain", "", "-1/16*(0 - 1/8) = 1/128", probs[3], 1.0 / 128);
+    sheet_line("the chain", "sampled tokens", "2 + 3 + 2 + 1 = 8", count_masked(b.mask, BOARD_N), 8);
+    sheet_line("the chain", "weight of a token", "1/8", b.w[0], 0.125);
+    sheet_line("the chain", "loss", "-1/8*1/2*(-2-4+3+1)*ln 2", b.loss, l2 / 8);
+    sheet_line("the chain", "d loss / d logp of r1", "-1/2*1/8 = -1/16", b.dlogp[0], -1.0 / 16);
+    sheet_line("the chain", "of r4", "+1/2*1/8 = 1/16", b.dlogp[3 * BOARD_T1], 1.0 / 16);
+    sheet_line("the chain", "d loss / d its logit", "-1/16*(1 - 1/2) = -1/32", b.dlogits[0], -1.0 / 32);
+    sheet_line("the chain", "of the other logits", "-1/16*(0 - 1/4) = 1/64", b.dlogits[1], 1.0 / 64);
+    sheet_line("the chain", "", "-1/16*(0 - 1/8) = 1/128", b.dlogits[2], 1.0 / 128);
+    sheet_line("the chain", "", "-1/16*(0 - 1/8) = 1/128", b.dlogits[3], 1.0 / 128);
 }
 
 static void sheet_evaluation(void) {

@@ -145,9 +145,9 @@ static void bench_memory(void) {
             seconds[u] = seconds_now() - begin;
         }
         for (int w = 0; w < MAX_THREADS; w++) {
-            Activations* a = &m.workers[w].acts;
-            size_t L = (size_t)m.config.layers, n = (size_t)a->capacity;
-            if (n) activations += (double)activations_layout(a, &m.config, L, n, NULL) * sizeof(float) / 1e6;
+            const Activations* a = &m.workers[w].acts;
+            const float* end = a->scratch.dp + m.config.context * QUERY_BLOCK;   // dp is the block's last array
+            if (a->memory) activations += (double)(end - a->memory) * sizeof(float) / 1e6;
         }
         double first = seconds[0], later = median(seconds + 1, UPDATES - 1);
         double gflops = 6.0 * (double)m.weights.count * tokens / later * 1e-9;

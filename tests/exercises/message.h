@@ -1,4 +1,5 @@
 /* message.h - what a student reads: one exercise in a few lines, at most 80 columns wide. */
+#include <stdarg.h>
 
 // Columns of a text on a terminal: a Chinese character takes two.
 static int width_of(const char* s, size_t n) {
@@ -28,42 +29,33 @@ static void print_field(const char* label, const char* text) {
 
 typedef struct { char text[4096]; size_t length; } Line;
 
-static void add(Line* l, const char* text) {
-    int n = snprintf(l->text + l->length, sizeof l->text - l->length, "%s", text);
+static void add(Line* l, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(l->text + l->length, sizeof l->text - l->length, format, list);
+    va_end(list);
     l->length += (size_t)n < sizeof l->text - l->length ? (size_t)n : sizeof l->text - 1 - l->length;
 }
 
+// Behind number i of n: a bar between rows, else a space.
+static const char* between(int i, int n, int row) {
+    return !i ? "" : row > 1 && row < n && i % row == 0 ? " | " : " ";
+}
+
 static void add_value(Line* l, double x) {
-    char text[40];
-    if (isnan(x)) snprintf(text, sizeof text, "NaN");
-    else if (x == floor(x) && fabs(x) < 1e9) snprintf(text, sizeof text, "%.0f", x == 0.0 ? 0.0 : x);
-    else snprintf(text, sizeof text, fabs(x) < 1e6 ? "%.4f" : "%.4g", x);
-    add(l, text);
-}
-
-static void add_inputs(Line* l, const double* x, int n, int row) {
-    for (int i = 0; i < n; i++) {
-        char text[40];
-        if (i) add(l, row > 1 && row < n && i % row == 0 ? " | " : " ");
-        snprintf(text, sizeof text, isnan(x[i]) ? "NaN" : "%.6g", x[i]);
-        add(l, text);
-    }
-}
-
-// Numbers in a row of the outputs, for the bars between rows.
-static int row_of(const Case* c) {
-    for (int k = 0; k < c->args; k++)
-        if (is_output(&c->arg[k])) return c->arg[k].row;
-    return 0;
+    if (isnan(x)) add(l, "NaN");
+    else if (x == floor(x) && fabs(x) < 1e9) add(l, "%.0f", x == 0.0 ? 0.0 : x);
+    else add(l, fabs(x) < 1e6 ? "%.4f" : "%.4g", x);
 }
 
 static void add_outcome(Line* l, const Exercise* e, const Verdict* v, const Outcome* o) {
     static Case c;
-    int row;
+    int row = 0;
     make_case(&c, e, v->at);
-    row = row_of(&c);
+    for (int k = c.args - 1; k >= 0; k--)
+        if (is_output(&c.arg[k])) row = c.arg[k].row;
     for (int i = 0; i < o->count; i++) {
-        if (i) add(l, row > 1 && row < o->count && i % row == 0 ? " | " : " ");
+        add(l, "%s", between(i, o->count, row));
         if (o->unset[i] == UNTOUCHED) add(l, "(not set)");
         else if (o->out[i] == (double)INT_MIN) add(l, "(nothing)");
         else add_value(l, o->out[i]);
@@ -73,23 +65,15 @@ static void add_outcome(Line* l, const Exercise* e, const Verdict* v, const Outc
 // An input of the generator: all its arguments by name.
 static void add_case(Line* l, const Exercise* e, int which) {
     static Case c;
-    const char* between = "";
     make_case(&c, e, which);
     for (int k = 0; k < c.args; k++) {
         const Arg* a = &c.arg[k];
         if (is_output(a)) continue;
-        add(l, between);
-        between = "; ";
-        add(l, a->name);
-        if (a->kind == TEXT_LIST || a->kind == TEXT)
-            for (int i = 0; i < a->n; i++) {
-                add(l, i ? ", \"" : " \"");
-                add(l, a->text[i]);
-                add(l, "\"");
-            }
-        else {
-            add(l, " ");
-            add_inputs(l, a->value, a->n, a->row);
+        add(l, "%s%s", l->length ? "; " : "", a->name);
+        for (int i = 0; i < a->n; i++) {
+            if (a->kind == TEXT_LIST || a->kind == TEXT) add(l, "%s\"%s\"", i ? ", " : " ", a->text[i]);
+            else if (isnan(a->value[i])) add(l, "%sNaN", i ? between(i, a->n, a->row) : " ");
+            else add(l, "%s%.6g", i ? between(i, a->n, a->row) : " ", a->value[i]);
         }
     }
 }
@@ -165,57 +149,39 @@ static void print_what_happened(const Exercise* e, const Verdict* v) {
     if (text[0]) print_field("happened", text);
 }
 
-static void print_given(const Exercise* e, const Verdict* v) {
-    Line given = {0};
-    if (v->at < example_count(e)) add(&given, e->example[v->at].given);
+static void print_message(int number, const Exercise* e, const Verdict* v, const char* source, int hint) {
+    Line given = {0}, right = {0}, yours = {0}, where = {0}, read = {0};
+    int by_hand = v->at < example_count(e), line = line_of(source, e->function);
+    printf("%d %s %s\n", number, state_words[v->state], e->name);
+    if (hint && v->state == RIGHT) print_field("hint", e->hint);
+    if (v->state == RIGHT) return;
+    if (by_hand) add(&given, "%s", e->example[v->at].given);
     else add_case(&given, e, v->at);
     print_field("given", given.text);
-}
-
-static void print_right(const Exercise* e, const Verdict* v) {
-    Line right = {0};
-    if (v->at < example_count(e)) {
-        add(&right, e->example[v->at].right);
-        if (e->example[v->at].working) {
-            add(&right, strchr(e->example[v->at].right, ' ') ? "; " : " = ");
-            add(&right, e->example[v->at].working);
-        }
+    if (v->state == WRONG || v->state == UNSET || v->state == READ_OUTSIDE) {
+        add_outcome(&yours, e, v, &v->report.outcome[v->at]);
+        print_field("yours", yours.text);
+    }
+    if (by_hand) {
+        const char *value = e->example[v->at].right, *working = e->example[v->at].working;
+        add(&right, "%s", value);
+        if (working) add(&right, "%s%s", strchr(value, ' ') ? "; " : " = ", working);
         print_field("by hand", right.text);
     } else {
         add_outcome(&right, e, v, &v->right.outcome[v->at]);
         print_field("right", right.text);
         print_field("note", "the example on paper came out right, this other input did not");
     }
-}
-
-static void print_message(int number, const Exercise* e, const Verdict* v, const char* source, int hint) {
-    printf("%d %s %s\n", number, state_words[v->state], e->name);
-    if (v->state != RIGHT) {
-        Line where = {0}, read = {0}, yours = {0};
-        char text[64];
-        print_given(e, v);
-        if (v->state == WRONG || v->state == UNSET || v->state == READ_OUTSIDE) {
-            add_outcome(&yours, e, v, &v->report.outcome[v->at]);
-            print_field("yours", yours.text);
-        }
-        print_right(e, v);
-        if (v->slip >= 0) print_field("the slip", e->slip[v->slip].what);
-        print_what_happened(e, v);
-        int line = line_of(source, e->function);
-        if (v->state == TO_DO || v->state == MISSING) {
-            add(&where, e->function);
-            add(&where, v->state == MISSING ? "(), which is not in " : "() in ");
-            add(&where, source ? source : "your file");
-            if (line) {
-                snprintf(text, sizeof text, ", line %d", line);
-                add(&where, text);
-            }
-            print_field("write", where.text);
-        }
-        add(&read, "rl.c ");
-        add(&read, e->read);
-        print_field("read", read.text);
+    if (v->slip >= 0) print_field("the slip", e->slip[v->slip].what);
+    print_what_happened(e, v);
+    if (v->state == TO_DO || v->state == MISSING) {
+        add(&where, "%s%s%s", e->function, v->state == MISSING ? "(), which is not in " : "() in ",
+            source ? source : "your file");
+        if (line) add(&where, ", line %d", line);
+        print_field("write", where.text);
     }
+    add(&read, "rl.c %s", e->read);
+    print_field("read", read.text);
     if (hint) print_field("hint", e->hint);
 }
 

@@ -1,8 +1,44 @@
-/* slips_1.h - exercises 1 to 16: their inputs, and each classic slip as a small function, for table.h. */
+/* slips_1.h - exercises 1 to 16: their inputs, and each classic slip as a line, for table.h. */
+
+// A slip often forgets an argument.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+
+// A slip that gives a number, one that gives a sum over t, and one that fills its array.
+#define GIVES(name, arguments, expression) static double name arguments { return expression; }
+#define SUMS(name, arguments, n, term) \
+    static double name arguments { \
+        double sum = 0.0; \
+        for (int t = 0; t < n; t++) sum += term; \
+        return sum; \
+    }
+#define FILLS(name, arguments, n, expression) \
+    static void name arguments { \
+        for (int t = 0; t < n; t++) out[t] = (float)(expression); \
+    }
+
+// Calls the function with the arguments of a case.
+#define CALL(name, ...) static void call_##name(Frame* f) { __VA_ARGS__; }
 
 static double* some(double* x, int n, double low, double high, uint64_t* rng) {      // n random hundredths
     for (int i = 0; i < n; i++) x[i] = random_between(rng, low, high);
     return x;
+}
+
+static int ones_in(const int* mask, int n) {
+    int count = 0;
+    for (int t = 0; t < n; t++) count += mask[t];
+    return count;
+}
+
+enum { SKIP, MULTIPLY, ALL };                                     // what is done where the mask is 0
+static double kl_sum(int* count, const float* kl, const int* mask, int n, int take) {
+    double sum = 0.0;
+    *count = ones_in(mask, n);
+    for (int t = 0; t < n; t++)
+        sum += take == ALL || mask[t] ? kl[t] : take == MULTIPLY ? kl[t] * (float)mask[t] : 0.0;
+    return sum;
 }
 
 #define NUMBERS(...) ((const double[]){__VA_ARGS__})
@@ -18,32 +54,16 @@ static void make_return(Case* c, int which, uint64_t* rng) {
     add_number(c, "gamma", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95));
 }
 
-static void call_return(Frame* f) { returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))); }
+CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
 
-static double return_power(const double* r, int T, double gamma) {
-    return gamma * sol_return(r, T, gamma);
-}
-static double return_reversed(const double* r, int T, double gamma) {
-    double G = 0.0;
-    for (int t = 0; t < T; t++) G = r[t] + gamma * G;
-    return G;
-}
-static double return_undiscounted(const double* r, int T, double gamma) {
-    (void)gamma;
-    return sol_return(r, T, 1.0);
-}
-static double return_gamma_once(const double* r, int T, double gamma) {
-    double G = r[0];
-    for (int t = 1; t < T; t++) G += gamma * r[t];
-    return G;
-}
-static double return_times_t(const double* r, int T, double gamma) {
-    double G = r[0];
-    for (int t = 1; t < T; t++) G += gamma * t * r[t];
-    return G;
-}
-static double return_last(const double* r, int T, double gamma) { return pow(gamma, T - 1) * r[T - 1]; }
-static double return_mean(const double* r, int T, double gamma) { return sol_return(r, T, gamma) / T; }
+#define RETURN (const double* r, int T, double gamma)
+GIVES(return_power, RETURN, gamma * sol_return(r, T, gamma))
+SUMS(return_reversed, RETURN, T, pow(gamma, T - 1 - t) * r[t])
+GIVES(return_undiscounted, RETURN, sol_return(r, T, 1.0))
+SUMS(return_gamma_once, RETURN, T, (t ? gamma : 1.0) * r[t])
+SUMS(return_times_t, RETURN, T, (t ? gamma * t : 1.0) * r[t])
+GIVES(return_last, RETURN, pow(gamma, T - 1) * r[T - 1])
+GIVES(return_mean, RETURN, sol_return(r, T, gamma) / T)
 
 // ---- 2. the value of a state
 
@@ -53,9 +73,7 @@ static void make_chain_value(Case* c, int which, uint64_t* rng) {
     add_number(c, "slip", REAL, which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3));
 }
 
-static void call_chain_value(Frame* f) {
-    returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2)));
-}
+CALL(chain_value, returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))))
 
 // u: really going right. unguarded: without the case x = 1.
 static double chain_formula(int s, double u, int unguarded) {
@@ -63,26 +81,14 @@ static double chain_formula(int s, double u, int unguarded) {
     return !unguarded && fabs(x - 1.0) < 1e-12 ? s / 4.0 : (1.0 - pow(x, s)) / (1.0 - pow(x, 4));
 }
 static double chain_u(double pi, double slip) { return pi * (1.0 - slip) + (1.0 - pi) * slip; }
-static double chain_no_world(int s, double pi, double slip) {
-    (void)slip;
-    return chain_formula(s, pi, 0);
-}
-static double chain_no_world_2(int s, double pi, double slip) {
-    (void)slip;
-    return chain_formula(s, pi, 1);
-}
-static double chain_one_path(int s, double pi, double slip) { return chain_formula(s, pi * (1.0 - slip), 0); }
-static double chain_turned(int s, double pi, double slip) {
-    return chain_formula(s, 1.0 - chain_u(pi, slip), 0);
-}
-static double chain_turned_2(int s, double pi, double slip) {
-    return chain_formula(s, 1.0 - chain_u(pi, slip), 1);
-}
-static double chain_no_guard(int s, double pi, double slip) { return chain_formula(s, chain_u(pi, slip), 1); }
-static double chain_whole_division(int s, double pi, double slip) {
-    double u = chain_u(pi, slip);
-    return u == 0.5 ? s / 4 : chain_formula(s, u, 0);
-}
+#define CHAIN (int s, double pi, double slip)
+GIVES(chain_no_world, CHAIN, chain_formula(s, pi, 0))
+GIVES(chain_no_world_2, CHAIN, chain_formula(s, pi, 1))
+GIVES(chain_one_path, CHAIN, chain_formula(s, pi * (1.0 - slip), 0))
+GIVES(chain_turned, CHAIN, chain_formula(s, 1.0 - chain_u(pi, slip), 0))
+GIVES(chain_turned_2, CHAIN, chain_formula(s, 1.0 - chain_u(pi, slip), 1))
+GIVES(chain_no_guard, CHAIN, chain_formula(s, chain_u(pi, slip), 1))
+GIVES(chain_whole_division, CHAIN, chain_u(pi, slip) == 0.5 ? s / 4 : chain_formula(s, chain_u(pi, slip), 0))
 
 // ---- 3. the advantage of an action
 
@@ -97,35 +103,19 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
 }
 
-static void call_advantage(Frame* f) {
-    returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3)));
-}
+CALL(advantage, returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))))
 
-static double advantage_max(const double* Q, const double* pi, int n, int a) {
+#define ADVANTAGE (const double* Q, const double* pi, int n, int a)
+static double advantage_max ADVANTAGE {
     double top = Q[0];
-    (void)pi;
     for (int i = 1; i < n; i++) top = fmax(top, Q[i]);
     return Q[a] - top;
 }
-static double advantage_q(const double* Q, const double* pi, int n, int a) {
-    (void)pi, (void)n;
-    return Q[a];
-}
-static double advantage_plain_mean(const double* Q, const double* pi, int n, int a) {
-    double sum = 0.0;
-    (void)pi;
-    for (int i = 0; i < n; i++) sum += Q[i];
-    return Q[a] - sum / n;
-}
-static double advantage_sign(const double* Q, const double* pi, int n, int a) {
-    return -sol_advantage(Q, pi, n, a);
-}
-static double advantage_v(const double* Q, const double* pi, int n, int a) {
-    return Q[a] - sol_advantage(Q, pi, n, a);
-}
-static double advantage_times_pi(const double* Q, const double* pi, int n, int a) {
-    return pi[a] * Q[a] - advantage_v(Q, pi, n, a);
-}
+GIVES(advantage_q, ADVANTAGE, Q[a])
+SUMS(advantage_plain_mean, ADVANTAGE, n, (Q[a] - Q[t]) / n)
+GIVES(advantage_sign, ADVANTAGE, -sol_advantage(Q, pi, n, a))
+GIVES(advantage_v, ADVANTAGE, Q[a] - sol_advantage(Q, pi, n, a))
+GIVES(advantage_times_pi, ADVANTAGE, pi[a] * Q[a] - advantage_v(Q, pi, n, a))
 
 // ---- 4. the score of a trajectory
 
@@ -151,49 +141,26 @@ static void make_score(Case* c, int which, uint64_t* rng) {
                 which < 2 ? NUMBERS(0.75, 0.75, 0.75, 0.75, 0.75) : some(pi, 5, 0.2, 0.9, rng));
 }
 
-static void call_score(Frame* f) {
-    AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4));
-}
+CALL(score, AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)))
 
-enum { SCORE_PI, SCORE_PI_RIGHT_ONLY, SCORE_LAST, SCORE_NO_ACTION, SCORE_LEFT_SIGN, SCORE_NO_LOG,
-       SCORE_COUNT, SCORE_LEFT_NOTHING };
-
-static void score_slip(double* grad, const int* state, const int* action, int T, const double* pi_right,
-                       int slip) {
-    for (int s = 0; s < 5; s++) grad[s] = 0.0;
-    for (int t = 0; t < T; t++) {
-        double p = pi_right[state[t]], right = 1.0 - p, left = -p;
-        if (slip == SCORE_PI) {
-            right = p;
-            left = -(1.0 - p);
-        }
-        if (slip == SCORE_PI_RIGHT_ONLY) right = p;
-        if (slip == SCORE_NO_ACTION) left = 1.0 - p;
-        if (slip == SCORE_LEFT_SIGN) left = p;
-        if (slip == SCORE_NO_LOG) {
-            right = 1.0 / p;
-            left = -1.0 / (1.0 - p);
-        }
-        if (slip == SCORE_COUNT) {
-            right = 1.0;
-            left = 0.0;
-        }
-        if (slip == SCORE_LEFT_NOTHING) left = 0.0;
-        grad[state[t]] = (slip == SCORE_LAST ? 0.0 : grad[state[t]]) + (action[t] ? right : left);
-    }
-}
-#define SCORE(name, slip) \
+// what is there already, and what a step to the right or to the left adds; p: pi_right of its state s
+#define SCORE(name, before, right, left) \
     static void name(double* grad, const int* state, const int* action, int T, const double* pi_right) { \
-        score_slip(grad, state, action, T, pi_right, slip); \
+        for (int s = 0; s < 5; s++) grad[s] = 0.0; \
+        for (int t = 0; t < T; t++) { \
+            int s = state[t]; \
+            double p = pi_right[s]; \
+            grad[s] = before + (action[t] ? right : left); \
+        } \
     }
-SCORE(score_pi, SCORE_PI)
-SCORE(score_pi_right_only, SCORE_PI_RIGHT_ONLY)
-SCORE(score_last, SCORE_LAST)
-SCORE(score_no_action, SCORE_NO_ACTION)
-SCORE(score_left_sign, SCORE_LEFT_SIGN)
-SCORE(score_no_log, SCORE_NO_LOG)
-SCORE(score_count, SCORE_COUNT)
-SCORE(score_left_nothing, SCORE_LEFT_NOTHING)
+SCORE(score_pi, grad[s], p, p - 1.0)
+SCORE(score_pi_right_only, grad[s], p, -p)
+SCORE(score_last, 0.0, 1.0 - p, -p)
+SCORE(score_no_action, grad[s], 1.0 - p, 1.0 - p)
+SCORE(score_left_sign, grad[s], 1.0 - p, p)
+SCORE(score_no_log, grad[s], 1.0 / p, -1.0 / (1.0 - p))
+SCORE(score_count, grad[s], 1.0, 0.0)
+SCORE(score_left_nothing, grad[s], 1.0 - p, 0.0)
 
 // ---- 5. the rewards of the MDP's steps
 
@@ -209,37 +176,15 @@ static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
 }
 
-static void call_step_rewards(Frame* f) {
-    AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3));
-}
+CALL(step_rewards, AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)))
 
-static void steps_each(float* r, const int* mask, int n, float verdict) {
-    for (int t = 0; t < n; t++) r[t] = mask[t] ? verdict : 0.0f;
-}
-static void steps_everywhere(float* r, const int* mask, int n, float verdict) {
-    (void)mask;
-    for (int t = 0; t < n; t++) r[t] = verdict;
-}
-static void steps_last_place(float* r, const int* mask, int n, float verdict) {
-    (void)mask;
-    for (int t = 0; t < n; t++) r[t] = t == n - 1 ? verdict : 0.0f;
-}
-static void steps_shared(float* r, const int* mask, int n, float verdict) {
-    int count = 0;
-    for (int t = 0; t < n; t++) count += mask[t];
-    for (int t = 0; t < n; t++) r[t] = mask[t] ? verdict / (float)count : 0.0f;
-}
-static void steps_first(float* r, const int* mask, int n, float verdict) {
-    int seen = 0;
-    for (int t = 0; t < n; t++) {
-        r[t] = mask[t] && !seen ? verdict : 0.0f;
-        seen |= mask[t];
-    }
-}
-static void steps_always_1(float* r, const int* mask, int n, float verdict) {
-    (void)verdict;
-    sol_step_rewards(r, mask, n, 1.0f);
-}
+#define STEPS (float* out, const int* mask, int n, float verdict)
+FILLS(steps_each, STEPS, n, mask[t] ? verdict : 0.0f)
+FILLS(steps_everywhere, STEPS, n, verdict)
+FILLS(steps_last_place, STEPS, n, t == n - 1 ? verdict : 0.0f)
+FILLS(steps_shared, STEPS, n, mask[t] ? verdict / (float)ones_in(mask, n) : 0.0f)
+FILLS(steps_first, STEPS, n, mask[t] && !ones_in(mask, t) ? verdict : 0.0f)
+static void steps_always_1 STEPS { sol_step_rewards(out, mask, n, 1.0f); }
 
 // ---- 6. log-softmax
 
@@ -252,40 +197,22 @@ static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_log_softmax(Frame* f) { AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(log_softmax, AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 static double largest(const float* z, int V) {
     double top = z[0];
     for (int i = 1; i < V; i++) top = fmax(top, z[i]);
     return top;
 }
-static void softmax_overflow(float* out, const float* z, int V) {
-    double sum = 0.0;
-    for (int i = 0; i < V; i++) sum += exp(z[i]);
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - log(sum));
-}
-static void softmax_overflow_ratio(float* out, const float* z, int V) {
-    double sum = 0.0;
-    for (int i = 0; i < V; i++) sum += exp(z[i]);
-    for (int i = 0; i < V; i++) out[i] = (float)log(exp(z[i]) / sum);
-}
-static void softmax_not_added(float* out, const float* z, int V) {
-    double top = largest(z, V);
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - (log_sum_exp(z, V) - top));
-}
-static void softmax_subtracted_twice(float* out, const float* z, int V) {
-    double top = largest(z, V);
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - top - log_sum_exp(z, V));
-}
-static void softmax_no_log(float* out, const float* z, int V) {
-    for (int i = 0; i < V; i++) out[i] = (float)exp(z[i] - log_sum_exp(z, V));
-}
-static void softmax_only_shifted(float* out, const float* z, int V) {
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - largest(z, V));
-}
-static void softmax_sign(float* out, const float* z, int V) {
-    for (int i = 0; i < V; i++) out[i] = (float)(log_sum_exp(z, V) - z[i]);
-}
+#define SOFTMAX (float* out, const float* z, int V)
+SUMS(exp_sum, (const float* z, int V), V, exp(z[t]))
+FILLS(softmax_overflow, SOFTMAX, V, z[t] - log(exp_sum(z, V)))
+FILLS(softmax_overflow_ratio, SOFTMAX, V, log(exp(z[t]) / exp_sum(z, V)))
+FILLS(softmax_not_added, SOFTMAX, V, z[t] - (log_sum_exp(z, V) - largest(z, V)))
+FILLS(softmax_subtracted_twice, SOFTMAX, V, z[t] - largest(z, V) - log_sum_exp(z, V))
+FILLS(softmax_no_log, SOFTMAX, V, exp(z[t] - log_sum_exp(z, V)))
+FILLS(softmax_only_shifted, SOFTMAX, V, z[t] - largest(z, V))
+FILLS(softmax_sign, SOFTMAX, V, log_sum_exp(z, V) - z[t])
 
 // ---- 7. the log-probability of an answer
 
@@ -305,54 +232,23 @@ static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_answer_logprob(Frame* f) {
-    returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)));
-}
+CALL(answer_logprob,
+     returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))))
 
 static double row_logp(const float* logits, int t, int id, int V) {
     return logits[t * V + id] - log_sum_exp(logits + t * V, V);
 }
 
-static double answer_mask_not_shifted(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t + 1 < T; t++) sum += mask[t] ? row_logp(z, t, ids[t + 1], V) : 0.0;
-    return sum;
-}
-static double answer_no_mask(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    (void)mask;
-    for (int t = 0; t + 1 < T; t++) sum += row_logp(z, t, ids[t + 1], V);
-    return sum;
-}
-static double answer_mean(const float* z, const int* ids, const int* mask, int T, int V) {
-    int count = 0;
-    for (int t = 1; t < T; t++) count += mask[t];
-    return sol_answer_logprob(z, ids, mask, T, V) / count;
-}
-static double answer_mean_of_all(const float* z, const int* ids, const int* mask, int T, int V) {
-    return sol_answer_logprob(z, ids, mask, T, V) / (T - 1);
-}
-static double answer_ids_not_shifted(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t < T; t++) sum += mask[t] ? row_logp(z, t, ids[t], V) : 0.0;
-    return sum;
-}
-static double answer_ids_not_shifted_2(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t + 1 < T; t++) sum += mask[t + 1] ? row_logp(z, t, ids[t], V) : 0.0;
-    return sum;
-}
-static double answer_probability(const float* z, const int* ids, const int* mask, int T, int V) {
-    return exp(sol_answer_logprob(z, ids, mask, T, V));
-}
-static double answer_sign(const float* z, const int* ids, const int* mask, int T, int V) {
-    return -sol_answer_logprob(z, ids, mask, T, V);
-}
-static double answer_logits(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t + 1 < T; t++) sum += mask[t + 1] ? z[t * V + ids[t + 1]] : 0.0;
-    return sum;
-}
+#define ANSWER (const float* z, const int* ids, const int* mask, int T, int V)
+SUMS(answer_mask_not_shifted, ANSWER, T - 1, mask[t] ? row_logp(z, t, ids[t + 1], V) : 0.0)
+SUMS(answer_no_mask, ANSWER, T - 1, row_logp(z, t, ids[t + 1], V))
+GIVES(answer_mean, ANSWER, sol_answer_logprob(z, ids, mask, T, V) / ones_in(mask + 1, T - 1))
+GIVES(answer_mean_of_all, ANSWER, sol_answer_logprob(z, ids, mask, T, V) / (T - 1))
+SUMS(answer_ids_not_shifted, ANSWER, T, mask[t] ? row_logp(z, t, ids[t], V) : 0.0)
+SUMS(answer_ids_not_shifted_2, ANSWER, T - 1, mask[t + 1] ? row_logp(z, t, ids[t], V) : 0.0)
+GIVES(answer_probability, ANSWER, exp(sol_answer_logprob(z, ids, mask, T, V)))
+GIVES(answer_sign, ANSWER, -sol_answer_logprob(z, ids, mask, T, V))
+SUMS(answer_logits, ANSWER, T - 1, mask[t + 1] ? z[t * V + ids[t + 1]] : 0.0)
 
 // ---- 8. the shifted gather
 
@@ -372,33 +268,25 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 
-static void call_token_logprobs(Frame* f) {
-    AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5));
-}
+CALL(token_logprobs,
+     AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5)))
 
-enum { GATHER_NO_SHIFT, GATHER_NEXT_ROW, GATHER_IDS_ROW, GATHER_LOGITS_ROW, GATHER_LOGITS, GATHER_EXP,
-       GATHER_SIGN };
-
-static void gather_slip(float* logp, const float* logits, const int* ids, int B, int T, int V, int slip) {
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t + 1 < T; t++) {
-            int row = (slip == GATHER_LOGITS_ROW ? b * (T - 1) : b * T) + t + (slip == GATHER_NEXT_ROW);
-            int id = ids[(slip == GATHER_IDS_ROW ? b * (T - 1) : b * T) + t + (slip != GATHER_NO_SHIFT)];
-            double x = slip == GATHER_LOGITS ? logits[row * V + id] : row_logp(logits, row, id, V);
-            logp[b * (T - 1) + t] = (float)(slip == GATHER_EXP ? exp(x) : slip == GATHER_SIGN ? -x : x);
-        }
-}
-#define GATHER(name, slip) \
-    static void name(float* logp, const float* logits, const int* ids, int B, int T, int V) { \
-        gather_slip(logp, logits, ids, B, T, V, slip); \
+// which row of logits, which of the ids, and what is made of both; n: the T - 1 of a row of logp
+#define GATHER(name, row, place, value) \
+    static void name(float* logp, const float* z, const int* ids, int B, int T, int V) { \
+        for (int n = T - 1, b = 0; b < B; b++) \
+            for (int t = 0; t < n; t++) { \
+                int at = row, id = ids[place]; \
+                logp[b * n + t] = (float)(value); \
+            } \
     }
-GATHER(gather_no_shift, GATHER_NO_SHIFT)
-GATHER(gather_next_row, GATHER_NEXT_ROW)
-GATHER(gather_ids_row, GATHER_IDS_ROW)
-GATHER(gather_logits_row, GATHER_LOGITS_ROW)
-GATHER(gather_logits, GATHER_LOGITS)
-GATHER(gather_exp, GATHER_EXP)
-GATHER(gather_sign, GATHER_SIGN)
+GATHER(gather_no_shift, b * T + t, b * T + t, row_logp(z, at, id, V))
+GATHER(gather_next_row, b * T + t + 1, b * T + t + 1, row_logp(z, at, id, V))
+GATHER(gather_ids_row, b * T + t, b * n + t + 1, row_logp(z, at, id, V))
+GATHER(gather_logits_row, b * n + t, b * T + t + 1, row_logp(z, at, id, V))
+GATHER(gather_logits, b * T + t, b * T + t + 1, z[at * V + id])
+GATHER(gather_exp, b * T + t, b * T + t + 1, exp(row_logp(z, at, id, V)))
+GATHER(gather_sign, b * T + t, b * T + t + 1, -row_logp(z, at, id, V))
 
 // ---- 9. the mean of a padded batch
 
@@ -415,43 +303,23 @@ static void make_answer_means(Case* c, int which, uint64_t* rng) {
     add_number(c, "T1", WHOLE, T1);
 }
 
-static void call_answer_means(Frame* f) {
-    AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4));
-}
+CALL(answer_means, AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
 
-enum { SKIP, MULTIPLY, ALL };                                     // what is done where the mask is 0
-enum { BY_COUNT, BY_COUNT_UNGUARDED, BY_T1, BY_1, BY_BATCH };     // what the sum is divided by
-
-static void means_slip(float* out, const float* logp, const int* mask, int B, int T1, int take, int by) {
-    int in_batch = 0;
-    double batch = 0.0;
-    for (int i = 0; i < B * T1; i++) {
-        in_batch += mask[i];
-        if (mask[i]) batch += logp[i];
+#define MEANS(name, take, mean) \
+    static void name(float* out, const float* logp, const int* mask, int B, int T1) { \
+        for (int count, b = 0; b < B; b++) { \
+            double sum = kl_sum(&count, logp + b * T1, mask + b * T1, T1, take); \
+            out[b] = (float)(mean); \
+        } \
     }
-    for (int b = 0; b < B; b++) {
-        double sum = 0.0;
-        int count = 0;
-        for (int i = b * T1; i < (b + 1) * T1; i++) {
-            count += mask[i];
-            sum += take == ALL || mask[i] ? logp[i] : take == MULTIPLY ? logp[i] * (float)mask[i] : 0.0;
-        }
-        out[b] = (float)(by == BY_COUNT ? (count ? sum / count : 0.0) : by == BY_COUNT_UNGUARDED ? sum / count
-                         : by == BY_T1 ? sum / T1 : by == BY_BATCH ? batch / in_batch : sum);
-    }
-}
-#define MEANS(name, take, by)                                                                                \
-    static void name(float* out, const float* logp, const int* mask, int B, int T1) {                        \
-        means_slip(out, logp, mask, B, T1, take, by);                                                        \
-    }
-MEANS(means_by_T1, SKIP, BY_T1)
-MEANS(means_by_T1_multiplied, MULTIPLY, BY_T1)
-MEANS(means_all, ALL, BY_T1)
-MEANS(means_all_by_count, ALL, BY_COUNT)
-MEANS(means_multiplied, MULTIPLY, BY_COUNT)
-MEANS(means_unguarded, SKIP, BY_COUNT_UNGUARDED)
-MEANS(means_sum, SKIP, BY_1)
-MEANS(means_batch, SKIP, BY_BATCH)
+MEANS(means_by_T1, SKIP, sum / T1)
+MEANS(means_by_T1_multiplied, MULTIPLY, sum / T1)
+MEANS(means_all, ALL, sum / T1)
+MEANS(means_all_by_count, ALL, count ? sum / count : 0.0)
+MEANS(means_multiplied, MULTIPLY, count ? sum / count : 0.0)
+MEANS(means_unguarded, SKIP, sum / count)
+MEANS(means_sum, SKIP, sum)
+MEANS(means_batch, SKIP, kl_sum(&count, logp, mask, B * T1, SKIP) / ones_in(mask, B * T1))
 
 // ---- 10. the mask of a tool call
 
@@ -481,36 +349,26 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     add_number(c, "T", WHOLE, n);
 }
 
-static void call_tool_mask(Frame* f) {
-    AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3));
-}
+CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)))
 
-enum { TOOL_ALL, TOOL_BETWEEN, TOOL_START_KEPT, TOOL_END_KEPT, TOOL_CALL_TOO, TOOL_PROMPT, TOOL_NEVER_BACK,
-       TOOL_INVERTED };
-
-static void tool_slip(int* mask, const int* ids, int prompt, int T, int slip) {
-    int forced = 0;
-    for (int t = 0; t < T; t++) {
-        int start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END;
-        if (start || (slip == TOOL_CALL_TOO && ids[t] == 261)) forced = 1;
-        mask[t] = !forced || slip == TOOL_ALL ||
-                  (start && (slip == TOOL_BETWEEN || slip == TOOL_START_KEPT)) ||
-                  (end && (slip == TOOL_BETWEEN || slip == TOOL_END_KEPT));
-        if (slip == TOOL_INVERTED) mask[t] = !mask[t];
-        if (t < prompt) mask[t] = slip == TOOL_PROMPT;
-        if (end && slip != TOOL_NEVER_BACK) forced = 0;
+// forced: from a token that begins the output to one that ends it; the mask of an answer's token
+#define TOOL(name, begins, answer, ends) \
+    static void name(int* mask, const int* ids, int prompt, int T) { \
+        for (int forced = 0, t = 0; t < T; t++) { \
+            int start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END; \
+            forced |= begins; \
+            mask[t] = answer; \
+            if (ends) forced = 0; \
+        } \
     }
-}
-#define TOOL(name, slip) \
-    static void name(int* mask, const int* ids, int prompt, int T) { tool_slip(mask, ids, prompt, T, slip); }
-TOOL(tool_all, TOOL_ALL)
-TOOL(tool_between, TOOL_BETWEEN)
-TOOL(tool_start_kept, TOOL_START_KEPT)
-TOOL(tool_end_kept, TOOL_END_KEPT)
-TOOL(tool_call_too, TOOL_CALL_TOO)
-TOOL(tool_prompt, TOOL_PROMPT)
-TOOL(tool_never_back, TOOL_NEVER_BACK)
-TOOL(tool_inverted, TOOL_INVERTED)
+TOOL(tool_all, start, t >= prompt, end)
+TOOL(tool_between, start, t >= prompt && (!forced || start || end), end)
+TOOL(tool_start_kept, start, t >= prompt && (!forced || start), end)
+TOOL(tool_end_kept, start, t >= prompt && (!forced || end), end)
+TOOL(tool_call_too, (start || ids[t] == 261), t >= prompt && !forced, end)
+TOOL(tool_prompt, start, t < prompt || !forced, end)
+TOOL(tool_never_back, start, t >= prompt && !forced, 0)
+TOOL(tool_inverted, start, t >= prompt && forced, end)
 
 // ---- 11. the #### reward
 
@@ -539,12 +397,7 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
 }
 
-static void call_hash_rewards(Frame* f) {
-    AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3));
-}
-
-enum { HASH_FIRST, HASH_ANY, HASH_SUBSTRING, HASH_TEXT, HASH_FALLBACK, HASH_ANYWHERE, HASH_NONE_IS_0,
-       HASH_WHOLE };
+CALL(hash_rewards, AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)))
 
 static double last_number(const char* text) {
     double x = NAN;
@@ -567,35 +420,23 @@ static int hash_text_equal(const char* at, const char* truth) {
     return n == strlen(truth) && !strncmp(at, truth, n);
 }
 
-static void hash_slip(float* reward, const char* const* response, int K, double truth, int slip) {
-    char want[40];
-    snprintf(want, sizeof want, "%g", truth);
-    for (int k = 0; k < K; k++) {
-        const char *r = response[k], *last = after_last(r, "####"), *first = strstr(r, "####");
-        const char* at = slip == HASH_FIRST && first ? first + 4 : last;
-        int right = at && number_at(at) == truth;
-        if (slip == HASH_ANY) right = any_hash(r, truth);
-        if (slip == HASH_SUBSTRING) right = at && strstr(at, want) != NULL;
-        if (slip == HASH_TEXT) right = at && hash_text_equal(at, want);
-        if (slip == HASH_FALLBACK && !at) right = last_number(r) == truth;
-        if (slip == HASH_ANYWHERE) right = strstr(r, want) != NULL;
-        if (slip == HASH_WHOLE) right = at && floor(number_at(at)) == floor(truth);
-        if (slip == HASH_NONE_IS_0) right = at && atof(at) == truth;
-        reward[k] = (float)right;
+#define HASH(name, right) \
+    static void name(float* reward, const char* const* response, int K, double truth) { \
+        char want[40]; \
+        snprintf(want, sizeof want, "%g", truth); \
+        for (int k = 0; k < K; k++) { \
+            const char *r = response[k], *last = after_last(r, "####"), *first = strstr(r, "####"); \
+            reward[k] = (float)(right); \
+        } \
     }
-}
-#define HASH(name, slip)                                                                                     \
-    static void name(float* reward, const char* const* response, int K, double truth) {                      \
-        hash_slip(reward, response, K, truth, slip);                                                         \
-    }
-HASH(hash_first, HASH_FIRST)
-HASH(hash_any, HASH_ANY)
-HASH(hash_substring, HASH_SUBSTRING)
-HASH(hash_text, HASH_TEXT)
-HASH(hash_fallback, HASH_FALLBACK)
-HASH(hash_anywhere, HASH_ANYWHERE)
-HASH(hash_none_is_0, HASH_NONE_IS_0)
-HASH(hash_whole, HASH_WHOLE)
+HASH(hash_first, first && number_at(first + 4) == truth)
+HASH(hash_any, any_hash(r, truth))
+HASH(hash_substring, last && strstr(last, want))
+HASH(hash_text, last && hash_text_equal(last, want))
+HASH(hash_fallback, (last ? number_at(last) : last_number(r)) == truth)
+HASH(hash_anywhere, strstr(r, want) != NULL)
+HASH(hash_none_is_0, last && atof(last) == truth)
+HASH(hash_whole, last && floor(number_at(last)) == floor(truth))
 
 // ---- 12. the boxed reward
 
@@ -628,51 +469,38 @@ static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
     add_text(c, "truth", which == 0 ? "83" : which == 1 ? "\\frac{1}{2}" : truth);
 }
 
-static void call_boxed_rewards(Frame* f) {
-    AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), f->list[3][0], answers_equal);
-}
+CALL(boxed_rewards,
+     AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), f->list[3][0], answers_equal))
 
-enum { BOX_FALLBACK, BOX_ONLY, BOX_FIRST_BRACE, BOX_LAST_BRACE, BOX_FIRST_BOX, BOX_ANYWHERE, BOX_TEXT,
-       BOX_RIGHT };
-
-static const char* box_end(const char* p, int slip) {
-    int depth = 1;
-    if (slip == BOX_FIRST_BRACE) return strchr(p, '}');
-    if (slip == BOX_LAST_BRACE) return strrchr(p, '}');
-    for (; *p; p++) {
+static const char* closing(const char* p) {   // the brace that closes
+    for (int depth = 1; *p; p++) {
         depth += (*p == '{') - (*p == '}');
         if (depth == 0) return p;
     }
     return NULL;
 }
-
-static void box_slip(float* reward, const char* const* response, int K, const char* truth, Equal* equal,
-                     int slip) {
-    for (int k = 0; k < K; k++) {
-        const char *r = response[k], *first = strstr(r, "\\boxed{"), *open = after_last(r, "\\boxed{");
-        if (slip == BOX_FIRST_BOX && first) open = first + 7;
-        const char* close = open ? box_end(open, slip) : NULL;
-        int right = close && (slip == BOX_TEXT ? !strcmp(piece(open, close), truth)
-                                               : equal(piece(open, close), truth));
-        char number_text[40];
-        snprintf(number_text, sizeof number_text, "%g", last_number(r));
-        if (slip == BOX_FALLBACK && !open) right = equal(number_text, truth);
-        if (slip == BOX_ONLY) right = open != NULL;
-        if (slip == BOX_ANYWHERE) right = strstr(r, truth) != NULL;
-        reward[k] = (float)right;
-    }
+static const char* last_number_text(const char* text) {
+    static char out[40];
+    snprintf(out, sizeof out, "%g", last_number(text));
+    return out;
 }
-#define BOX(name, slip) \
+// where the box opens and closes, and what is right
+#define BOX(name, opens, closes, right) \
     static void name(float* reward, const char* const* response, int K, const char* truth, Equal* equal) { \
-        box_slip(reward, response, K, truth, equal, slip); \
+        for (int k = 0; k < K; k++) { \
+            const char *r = response[k], *first = strstr(r, "\\boxed{"), *last = after_last(r, "\\boxed{"); \
+            const char *open = opens, *close = open ? closes : NULL; \
+            reward[k] = (float)(right); \
+        } \
     }
-BOX(box_fallback, BOX_FALLBACK)
-BOX(box_only, BOX_ONLY)
-BOX(box_first_brace, BOX_FIRST_BRACE)
-BOX(box_last_brace, BOX_LAST_BRACE)
-BOX(box_first_box, BOX_FIRST_BOX)
-BOX(box_anywhere, BOX_ANYWHERE)
-BOX(box_text, BOX_TEXT)
+#define IN_BOX (close && equal(piece(open, close), truth))
+BOX(box_fallback, last, closing(open), open ? IN_BOX : equal(last_number_text(r), truth))
+BOX(box_only, last, closing(open), open != NULL)
+BOX(box_first_brace, last, strchr(open, '}'), IN_BOX)
+BOX(box_last_brace, last, strrchr(open, '}'), IN_BOX)
+BOX(box_first_box, first ? first + 7 : NULL, closing(open), IN_BOX)
+BOX(box_anywhere, last, closing(open), strstr(r, truth) != NULL)
+BOX(box_text, last, closing(open), close && !strcmp(piece(open, close), truth))
 
 // ---- 13. better than average
 
@@ -685,22 +513,14 @@ static void make_centered(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, K);
 }
 
-static void call_centered(Frame* f) { AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(centered, AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 // All of 13, 14 and 15: (scale * reward - mean of a kind) over a spread of a kind.
-static double total(const float* r, int K) {
-    double sum = 0.0;
-    for (int k = 0; k < K; k++) sum += r[k];
-    return sum;
-}
-static double squares(const float* r, int K) {
-    double sum = 0.0, mean = total(r, K) / K;
-    for (int k = 0; k < K; k++) sum += (r[k] - mean) * (r[k] - mean);
-    return sum;
-}
-#define GROUP(name, expression)                                                                              \
-    static void name(float* adv, const float* r, int K) {                                                    \
-        for (int k = 0; k < K; k++) adv[k] = (float)(expression);                                            \
+SUMS(total, (const float* r, int K), K, r[t])
+SUMS(squares, (const float* r, int K), K, pow(r[t] - total(r, K) / K, 2.0))
+#define GROUP(name, expression) \
+    static void name(float* adv, const float* r, int K) { \
+        for (int k = 0; k < K; k++) adv[k] = (float)(expression); \
     }
 GROUP(centered_other_divisor, r[k] - total(r, K) / (K - 1))
 GROUP(centered_raw, r[k])
@@ -727,7 +547,7 @@ static void make_rloo(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, K);
 }
 
-static void call_rloo(Frame* f) { AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)); }
+CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
 GROUP(rloo_inverted, (r[k] - total(r, K) / K) * (K - 1) / K)
 GROUP(rloo_sum_of_others, r[k] - (total(r, K) - r[k]))
@@ -749,12 +569,11 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
 
-static void call_grpo(Frame* f) { AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)); }
+CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
 
 // expression: the number to divide by. guarded: 0 when all rewards are equal.
 #define GRPO(name, numerator, divisor, guarded) \
     static void name(float* adv, const float* r, int K, float eps) { \
-        (void)eps; \
         for (int k = 0; k < K; k++) \
             adv[k] = (guarded) && squares(r, K) == 0.0 ? 0.0f : (float)((numerator) / (divisor)); \
     }
@@ -779,14 +598,13 @@ static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
 }
 
-static void call_zero_variance_odds(Frame* f) {
-    returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1)));
-}
+CALL(zero_variance_odds, returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))))
 
-static double odds_all_right(double p, int K) { return pow(p, K); }
-static double odds_all_wrong(double p, int K) { return pow(1.0 - p, K); }
-static double odds_complement(double p, int K) { return 1.0 - sol_zero_variance_odds(p, K); }
-static double odds_twice(double p, int K) { return 2.0 * pow(p, K); }
-static double odds_not_all_right(double p, int K) { return 1.0 - pow(p, K); }
-static double odds_product(double p, int K) { return pow(p, K) * pow(1.0 - p, K); }
-static double odds_times_K(double p, int K) { return K * p + K * (1.0 - p); }
+#define ODDS (double p, int K)
+GIVES(odds_all_right, ODDS, pow(p, K))
+GIVES(odds_all_wrong, ODDS, pow(1.0 - p, K))
+GIVES(odds_complement, ODDS, 1.0 - sol_zero_variance_odds(p, K))
+GIVES(odds_twice, ODDS, 2.0 * pow(p, K))
+GIVES(odds_not_all_right, ODDS, 1.0 - pow(p, K))
+GIVES(odds_product, ODDS, pow(p, K) * pow(1.0 - p, K))
+GIVES(odds_times_K, ODDS, K * p + K * (1.0 - p))

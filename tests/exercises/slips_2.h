@@ -1,4 +1,4 @@
-/* slips_2.h - exercises 17 to 28: their inputs, and each classic slip as a small function, for table.h. */
+/* slips_2.h - exercises 17 to 28: their inputs, and each classic slip as a line, for table.h. */
 
 // ---- 17. three estimators of the KL
 
@@ -8,7 +8,7 @@ static void make_kl(Case* c, int which, uint64_t* rng) {
     add_number(c, "logp_ref", REAL, which == 0 ? log(0.25) : random_between(rng, -3, -0.1));
 }
 
-static void call_kl(Frame* f) { AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)); }
+CALL(kl, AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)))
 
 #define KL(name, first, second, third) \
     static void name(double* k, double logp, double logp_ref) { \
@@ -45,25 +45,14 @@ static void make_penalized(Case* c, int which, uint64_t* rng) {
     add_number(c, "beta", REAL, which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6));
 }
 
-static void call_penalized(Frame* f) {
-    returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
-                                       (float)number(f, 4)));
-}
+CALL(penalized,
+     returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
+                                        (float)number(f, 4))))
 
-static double kl_sum(int* count, const float* kl, const int* mask, int n, int take) {
-    double sum = 0.0;
-    *count = 0;
-    for (int t = 0; t < n; t++) {
-        *count += mask[t];
-        sum += take == ALL || mask[t] ? kl[t] : take == MULTIPLY ? kl[t] * (float)mask[t] : 0.0;
-    }
-    return sum;
-}
 #define PENALTY(name, take, expression) \
     static double name(float r, const float* kl, const int* mask, int n, float beta) { \
         int count; \
         double sum = kl_sum(&count, kl, mask, n, take); \
-        (void)beta, (void)r; \
         return expression; \
     }
 PENALTY(penalty_mean, SKIP, r - beta * sum / count)
@@ -106,9 +95,8 @@ static void add_group(Case* c, int which, uint64_t* rng, int with_logp) {
 
 static void make_group_loss(Case* c, int which, uint64_t* rng) { add_group(c, which, rng, 1); }
 
-static void call_group_loss(Frame* f) {
-    returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)));
-}
+CALL(group_loss,
+     returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))))
 
 static void make_group_slopes(Case* c, int which, uint64_t* rng) {
     int K = which == 0 ? 4 : 3;
@@ -119,9 +107,7 @@ static void make_group_slopes(Case* c, int which, uint64_t* rng) {
     for (int i = 0; i < rest.args; i++) c->arg[c->args++] = rest.arg[i];
 }
 
-static void call_group_slopes(Frame* f) {
-    AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4));
-}
+CALL(group_slopes, AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
 
 enum {
     RAW = 1,
@@ -158,34 +144,24 @@ static double group_slip(float* dlogp, const float* logp, const float* r, const 
     }
     return loss;
 }
-#define LOSS(name, slip) \
-    static double name(const float* logp, const float* reward, const int* mask, int K, int T1) { \
+// the loss and the slopes with one slip
+#define BOTH(name, slip) \
+    static double loss_##name(const float* logp, const float* reward, const int* mask, int K, int T1) { \
         return group_slip(NULL, logp, reward, mask, K, T1, slip); \
-    }
-#define SLOPES(name, slip) \
-    static void name(float* dlogp, const float* reward, const int* mask, int K, int T1) { \
+    } \
+    static void slopes_##name(float* dlogp, const float* reward, const int* mask, int K, int T1) { \
         group_slip(dlogp, NULL, reward, mask, K, T1, slip); \
     }
-LOSS(loss_sign, PLUS)
-LOSS(loss_by_answer, BY_ANSWER)
-LOSS(loss_by_answers, BY_ANSWERS)
-LOSS(loss_pads_in_count, BY_ALL)
-LOSS(loss_raw, RAW)
-LOSS(loss_no_mask, EVERYWHERE | BY_ALL)
-LOSS(loss_pads_in_sum, EVERYWHERE)
-LOSS(loss_standardized, STANDARDIZED)
-LOSS(loss_leave_one_out, LEAVE_ONE_OUT)
-LOSS(loss_sum, BY_NOTHING)
-SLOPES(slopes_sign, PLUS)
-SLOPES(slopes_by_answer, BY_ANSWER)
-SLOPES(slopes_by_answers, BY_ANSWERS)
-SLOPES(slopes_pads_in_count, BY_ALL)
-SLOPES(slopes_raw, RAW)
-SLOPES(slopes_no_mask, EVERYWHERE | BY_ALL)
-SLOPES(slopes_on_pads, EVERYWHERE)
-SLOPES(slopes_standardized, STANDARDIZED)
-SLOPES(slopes_leave_one_out, LEAVE_ONE_OUT)
-SLOPES(slopes_sum, BY_NOTHING)
+BOTH(sign, PLUS)
+BOTH(by_answer, BY_ANSWER)
+BOTH(by_answers, BY_ANSWERS)
+BOTH(pads_in_count, BY_ALL)
+BOTH(raw, RAW)
+BOTH(no_mask, EVERYWHERE | BY_ALL)
+BOTH(pads_in_sum, EVERYWHERE)
+BOTH(standardized, STANDARDIZED)
+BOTH(leave_one_out, LEAVE_ONE_OUT)
+BOTH(sum, BY_NOTHING)
 
 // ---- 21. PPO's clip
 
@@ -203,62 +179,30 @@ static void make_clip(Case* c, int which, uint64_t* rng) {
     add_number(c, "clip_high", REAL, 0.28);
 }
 
-static void call_clip(Frame* f) {
-    returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4)));
-}
+CALL(clip, returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 
 static double held(double ratio, double low, double high) { return fmin(fmax(ratio, 1.0 - low), 1.0 + high); }
 
-static double clip_no_min(double* slope, double ratio, double adv, double low, double high) {
-    double h = held(ratio, low, high);
-    *slope = h == ratio ? -ratio * adv : 0.0;
-    return -h * adv;
-}
-static double clip_max(double* slope, double ratio, double adv, double low, double high) {
-    double plain = ratio * adv, cut = held(ratio, low, high) * adv;
-    *slope = cut > plain ? 0.0 : -plain;
-    return -fmax(plain, cut);
-}
-static double clip_none(double* slope, double ratio, double adv, double low, double high) {
-    (void)low, (void)high;
-    *slope = -ratio * adv;
-    return -ratio * adv;
-}
-static double clip_slope_kept(double* slope, double ratio, double adv, double low, double high) {
-    double ignored;
-    *slope = -ratio * adv;
-    return sol_clip(&ignored, ratio, adv, low, high);
-}
-static double clip_slope_of_loss(double* slope, double ratio, double adv, double low, double high) {
-    double loss = sol_clip(slope, ratio, adv, low, high);
-    *slope = loss;
-    return loss;
-}
-static double clip_by_ratio(double* slope, double ratio, double adv, double low, double high) {
-    double loss = sol_clip(slope, ratio, adv, low, high);
-    *slope /= ratio;
-    return loss;
-}
-static double clip_swapped(double* slope, double ratio, double adv, double low, double high) {
-    return sol_clip(slope, ratio, adv, high, low);
-}
-static double clip_low_twice(double* slope, double ratio, double adv, double low, double high) {
-    (void)high;
-    return sol_clip(slope, ratio, adv, low, low);
-}
-static double clip_sign(double* slope, double ratio, double adv, double low, double high) {
-    double loss = sol_clip(slope, ratio, adv, low, high);
-    *slope = -*slope;
-    return -loss;
-}
-static double clip_sign_of_loss(double* slope, double ratio, double adv, double low, double high) {
-    return -sol_clip(slope, ratio, adv, low, high);
-}
-static double clip_sign_of_slope(double* slope, double ratio, double adv, double low, double high) {
-    double loss = sol_clip(slope, ratio, adv, low, high);
-    *slope = -*slope;
-    return loss;
-}
+// the slope and the loss; right_slope and right_loss: rl.c's; cut: the held ratio, plain: without a clip
+#define CLIP_ARGUMENTS (double* slope, double ratio, double adv, double low, double high)
+#define CLIP(name, its_slope, its_loss) \
+    static double name CLIP_ARGUMENTS { \
+        double right_slope, right_loss = sol_clip(&right_slope, ratio, adv, low, high); \
+        double cut = held(ratio, low, high), plain = ratio * adv; \
+        *slope = its_slope; \
+        return its_loss; \
+    }
+CLIP(clip_no_min, cut == ratio ? -plain : 0.0, -cut * adv)
+CLIP(clip_max, cut * adv > plain ? 0.0 : -plain, -fmax(plain, cut * adv))
+CLIP(clip_none, -plain, -plain)
+CLIP(clip_slope_kept, -plain, right_loss)
+CLIP(clip_slope_of_loss, right_loss, right_loss)
+CLIP(clip_by_ratio, right_slope / ratio, right_loss)
+GIVES(clip_swapped, CLIP_ARGUMENTS, sol_clip(slope, ratio, adv, high, low))
+GIVES(clip_low_twice, CLIP_ARGUMENTS, sol_clip(slope, ratio, adv, low, low))
+CLIP(clip_sign, -right_slope, -right_loss)
+CLIP(clip_sign_of_loss, right_slope, -right_loss)
+CLIP(clip_sign_of_slope, -right_slope, right_loss)
 
 // ---- 22. GAE
 
@@ -273,10 +217,9 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
     add_number(c, "lambda", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.8));
 }
 
-static void call_gae(Frame* f) {
-    AS(my_gae)
-    (floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4), (float)number(f, 5));
-}
+CALL(gae,
+     AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
+                (float)number(f, 5)))
 
 // fade: of the advantage; discount: of the next value; end: the value and the advantage behind the last step,
 // own: times V(s_t)
@@ -291,7 +234,6 @@ static void gae_slip(float* adv, const float* r, const float* v, int T, double d
 }
 #define GAE(name, discount, fade, end, own) \
     static void name(float* adv, const float* r, const float* v, int T, float gamma, float lambda) { \
-        (void)gamma, (void)lambda; \
         gae_slip(adv, r, v, T, discount, fade, end, own); \
     }
 GAE(gae_no_gamma_in_decay, gamma, lambda, 0, 1)
@@ -330,13 +272,12 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_sft(Frame* f) { returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))); }
+CALL(sft, returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))))
 
 #define SFT(name, take, expression) \
     static double name(const float* logp, const int* mask, int n) { \
         int count; \
         double sum = kl_sum(&count, logp, mask, n, take); \
-        (void)n; \
         return expression; \
     }
 SFT(sft_prompt, ALL, -sum / n)
@@ -346,22 +287,9 @@ SFT(sft_by_all, SKIP, -sum / n)
 SFT(sft_prompt_in_sum, ALL, -sum / count)
 SFT(sft_perplexity, SKIP, exp(-sum / count))
 SFT(sft_probability, SKIP, exp(sum / count))
-static double sft_inverted(const float* logp, const int* mask, int n) {
-    double sum = 0.0;
-    int count = 0;
-    for (int t = 0; t < n; t++) {
-        count += !mask[t];
-        sum += mask[t] ? 0.0 : logp[t];
-    }
-    return -sum / count;
-}
-static double sft_mean_probability(const float* logp, const int* mask, int n) {
-    double sum = 0.0;
-    int count;
-    kl_sum(&count, logp, mask, n, SKIP);
-    for (int t = 0; t < n; t++) sum += mask[t] ? exp(logp[t]) : 0.0;
-    return -sum / count;
-}
+SFT(sft_inverted, ALL, -(sum - kl_sum(&count, logp, mask, n, SKIP)) / (n - ones_in(mask, n)))
+SUMS(sft_mean_probability, (const float* logp, const int* mask, int n), n,
+     mask[t] ? -exp(logp[t]) / ones_in(mask, n) : 0.0)
 
 // ---- 24. Bradley-Terry
 
@@ -370,7 +298,7 @@ static void make_bradley_terry(Case* c, int which, uint64_t* rng) {
     add_number(c, "rejected", REAL, which == 0 ? 0.4 : which == 1 ? 400 : random_between(rng, -2, 2));
 }
 
-static void call_bradley_terry(Frame* f) { returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))); }
+CALL(bradley_terry, returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))))
 
 static double plain_sigmoid(double z) { return 1.0 / (1.0 + exp(-z)); }
 static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); } // - log sigma(-z), stable
@@ -378,7 +306,6 @@ static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); }
 #define PAIR(name, expression) \
     static double name(double chosen, double rejected) { \
         double d = chosen - rejected; \
-        (void)d; \
         return expression; \
     }
 PAIR(pair_swapped, softplus(d))
@@ -388,7 +315,6 @@ PAIR(pair_overflow, -log(plain_sigmoid(d)))
 PAIR(pair_sign, -softplus(-d))
 PAIR(pair_sign_2, log(plain_sigmoid(d)))
 PAIR(pair_difference, -d)
-PAIR(pair_log_one_minus, -log(1.0 - plain_sigmoid(d)))
 PAIR(pair_chosen_alone, softplus(-chosen))
 
 // ---- 25. DPO
@@ -401,14 +327,11 @@ static void make_dpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "beta", REAL, which == 0 ? 0.1 : random_between(rng, 0.1, 0.5));
 }
 
-static void call_dpo(Frame* f) {
-    returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4)));
-}
+CALL(dpo, returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 
 // w, l: the two log-probs; rw, rl: under the reference
 #define DPO(name, expression) \
     static double name(double w, double l, double rw, double rl, double beta) { \
-        (void)w, (void)l, (void)rw, (void)rl, (void)beta; \
         return expression; \
     }
 DPO(dpo_no_reference, softplus(-beta * (w - l)))
@@ -439,57 +362,24 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_best_of_n(Frame* f) { returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))); }
+CALL(best_of_n, returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))))
 
-static int best_last(const float* r, int n) {
-    int best = -1;
-    for (int i = 0; i < n; i++)
-        if (!isnan(r[i]) && (best < 0 || r[i] >= r[best])) best = i;
-    return best;
-}
-static int best_nan_first(const float* r, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (r[i] > r[best]) best = i;
-    return best;
-}
-static int best_nan_first_last(const float* r, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (r[i] >= r[best]) best = i;
-    return best;
-}
-static int best_nan_wins(const float* r, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (!(r[i] <= r[best])) best = i;
-    return best;
-}
-static int best_any_nan(const float* r, int n) {
-    for (int i = 0; i < n; i++)
-        if (isnan(r[i])) return i;
-    return sol_best_of_n(r, n);
-}
-static int best_none_is_0(const float* r, int n) {
-    int best = sol_best_of_n(r, n);
-    return best < 0 ? 0 : best;
-}
-static int best_smallest(const float* r, int n) {
-    int best = -1;
-    for (int i = 0; i < n; i++)
-        if (!isnan(r[i]) && (best < 0 || r[i] < r[best])) best = i;
-    return best;
-}
-static int best_from_0(const float* r, int n) { // top = 0 to begin with: negative rewards never win
-    int best = -1;
-    float top = 0.0f;
-    for (int i = 0; i < n; i++)
-        if (r[i] > top) {
-            top = r[i];
-            best = i;
-        }
-    return best;
-}
+// where the search begins, and when reward i replaces the best so far
+#define BEST(name, begin, better) \
+    static int name(const float* r, int n) { \
+        int best = begin; \
+        for (int i = 0; i < n; i++) \
+            if (better) best = i; \
+        return best; \
+    }
+BEST(best_last, -1, !isnan(r[i]) && (best < 0 || r[i] >= r[best]))
+BEST(best_nan_first, 0, r[i] > r[best])
+BEST(best_nan_first_last, 0, r[i] >= r[best])
+BEST(best_nan_wins, 0, !(r[i] <= r[best]))
+BEST(best_any_nan, sol_best_of_n(r, n), isnan(r[i]) && (best < 0 || !isnan(r[best])))
+BEST(best_none_is_0, sol_best_of_n(r, n), best < 0)
+BEST(best_smallest, -1, !isnan(r[i]) && (best < 0 || r[i] < r[best]))
+BEST(best_from_0, -1, r[i] > (best < 0 ? 0.0f : r[best]))
 static int best_counted_from_1(const float* r, int n) {
     int best = sol_best_of_n(r, n);
     return best < 0 ? best : best + 1;
@@ -504,30 +394,26 @@ static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     add_number(c, "k", WHOLE, which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4));
 }
 
-static void call_pass_at_k(Frame* f) { returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))); }
+CALL(pass_at_k, returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))))
 
-static double none_right(int n, int c, int k) { return 1.0 - sol_pass_at_k(n, c, k); }
-static double pass_naive(int n, int c, int k) { return 1.0 - pow(1.0 - (double)c / n, k); }
-static double pass_linear(int n, int c, int k) { return (double)k * c / n; }
-static double pass_linear_held(int n, int c, int k) { return fmin(1.0, pass_linear(n, c, k)); }
-static double pass_complement(int n, int c, int k) { return none_right(n, c, k); }
-static double pass_at_1(int n, int c, int k) {
-    (void)k;
-    return (double)c / n;
-}
-static double pass_all_right(int n, int c, int k) { return none_right(n, n - c, k); }
-static double pass_whole_division(int n, int c, int k) {
-    double none = 1.0;
-    for (int i = 0; i < k; i++) none *= (n - c - i) / (n - i);
-    return 1.0 - none;
-}
-static double pass_one_factor_less(int n, int c, int k) { return k > 1 ? sol_pass_at_k(n, c, k - 1) : 0.0; }
-static double pass_one_factor_more(int n, int c, int k) { return sol_pass_at_k(n, c, k + 1); }
-static double pass_same_divisor(int n, int c, int k) {
-    double none = 1.0;
-    for (int i = 0; i < k; i++) none *= (double)(n - c - i) / n;
-    return 1.0 - none;
-}
+#define PASS (int n, int c, int k)
+GIVES(none_right, PASS, 1.0 - sol_pass_at_k(n, c, k))
+GIVES(pass_naive, PASS, 1.0 - pow(1.0 - (double)c / n, k))
+GIVES(pass_linear, PASS, (double)k * c / n)
+GIVES(pass_linear_held, PASS, fmin(1.0, (double)k * c / n))
+GIVES(pass_complement, PASS, none_right(n, c, k))
+GIVES(pass_at_1, PASS, (double)c / n)
+GIVES(pass_all_right, PASS, none_right(n, n - c, k))
+GIVES(pass_one_factor_less, PASS, k > 1 ? sol_pass_at_k(n, c, k - 1) : 0.0)
+GIVES(pass_one_factor_more, PASS, sol_pass_at_k(n, c, k + 1))
+#define PRODUCT(name, factor) \
+    static double name PASS { \
+        double none = 1.0; \
+        for (int i = 0; i < k; i++) none *= factor; \
+        return 1.0 - none; \
+    }
+PRODUCT(pass_whole_division, (n - c - i) / (n - i))
+PRODUCT(pass_same_divisor, (double)(n - c - i) / n)
 
 // ---- 28. the majority vote
 
@@ -548,15 +434,17 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 
-static void call_vote(Frame* f) { returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)); }
+CALL(vote, returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)))
 
-enum { VOTE_TEXT = 1, VOTE_LAST = 2, VOTE_EMPTY = 4, VOTE_COUNT = 8, VOTE_NONE_IS_0 = 16 };
+enum { VOTE_TEXT = 1, VOTE_LAST = 2, VOTE_EMPTY = 4, VOTE_COUNT = 8, VOTE_NONE_IS_0 = 16,
+       VOTE_OTHERS = 32 };
 
 static int vote_slip(const char* const* answer, int n, Equal* equal, int slip) {
     int best = slip & VOTE_NONE_IS_0 ? 0 : -1, most = 0;
     for (int i = 0; i < n; i++) {
         int votes = 0;
         for (int j = 0; j < n; j++) {
+            if (slip & VOTE_OTHERS && i == j) continue;   // an answer does not vote for itself
             if (!(slip & VOTE_EMPTY) && (!answer[i][0] || !answer[j][0])) continue;
             votes += slip & (VOTE_TEXT | VOTE_EMPTY) && !strcmp(answer[i], answer[j]) ? 1
                    : slip & VOTE_TEXT ? 0 : equal(answer[i], answer[j]);
@@ -568,9 +456,9 @@ static int vote_slip(const char* const* answer, int n, Equal* equal, int slip) {
     }
     return slip & VOTE_COUNT ? most : best;
 }
-#define VOTE(name, slip)                                                                                     \
-    static int name(const char* const* answer, int n, Equal* equal) {                                        \
-        return vote_slip(answer, n, equal, slip);                                                            \
+#define VOTE(name, slip) \
+    static int name(const char* const* answer, int n, Equal* equal) { \
+        return vote_slip(answer, n, equal, slip); \
     }
 VOTE(vote_text, VOTE_TEXT)
 VOTE(vote_last, VOTE_LAST)
@@ -579,27 +467,12 @@ VOTE(vote_count, VOTE_COUNT)
 VOTE(vote_none_is_0, VOTE_NONE_IS_0)
 VOTE(vote_text_and_empty, VOTE_TEXT | VOTE_EMPTY)
 
-static int vote_address(const char* const* answer, int n, Equal* equal) { // one vote for each: the first wins
-    (void)answer, (void)n, (void)equal;
-    return 0;
-}
-static int vote_address_2(const char* const* answer, int n, Equal* equal) {    // the same, "" abstains
-    (void)equal;
+VOTE(vote_others_only, VOTE_OTHERS)
+
+// == compares addresses: one vote for each, and the first wins; the same when "" abstains
+static int vote_address(const char* const* answer, int n, Equal* equal) { return 0; }
+static int vote_address_2(const char* const* answer, int n, Equal* equal) {
     for (int i = 0; i < n; i++)
         if (answer[i][0]) return i;
     return -1;
-}
-static int vote_others_only(const char* const* answer, int n,
-                            Equal* equal) { // an answer does not vote for itself
-    int best = -1, most = 0;
-    for (int i = 0; i < n; i++) {
-        int votes = 0;
-        for (int j = 0; j < n; j++)
-            votes += j != i && answer[i][0] && answer[j][0] && equal(answer[i], answer[j]);
-        if (votes > most) {
-            most = votes;
-            best = i;
-        }
-    }
-    return best;
 }
