@@ -208,7 +208,7 @@ static void bench_training(void) {
     Optimizer optimizer = optimizer_new(&t.config);
     Problems problems = load_problems(t.data);
     Learner l = learner_for(&m, &optimizer, &o, "nanochat");
-    Questions q = load_questions(o.data, t.config.context, NEW, l.reward.kind);
+    Questions q = load_questions(o.data, t.config.context, NEW, &reward_kinds[0]);
     Group* group = groups_new(B, K, q.longest + NEW + 1);
     Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)), prompts[B];
     int count = render_all(examples, &problems, t.config.context, t.data), chosen[B], trained = 0;
@@ -283,7 +283,7 @@ static void bench_methods(void) {
         l[i].value = &value;
         l[i].value_optimizer = &value_optimizer;
     }
-    Questions q = load_questions(o[0].data, c.context, NEW, l[0].reward.kind);
+    Questions q = load_questions(o[0].data, c.context, NEW, &reward_kinds[0]);
     Group* group = groups_new(B, K, q.longest + NEW + 1);
     Tokens prompts[B];
     double seconds[METHODS][TIMES], ratio[METHODS][TIMES], sampling[TIMES];
