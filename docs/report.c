@@ -265,7 +265,7 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
               "from %g to %g'>\n", c->title, c->title, longest, r.low, r.high);
     draw_axes(page, axis, longest);
     for (int s = 0; s < count; s++) {
-        char class[8];
+        char class[16];
         if (!y[s]) continue;
         int sparse = numbers[s] < rows[s] || rows[s] == 1;
         int window = !sparse && rows[s] > 20 && strcmp(c->column, "lr") ? max_int(3, rows[s] / 20) : 1;
