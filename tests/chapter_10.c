@@ -807,9 +807,24 @@ static void chapter_10_the_last_minibatch_is_smaller(void) {
     finish(&w);
 }
 
+// The longest prompt of a file fits when the context has just its tokens and the new ones, not with one less.
+static void chapter_10_a_prompt_that_just_fits(void) {
+    enum { ROOM = 16 };
+    const RewardKind* kind = find_reward("gsm8k");
+    int screen = mute();
+    Questions all = load_questions("data/test.jsonl", 4096, ROOM, kind);
+    Questions just = load_questions("data/test.jsonl", all.longest + ROOM, ROOM, kind);
+    Questions less = load_questions("data/test.jsonl", all.longest + ROOM - 1, ROOM, kind);
+    unmute(screen);
+    CHECK(just.count == all.count && just.longest == all.longest);
+    CHECK(less.count < all.count && less.longest < all.longest);
+    questions_free(&all), questions_free(&just), questions_free(&less);
+}
+
 static void test_chapter_10(void) {
     make_models();
-    RUN_ALL(TEST(chapter_10_four_rollouts_are_graded), TEST(chapter_10_the_last_minibatch_is_smaller),
+    RUN_ALL(TEST(chapter_10_four_rollouts_are_graded), TEST(chapter_10_a_prompt_that_just_fits),
+            TEST(chapter_10_the_last_minibatch_is_smaller),
             TEST(chapter_10_overlong_answers_pay),
             TEST(chapter_10_a_reward_model_reads_the_whole_text), TEST(chapter_10_kl_in_the_reward_is_a_sum),
             TEST(chapter_10_other_estimators_in_the_reward),
