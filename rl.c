@@ -5184,7 +5184,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([")) push(c, N_CUP, p, 1);
         else if (n) n = push_word(c, p, n, quoted);
         else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
-        else if (!strchr(" +-/=()[]{},._|", *p) && (n = find_spelling(&to, p))) {
+        else if (!strchr(" +-/=()[]{},._|", *p) && (n = find_spelling(&to, p))) {  // these begin none
             int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
             if (!last_row) tokenize(c, to, to + strlen(to), 0);
         } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
@@ -5277,6 +5277,7 @@ static Value fail_parse(Parser* s) {
     return NO_VALUE;
 }
 
+// f(a) for a row of NAMES from sin to ceil. A real a whose f is not real is tried as a complex one.
 static Value apply_function(int function, Value a) {
     static double (*const of_real[])(double) = {sin, cos, tan, asin, acos, atan, log, log, exp};
     static double complex (*const of_complex[])(double complex) = {csin, ccos, ctan, casin, cacos, catan,
@@ -5500,7 +5501,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
         int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
         if (has_g < 0) return 0;
         if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
-        if (equations && compared == 0) {
+        if (equations && compared == 0) {  // the first point at which both have a value
             if (is_zero(f) || is_zero(g)) return 0;
             f0 = f;
             g0 = g;
@@ -5509,7 +5510,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
         if (!same && (c->imaginary || is_real(f) || is_real(g))) return 0;
         compared += same == 1;
     }
-    return compared >= (c->names || equations ? 4 : 1);
+    return compared >= (c->names || equations ? 4 : 1);  // for numbers one point is all there is
 }
 
 /* ---- A.4 Compare ----
