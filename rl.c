@@ -4244,11 +4244,11 @@ static void lesson_11(int more) {
     static const char* const kinds[] = {"the same words", "but for names", "but for numbers"};
     double low, high;
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
-           "Question  Is the model better, at what, and how sure is that?\n"
-           "Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
-           "Symbols   n answers to a question were sampled, c of them are right. C(n,k) is\n"
-           "          the number of ways to choose k of n, C(n-c,k) of those without a right\n"
-           "          one.\n\n");
+           "   Question  Is the model better, at what, and how sure is that?\n"
+           "   Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
+           "   Symbols   n answers to a question were sampled, c of them right. C(n,k) is the\n"
+           "             number of ways to choose k of n, C(n-c,k) of those without a right\n"
+           "             one.\n\n");
     printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120,\n"
            "   pass@2 = 1 - 91/120 = %.4f.\n\n      c", pass_at_k(16, 2, 2));
     for (int i = 0; i < 5; i++) printf("   pass@%-2d", ks[i]);
@@ -4768,9 +4768,9 @@ static const Stage recipe_stages[] = {
 static void lesson_12(int more) {
     (void)more;
     printf("LESSON 12. Recipes (D3 section 8)\n\n"
-           "Question  In which order are the tools of chapters 9 and 10 used, on what data?\n"
-           "Formula   stage 1 -> stage 2 -> ..., each from the checkpoint of the one before\n"
-           "Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n"
+           "   Question  In which order are the tools of chapters 9 and 10 used, on what?\n"
+           "   Formula   stage 1 -> stage 2 -> ..., each from the checkpoint before it\n"
+           "   Symbols   SFT supervised fine-tuning; k, M thousand, million\n\n"
            "  stage                         how much, and below it who says what is good\n");
     for (size_t i = 0; i < sizeof recipe_stages / sizeof *recipe_stages; i++) {
         const Stage* s = &recipe_stages[i];
@@ -6511,7 +6511,8 @@ static int command_run(int argc, char** argv) {
     write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
     printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
            sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
-    printf("wrote %s/result.json, %s, %s\n", folder, o.model, rl_folder);
+    printf("wrote %s/result.json, %s%s%s\n", folder, sft_seconds > 0.0 ? sft_folder : "",
+           sft_seconds > 0.0 ? ", " : "", rl_folder);
     rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
     questions_free(&test), setup_free(&setup);
     return 0;
