@@ -4246,8 +4246,8 @@ static void lesson_11(int more) {
     printf("LESSON 11. Evaluation (D1, D2 section 6)\n\n"
            "   Question  Is the model better, at what, and how sure is that?\n"
            "   Formula   pass@k = 1 - C(n-c,k) / C(n,k)\n"
-           "   Symbols   n answers to a question were sampled, c of them right. C(n,k) is the\n"
-           "             number of ways to choose k of n, C(n-c,k) of those without a right\n"
+           "   Symbols   n answers to a question were sampled, c of them right. C(n,k): the\n"
+           "             number of ways to choose k of n, C(n-c,k) those without a right\n"
            "             one.\n\n");
     printf("1. By hand: n = 16, c = 2, k = 2. C(14,2) = 91, C(16,2) = 120,\n"
            "   pass@2 = 1 - 91/120 = %.4f.\n\n      c", pass_at_k(16, 2, 2));

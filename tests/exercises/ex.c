@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
             const char *why = dlerror(), *symbol = strstr(why, "undefined symbol: ");
             printf("%s calls a function that exists nowhere: %s\n", source, symbol ? symbol + 18 : why);
             for (int i = first; i < argc; i++)
-                if (!strcmp(argv[i], "ALL=1")) printf("0 of %d right (does not compile)\n", EXERCISES);
+                if (!strcmp(argv[i], "ALL=1")) printf("0 of %d right\n", EXERCISES);
             return 1;
         }
     }
