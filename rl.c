@@ -657,7 +657,6 @@ void advantages_gae(float* adv, const float* reward, const float* value, int T, 
 enum { BASELINE_GROUP_MEAN, BASELINE_VALUE, BASELINES };
 static const char* const baseline_names[BASELINES] = {"group mean", "value + GAE"};
 
-
 // The learning rates of policy and V; gamma and lambda of V and GAE (the group mean does not discount).
 enum { CARTPOLE_BUDGET = 200000 };                                  // environment steps to learn from
 static const double cartpole_learning_rate = 30.0, cartpole_value_rate = 0.02;
@@ -2017,9 +2016,8 @@ void advantages_rloo(float* adv, const float* reward, int K) {
     for (int k = 0; k < K && K > 1; k++) adv[k] = (float)((double)K / (K - 1) * adv[k]);
 }
 
-// The rules by name; GAE, which gives each token an advantage of its own, is group_gae()'s. eps is verl's
-// 1e-6 (D3 prints 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to
-// +-1.
+// The rules by name; GAE, with an advantage for each token, is group_gae()'s. eps is verl's 1e-6 (D3 prints
+// 1e-8, TRL has 1e-4): rewards that differ by float rounding, 6e-8, are not blown up to +-1.
 enum { ADVANTAGE_NONE, ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO, ADVANTAGE_GAE };
 
 static void compute_advantages(float* adv, const float* reward, int K, int kind) {
@@ -3122,8 +3120,8 @@ static void lesson_chain(int more) {
  *
  * Where things are. rl_step() works on an array of Group: a question, its K rollouts and, in arrays (K,T1),
  * all that is known about each of their tokens. Whoever owns the groups can look at them afterwards: lesson
- * 10 and ./rl trace print what the loop's own update left there. rl_train(), which calls rl_step() for each
- * update, and setup_load(), which loads the reference, stand behind the appendix, with the command line.
+ * 10 and ./rl trace print what the loop's own update left there. The loop, rl_train(), and setup_load(),
+ * which loads the reference, stand behind the appendix.
  *
  * Traps. (1) "On-policy" is a statement about numbers. With top-k 50 the sampler is not quite the model: it
  * never draws the 51st token. The loss takes the model's own log-probabilities and ignores the difference,
@@ -3581,8 +3579,7 @@ static const Column rl_columns[] = {
 };
 
 // The record of an update: means over its B questions, their K answers each, or the n = K * T1 places of a
-// group whose mask is 1. kl_ref, ratio and approx_kl are estimates from the sampled tokens (chapter 8); the
-// entropy is exact, the sampler added it up over all tokens that might have followed.
+// group whose mask is 1. kl_ref, ratio, approx_kl are estimates (chapter 8); the sampler's entropy is exact.
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
     Metrics s = {.held_out = NAN, .seconds = seconds};
@@ -3640,8 +3637,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
 
     // 1 to 3. Take questions, sample K rollouts of each, reward them. Dynamic sampling (DAPO) replaces a
     //         question whose rewards are all equal by another one, up to o->resample times. (What is drawn
-    //         follows from the seed, the update, the round, the question and the rollout alone: a resumed run
-    //         needs no state of a generator, and the threads may come in any order.)
+    //         follows from seed, update, round, question and rollout alone: a resumed run draws the same.)
     for (int round = 0; round <= o->resample; round++) {
         #pragma omp parallel for schedule(dynamic) reduction(+ : redrawn)
         for (int i = 0; i < B; i++) {
@@ -3759,9 +3755,8 @@ static void print_ending(const char* text, int width) {
     for (; *s; s++) putchar(*s == '\n' ? ' ' : *s);
 }
 
-// One line per rollout; `chosen` gets a mark. Its log pi(y|x) when it was sampled, and from `other` (K,T1, or
-// NULL) under a second model or after the update; names: of these two columns and of their difference. With
-// rewarded 0 reward and adv are left out.
+// One line per rollout; `chosen` gets a mark. Its log pi(y|x) when it was sampled, and by `other` (K,T1, or
+// NULL) under a second model or after the update; names: of these columns and their difference.
 static void print_rollouts(const Group* g, int K, int rewarded, const float* other, const char* const* names,
                            int chosen) {
     int T1 = g->rollouts->T - 1, room = 80 - 29 - (rewarded ? 15 : 0) - (other ? 16 : 0);
@@ -4849,7 +4844,7 @@ static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
 static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
 // The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
-static Value negate(Value a) { return (Value){-a.z, a.error, -a.num, a.den}; }
+static Value negate(Value a) { return (Value){-a.z + 0 * _Complex_I, a.error, -a.num, a.den}; }
 
 static Value add(Value a, Value b) {
     int64_t x = times(a.num, b.den), y = times(b.num, a.den);
@@ -4876,7 +4871,7 @@ static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
     if (b.den == 1 && b.num == 2) return multiply(a, a);
-    if (b.den == 1 && llabs(b.num) <= 1024) {
+    if (b.den == 1 && llabs(b.num) <= 64) {
         Value power = whole(1);
         for (int64_t n = llabs(b.num); n; n >>= 1) {
             if (n & 1) power = multiply(power, a);
@@ -4888,7 +4883,7 @@ static Value raise_power(Value a, Value b) {
     int root = is_real(a) && is_real(b) && (creal(a.z) > 0 || b.den % 2 == 1);
     double complex z = root ? sign * pow(size, creal(b.z)) : cpow(a.z, b.z);
     double relative = size_of(b.z) * a.error / size + (fabs(log(size)) + 4) * (b.error + 4 * ROUNDING);
-    return inexact(z, size_of(z) * relative);
+    return z == 0 ? NO_VALUE : inexact(z, size_of(z) * relative);
 }
 
 // 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
@@ -4899,8 +4894,8 @@ static Value raise_power(Value a, Value b) {
 static int compare_values(Value a, Value b) {
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
     double size = fmax(size_of(a.z), size_of(b.z)), slack = 16 * (a.error + b.error);
-    if (!isfinite(size)) return a.z == b.z;
-    if (fabs((double)a.num) > 1e12 || fabs((double)b.num) > 1e12) return 0;
+    if (!isfinite(size)) return a.z == b.z && a.error + b.error == 0;
+    if (fmax(fabs((double)a.num * a.den), fabs((double)b.num * b.den)) > 1e12) return 0;
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
@@ -4925,7 +4920,7 @@ static const char* const SPELLINGS[][2] = {
             "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
     {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
     {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
-    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\lt", "<"}, {"\\gt", ">"},
+    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"},
     {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
                    "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
     // Unicode, in bytes of UTF-8: degree; minus, en dash; times, two dots; division, pi, theta, infinity
@@ -4936,7 +4931,7 @@ static const char* const SPELLINGS[][2] = {
     {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
     {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
     {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
-    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"},
+    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"}, {"\\lt", "<"}, {"\\gt", ">"},
     // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
     {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^{1}", "\xc2\xb9"},
     {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
@@ -4965,7 +4960,8 @@ static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
 // f(2) is no product with these letters. Two small letters are one, and on = o n = n o = no, unless they are
 // a whole item and one of these words.
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
-static const char SHORT_WORDS[] = "no on or is it in if to so do go be by at as am he we me my us up of ok";
+static const char SHORT_WORDS[] =
+    "no on or is it in if to so do go be by at as am he we me my us up of ok a b c d e";
 
 // The units: the words for each, without the s of the plural. A single letter is a unit only within
 // \text{...} or behind another one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
@@ -4981,15 +4977,15 @@ static const char* const UNITS[] = {
     ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
      "customer player member adult worker employee passenger page book word letter card game ticket stamp "
      "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag "
-     "box pack bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress "
-     "shoe sock hat coat button bead ring balloon marble ball block brick tile shell rock stone stick "
-     "flower rose tree seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair "
-     "table room window door floor house home building step stair trip round goal class school team group "
-     "set row column line segment square circle triangle side edge face angle diagonal digit number "
-     "integer solution answer question problem term factor divisor multiple value root zero prime pair "
-     "subset permutation combination arrangement path route calorie bit byte packet folder cap branch desk "
-     "kitten frog snake bee glass package")};
+     "potato carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag box "
+     "pack bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe "
+     "sock hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower "
+     "rose tree seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table "
+     "room window door floor house home building step stair trip round goal class school team group set row "
+     "column line segment square circle triangle side edge face angle diagonal digit number integer "
+     "solution answer question problem term factor divisor multiple value root zero prime pair subset "
+     "permutation combination arrangement path route calorie bit byte packet folder cap branch desk kitten "
+     "frog snake bee glass package")};
 enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
        SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
@@ -5098,7 +5094,7 @@ static int push_number(Comparison* c, const char* p) {
         num = times(num, 10);
         num += num < LARGE ? *p - '0' : 0;
         den = times(den, dot ? 10 : 1);
-        int separator = dot || group > 3 ? 0 : match_separator(p + 1, c->open >= 0);
+        int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->open >= 0);
         p += separator;
         group = separator ? 0 : group;
     }
@@ -5143,7 +5139,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
     int certain = kind > LAST_BARE && (quoted || n > 2);
-    int unit = certain || ends || follows ? find_unit(p, n, n > 2 || (n == 2 && quoted)) : -1;
+    int unit = certain || ends || follows ? find_unit(p, n, n > 2) : -1;
     if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
     if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
     push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
@@ -5158,6 +5154,7 @@ static int push_command(Comparison* c, const char* p, const char* end) {
     int kind = find_word("inf oo", p + 1, n, 0) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
     if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
     const char* open = p + n + 1 + strspn(p + n + 1, " ");
+    if (find_word("mathbf boldsymbol bm", p + 1, n, 0) && !is_digit(open[1])) kind = N_TEXT;  // a vector
     const char* close = kind == N_QUOTE && *open == '{' ? find_closing_brace(open, end) : NULL;
     if (close) tokenize(c, open + 1, close, 1);
     else if (kind >= N_QUOTE && kind != N_VARIABLE) push(c, N_TEXT, p, n + 1);
@@ -5184,7 +5181,8 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         if (n == 1 && *p == 'U' && is_close(last) && strspn(p + 1, " ([")) push(c, N_CUP, p, 1);
         else if (n) n = push_word(c, p, n, quoted);
         else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
-        else if (!strchr(" +-/=()[]{},._|", *p) && (n = find_spelling(&to, p))) {  // these begin none
+        else if (!strchr(" +-/=()[]{},._|", *p) &&  // these begin none
+                 (last == N_NUMBER || strncmp(p, "^{", 2) || p[2] == '\\') && (n = find_spelling(&to, p))) {
             int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
             if (!last_row) tokenize(c, to, to + strlen(to), 0);
         } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
@@ -5214,7 +5212,7 @@ static Slice read_answer(Comparison* c, const char* answer) {
     c->open = -1;
     push(c, 0, "", 0);
     tokenize(c, answer, answer + strlen(answer), 0);
-    while (last_kind(c) == '.') c->count--;  // the full stop of the sentence
+    if (last_kind(c) == '.') c->count--;  // the full stop of the sentence
     c->unmatched |= c->open >= 0;
     push(c, 0, "", 0);
     return (Slice){c->token + first, c->token + c->count - 1, 0};
@@ -5227,7 +5225,7 @@ static int same_token(const Token* a, const Token* b) {
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
     if (a->length != b->length) return 0;
-    int any_case = words && (a->length != 2 || find_word(SHORT_WORDS, a->text, 2, 1));
+    int any_case = words && (a->length > 2 || find_word(SHORT_WORDS, a->text, a->length, 1));
     for (int i = 0; i < a->length; i++) {
         int x = a->text[i], y = b->text[i];
         if (x != y && (!any_case || lower_case(x) != lower_case(y))) return 0;
@@ -5277,7 +5275,6 @@ static Value fail_parse(Parser* s) {
     return NO_VALUE;
 }
 
-// f(a) for a row of NAMES from sin to ceil. A real a whose f is not real is tried as a complex one.
 static Value apply_function(int function, Value a) {
     static double (*const of_real[])(double) = {sin, cos, tan, asin, acos, atan, log, log, exp};
     static double complex (*const of_complex[])(double complex) = {csin, ccos, ctan, casin, cacos, catan,
@@ -5289,7 +5286,8 @@ static Value apply_function(int function, Value a) {
     if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
     if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
-    if (function == F_FLOOR) return is_real(a) && size < 1e15 ? whole((int64_t)floor(creal(a.z))) : NO_VALUE;
+    if (function == F_FLOOR && (!is_real(a) || size > 1e9)) return NO_VALUE;
+    if (function == F_FLOOR) return whole((int64_t)floor(creal(a.z) + 9 * a.error));  // 2.999999999 is 3
     if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
     double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
     if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
@@ -5345,7 +5343,8 @@ static Value parse_pair(Parser* s, int command) {
 // one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
     Value first = s->p++->value, part = first;
-    if (first.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return first;
+    int before = s->p[-2].kind, in = is_operand(before) ? before != N_UNIT : before == '^' || before == '/';
+    if (in || first.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return first;
     Parser ahead = *s;
     if (accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
     else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
@@ -5396,7 +5395,7 @@ static Value parse_function(Parser* s) {
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
     if (accept(s, '^')) exponent = parse_argument(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
-    if (several && !is_open(peek(s))) return fail_parse(s);
+    if ((several && !is_open(peek(s))) || (exponent.num == -1 && !inverse)) return fail_parse(s);
     s->arguments++;
     Value value = is_open(peek(s)) ? parse_group(s, function) : parse(s, ARGUMENT);
     s->arguments--;
@@ -5433,7 +5432,7 @@ static Value parse_power(Parser* s, int level) {
         sign *= peek(s) == '-' ? -1 : peek(s) == N_PM ? s->sign : peek(s) == N_MP ? -s->sign : 1;
     const Token* start = s->p;
     Value value = parse_primary(s);
-    while (accept(s, '!')) {
+    if (accept(s, '!')) {
         int64_t n = value.den == 1 && value.num >= 0 && value.num <= 20 ? value.num : -1;
         value = n < 0 ? fail_parse(s) : whole(1);
         for (int64_t i = 2; i <= n; i++) value = multiply(value, whole(i));
@@ -5455,11 +5454,14 @@ static Value parse(Parser* s, int level) {
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
     Value value = parse_power(s, level);
     for (int kind = peek(s); kind; kind = peek(s)) {
-        int factor = is_open(kind) || kind == N_VARIABLE || (kind >= F_SIN && kind <= LAST_BARE);
-        int stops = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE);
-        factor = (factor || kind == N_UNIT) && level < ARGUMENT + !stops;
-        if (level <= SUM && is_plus_minus(kind)) value = add(value, parse(s, PRODUCT));
-        else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
+        int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= LAST_BARE);
+        int limit = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE) ? ARGUMENT : POWER;
+        factor = (factor || (kind == '{' ? s->p[1].kind != N_NUMBER : is_open(kind))) && level < limit;
+        if (level <= SUM && is_plus_minus(kind)) {  // a number hides no smaller one: 2^{100} - 1 has no value
+            Value term = parse(s, PRODUCT), sum = add(value, term);
+            double x = size_of(value.z), y = size_of(term.z), small = fmin(x, y);
+            value = !s->point && !sum.den && small > 0 && small < 1e-10 * fmax(x, y) ? NO_VALUE : sum;
+        } else if (factor || (level <= PRODUCT && accept(s, '*'))) value = multiply(value, parse(s, POWER));
         else if (level <= PRODUCT && accept(s, '/')) value = divide(value, parse(s, POWER));
         else if (level <= PRODUCT && accept(s, N_QUOTIENT))
             value = apply_function(F_FLOOR, divide(value, parse(s, POWER)));
@@ -5550,7 +5552,8 @@ static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s)))
+    while (is_bracketed(s) &&
+           (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s) && s.p[1].kind != '{'))
         s = inside(s);
     return s;
 }
@@ -5598,7 +5601,9 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
     do {
         cut = find_token(s, first, last, 0);
         Slice item = {s.p, cut ? cut : s.end, s.sign};
-        if (!s.sign && find_token(item, N_PM, N_MP, 1)) {
+        const Token* sign = s.sign ? NULL : find_token(item, N_PM, N_MP, 1);  // two signs: four values
+        if (sign && find_token((Slice){sign + 1, item.end, 0}, sign->kind, sign->kind, 1)) return 0;
+        if (sign) {
             item.sign = -1;
             part[n++] = item;
             item.sign = 1;
@@ -5651,9 +5656,10 @@ static void read_item(Item* r, Slice s) {
     if (!s.p) return;
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
     int tuple = !operator && is_tuple(s), separator = operator ? operator->kind : ',';
+    int mix = operator && (find_token(s, N_CUP, separator - 1, 0) || find_token(s, separator + 1, N_CAP, 0));
     r->open = operator ? separator : tuple ? s.p->kind : 0;
     r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
-    r->parts = split(r->part, kind, tuple ? inside(s) : s, separator, separator);
+    r->parts = mix ? 0 : split(r->part, kind, tuple ? inside(s) : s, separator, separator);
 }
 
 // Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different
@@ -5675,9 +5681,9 @@ static int compare_item(Slice a, Slice b, Comparison* c);
 static int find_partners(const Item* x, const Item* y, int ordered, Comparison* c) {
     int used[MAX_ITEMS + 1] = {0};
     for (int i = 0; i < x->parts; i++) {
-        int j = ordered ? i : 0, end = ordered ? i + 1 : y->parts;
+        int j = ordered ? i : 0, end = ordered && i < y->parts ? i + 1 : y->parts;
         while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], c))) j++;
-        if (j == end) return 0;
+        if (j >= end) return 0;
         used[j] = 1;
     }
     return 1;
@@ -5703,7 +5709,7 @@ static int compare_parts(const Item* x, const Item* y, Comparison* c) {
     int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
     if (x->open != y->open || x->close != y->close) return 0;
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
-    if (list) {
+    if (list || set) {
         int names_x = count_names(x), names_y = count_names(y);
         c->strict |= names_x && names_y;
         ordered = (names_x == 2 && !names_y) || (names_y == 2 && !names_x);
@@ -5719,7 +5725,7 @@ static int compare_item(Slice a, Slice b, Comparison* c) {
     read_item(&x, a);
     read_item(&y, b);
     int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
-    int equations = x.equation.p && y.equation.p;
+    int equations = x.equation.p && y.equation.p && (names < 2 || !same_text(x.name, y.name));
     if (equations && same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
     if ((equations && names < 2) || (names == 1 && strict)) return 0;
     if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
@@ -5797,7 +5803,6 @@ int calculate(const char* expression, char* out, int cap) {
 // ==========================================================================================================
 // The command line
 // ==========================================================================================================
-//
 // Options, tables, and the commands that call the chapters. rl_train() is the loop around rl_step().
 
 // ---- text for people
@@ -6511,8 +6516,7 @@ static int command_run(int argc, char** argv) {
     write_result(folder, &o, &before, &after, sft_seconds, rl_seconds, total);
     printf("\n%.0f s in all: %.0f s supervised, %.0f s RL; %.0f MB; %d threads, seed %llu\n", total,
            sft_seconds, rl_seconds, peak_memory_mb(), thread_count(), (unsigned long long)o.seed);
-    printf("wrote %s/result.json, %s%s%s\n", folder, sft_seconds > 0.0 ? sft_folder : "",
-           sft_seconds > 0.0 ? ", " : "", rl_folder);
+    printf("wrote %s/result.json, %s\n", folder, rl_folder);
     rollouts_free(three[0]), rollouts_free(three[1]), evaluation_free(&before), evaluation_free(&after);
     questions_free(&test), setup_free(&setup);
     return 0;
