@@ -5286,7 +5286,7 @@ static Value apply_function(int function, Value a) {
     if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
     if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
-    if (function == F_FLOOR && (!is_real(a) || size > 1e9)) return NO_VALUE;
+    if (function == F_FLOOR && (!is_real(a) || !(size < 1e9))) return NO_VALUE;
     if (function == F_FLOOR) return whole((int64_t)floor(creal(a.z) + 9 * a.error));  // 2.999999999 is 3
     if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
     double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
