@@ -1051,7 +1051,7 @@ static int command_plot(int argc, char** argv) {
     if (!count) fail(2, "a file is missing; ./rl plot out/run/rl reward plots a column of its metrics.csv");
     while (files < count && file_exists(words[files])) files++;
     int columns = count - files;
-    if (!columns) read_column(rows, words[0], "COLUMN", 1);                  // says which there are
+    if (!columns) read_column(rows, words[0], "(none given)", 1);            // says which there are
     Plot p = {.title = words[files > 1 ? files : 0], .x_name = "update", .series = files * columns};
     if (p.series > PLOT_SERIES) fail(2, "a plot has room for %d curves, not for %d", PLOT_SERIES, p.series);
     for (int s = 0; s < p.series; s++) {
