@@ -120,7 +120,7 @@ FILENAME !~ /\.c$/ { if (split($0, where, ":") > 1) left_out[where[1] ":" where[
 FNR == 1 { part = name = ""; in_block = skipped = inside = 0 }
 FILENAME == "rl.c" && /^ \* CHAPTER [0-9]+\./ { part = sprintf("chapter_%02d", $3) }
 FILENAME == "rl.c" && /^ \* APPENDIX/ { part = "" }
-FILENAME == "train_gpt.c" && /^\/\/ [0-9]+  / { part = $2 ~ /^[2-68]$/ ? "model" : "" }
+FILENAME == "train_gpt.c" && /^\/\/ ==== [0-9]+  / { part = $3 ~ /^[2-68]$/ ? "model" : "" }
 
 {
     source[FILENAME, FNR] = $0
