@@ -1755,9 +1755,40 @@ static void lesson_5(int more) {
 
 enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not evaluated
 
-// The tool itself (written out in the appendix): + - * / and parentheses on numbers, exact inside.
-// 1 = evaluated, 0 = no output.
-int calculate(const char* expression, char* out, int cap);
+// + - * / // and parentheses on numbers, by the evaluator of the appendix (where an answer is evaluated too).
+static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const char* text);
+
+// Prints a value: whole numbers in full, others with up to 12 significant digits and no zeros at the end. 1 =
+// printed; 0 = it doesn't fit, or 12 digits don't describe it.
+static int print_value(char* out, int cap, double value, int64_t num, int64_t den) {
+    char text[64];
+    double size = fabs(value);
+    if (den != 1 && !(size >= 1e-12 && size < 1e15)) return 0;
+    int decimals = den == 1 ? 0 : 11 - (int)floor(log10(size));  // 66.6666666667 has 12 digits
+    if (den == 1) snprintf(text, sizeof text, "%lld", (long long)num);
+    else snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, value);
+    char* end = text + strlen(text);
+    while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
+    return copy_trimmed(out, cap, text, text + strlen(text));
+}
+
+// The tool. Numbers may be written 1,000 and .5; // rounds a quotient down (2 of the 27,998 annotations
+// <<48/2=24>> of GSM8K use it). Fractions are exact inside, so that 0.1+0.2 is 0.3, and the result is printed
+// as GSM8K prints it, because the model will copy it: 24, 0.2. out has cap bytes. 1 = evaluated; 0 = no
+// output, and out is "". The tool is total: every text gets a short result or none, and soon. (One that hands
+// its text to a real interpreter is stopped by a single 9**9**9, and a policy that is paid for right answers
+// searches for such holes.)
+int calculate(const char* expression, char* out, int cap) {
+    char plain[EXPRESSION_SIZE + 1] = "";
+    double value;
+    int64_t num, den;
+    size_t length = strlen(expression);
+    if (cap > 0) out[0] = 0;
+    if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
+    for (const char *p = expression, *end = p + length; p < end; p++)
+        if (*p != ',' || !is_thousands_comma(expression, p)) strncat(plain, p, 1);
+    return evaluate_arithmetic(&value, &num, &den, plain) && print_value(out, cap, value, num, den);
+}
 
 typedef enum { TOOL_IDLE, TOOL_READING, TOOL_CALLED } ToolState;
 
@@ -4789,14 +4820,14 @@ static void lesson_12(int more) {
 /* ==========================================================================================================
  * APPENDIX. When are two answers the same?                                          (chapters 5 and 6, D2)
  *
- * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. And calculate,
- * the tool of chapter 6, which is the same evaluator behind a narrower door.
+ * The inside of answers_equal, whose two ideas chapter 5 explains: normalize, then evaluate. The calculator
+ * of chapter 6 has the same evaluator behind a narrower door.
  *
  *     A.1  Values      exact fractions, or floating point with a bound on its error
  *     A.2  Normalize   an answer becomes a row of tokens; the many spellings of a thing become one token
  *     A.3  Evaluate    tokens become a value at a point; values at many points become a verdict
  *     A.4  Compare     lists, equations, intervals are taken apart; what is left is evaluated
- *     A.5  Calculate   the tool
+ *     A.5  Arithmetic  the evaluator, for the calculator
  *
  * Followed for x = \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes x = \frac { 10 } { 4 } cm of it, A.4 takes off
  * the name x that the other side leaves out, A.3 divides 10 by 4 and lets cm count as 1, since the other side
@@ -4911,32 +4942,25 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
  */
 static const char* const SPELLINGS[][2] = {
     {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
-          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // three widths of space
+          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // (three widths of space)
     {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {",", "&"},
-    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing \xe2\x88\x85"},
-    {"(", "\\langle"}, {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
+    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing ∅"}, {"(", "\\langle"},
+    {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
     {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
     {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
             "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
     {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
-    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} \xe2\x84\x9d"},
-    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"},
-    {"\\text{th}", "^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
-                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}"},
-    // Unicode, in bytes of UTF-8: degree; minus, en dash; times, two dots; division, pi, theta, infinity
-    {"\\text{degree}", "^\\circ ^{\\circ} \\degree \xc2\xb0"}, {"-", "\xe2\x88\x92 \xe2\x80\x93"},
-    {"*", "\\cdot \\times \xc3\x97 \xc2\xb7 \xe2\x8b\x85"}, {"/", "\\div \xc3\xb7"}, {"\\pi", "\xcf\x80"},
-    {"\\theta", "\xce\xb8"}, {"\\infty", "\xe2\x88\x9e"},
-    // root, <= >= != element, plus-minus, union, intersection, set difference, euro, pound
-    {"sqrt", "\xe2\x88\x9a"}, {"\\le", "<= \xe2\x89\xa4"}, {"\\ge", ">= \xe2\x89\xa5"},
-    {"\\ne", "!= \xe2\x89\xa0"}, {"\\in", "\xe2\x88\x88"}, {"\\pm", "\\pm* \xc2\xb1"},
-    {"\\cup", "\xe2\x88\xaa"}, {"\\cap", "\xe2\x88\xa9"}, {"\\setminus", "\\backslash \xe2\x88\x96"},
-    {"\\text{euro}", "\xe2\x82\xac"}, {"\\text{pound}", "\xc2\xa3"}, {"\\lt", "<"}, {"\\gt", ">"},
-    // the fractions 1/2 1/4 3/4, and raised digits from 1 to 9 and 0
-    {"\\frac12", "\xc2\xbd"}, {"\\frac14", "\xc2\xbc"}, {"\\frac34", "\xc2\xbe"}, {"^{1}", "\xc2\xb9"},
-    {"^{2}", "\xc2\xb2"}, {"^{3}", "\xc2\xb3"}, {"^{4}", "\xe2\x81\xb4"}, {"^{5}", "\xe2\x81\xb5"},
-    {"^{6}", "\xe2\x81\xb6"}, {"^{7}", "\xe2\x81\xb7"}, {"^{8}", "\xe2\x81\xb8"}, {"^{9}", "\xe2\x81\xb9"},
-    {"^{0}", "\xe2\x81\xb0"}};
+    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} ℝ"},
+    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\text{euro}", "€"}, {"\\text{pound}", "£"},
+    {"\\text{degree}", "^\\circ ^{\\circ} \\degree °"}, {"\\pi", "π"}, {"\\theta", "θ"},
+    {"\\text{th}", ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
+                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}")},
+    {"-", "− –"}, {"*", "\\cdot \\times × · ⋅"}, {"/", "\\div ÷"}, {"sqrt", "√"},
+    {"\\le", "<= ≤"}, {"\\ge", ">= ≥"}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!= ≠"}, {"\\in", "∈"},
+    {"\\pm", "\\pm* ±"}, {"\\cup", "∪"}, {"\\cap", "∩"}, {"\\setminus", "\\backslash ∖"},
+    {"\\infty", "∞"}, {"\\frac12", "½"}, {"\\frac14", "¼"}, {"\\frac34", "¾"}, {"^{1}", "¹"},
+    {"^{2}", "²"}, {"^{3}", "³"}, {"^{4}", "⁴"}, {"^{5}", "⁵"}, {"^{6}", "⁶"}, {"^{7}", "⁷"},
+    {"^{8}", "⁸"}, {"^{9}", "⁹"}, {"^{0}", "⁰"}};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
@@ -5756,48 +5780,25 @@ int answers_equal(const char* a, const char* b) {
     return compare_item(x, y, &c);
 }
 
-/* ---- A.5 The calculator of chapter 6 ----
- *
- * It is total: every text gets a short result or none, and soon. (A tool that hands its text to a real
- * interpreter is stopped by one 9**9**9, and a policy that is paid for right answers searches for such
- * holes.) Fractions are exact inside: 0.1+0.2 is 0.3, not 0.30000000000000004. The result is text that the
- * model will copy, so it is printed as GSM8K prints it: 24, 0.2.
- */
-// Prints a value: whole numbers in full, others with up to 12 significant digits and no zeros at the end. 1 =
-// printed; 0 = it doesn't fit, or 12 digits don't describe it.
-static int print_value(char* out, int cap, Value value) {
-    char text[64];
-    double v = creal(value.z), size = fabs(v);
-    if (value.den != 1 && !(size >= 1e-12 && size < 1e15)) return 0;
-    int decimals = value.den == 1 ? 0 : 11 - (int)floor(log10(size));  // 66.6666666667 has 12 digits
-    if (value.den == 1) snprintf(text, sizeof text, "%lld", (long long)value.num);
-    else snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, v);
-    char* end = text + strlen(text);
-    while (strchr(text, '.') && (end[-1] == '0' || end[-1] == '.')) *--end = 0;
-    return copy_trimmed(out, cap, text, text + strlen(text));
-}
+/* ---- A.5 Arithmetic, for the calculator of chapter 6 ---- */
 
-// The tool. Evaluates numbers (also 1,000 and .5) with + - * / and parentheses, and with //, which rounds the
-// quotient down: 2 of the 27,998 annotations <<48/2=24>> of GSM8K use it. out has cap bytes. 1 = evaluated. 0
-// = no output, and out is "": a power, a name or any other character, a missing operator, division by zero,
-// more than EXPRESSION_SIZE bytes, parentheses too deep, or a result too large or too small to print.
-int calculate(const char* expression, char* out, int cap) {
-    char plain[EXPRESSION_SIZE + 1] = "";
+// The value of a text, exactly num / den unless den is 0. 1 = it has one. 0 = it is no arithmetic: a power, a
+// missing operator, 2(3), a division by zero, parentheses too deep.
+static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const char* text) {
     Comparison c;
-    Value value;
-    size_t length = strlen(expression);
-    if (cap > 0) out[0] = 0;
-    if (length > EXPRESSION_SIZE || strspn(expression, "0123456789+-*/()., ") != length) return 0;
-    for (const char *p = expression, *end = p + length; p < end; p++)
-        if (*p != ',' || !is_thousands_comma(expression, p)) strncat(plain, p, 1);
+    Value v;
     c.count = c.unmatched = 0;
-    Slice s = read_answer(&c, plain);
+    Slice s = read_answer(&c, text);
     for (Token* k = c.token + 1; k < s.end; k++) {
         int operand = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
-        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;  // 2**3, 2(3)
-        if (k->kind == N_TEXT) k->kind = N_NUMBER;                            // of many digits
+        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;
+        if (k->kind == N_TEXT) k->kind = N_NUMBER;  // of many digits
     }
-    return evaluate(&value, s, SUM, 0, 0) == 1 && print_value(out, cap, value);
+    int evaluated = evaluate(&v, s, SUM, 0, 0) == 1;
+    *value = creal(v.z);
+    *num = v.num;
+    *den = v.den;
+    return evaluated;
 }
 
 // ==========================================================================================================
