@@ -3588,7 +3588,7 @@ typedef struct {
 static const Column rl_columns[] = {
     {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
     {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer, if any
     {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
     {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
     {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
@@ -3613,7 +3613,7 @@ static const Column rl_columns[] = {
 // group whose mask is 1. kl_ref, ratio, approx_kl are estimates (chapter 8); the sampler's entropy is exact.
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
-    Metrics s = {.held_out = NAN, .seconds = seconds};
+    Metrics s = {.held_out = NAN, .kl_ref = l->reference ? 0.0 : NAN, .seconds = seconds};
     for (int i = 0; i < B; i++) {
         const Group* g = &group[i];
         s.accuracy += g->grades.correct / answers;
@@ -5868,14 +5868,15 @@ static void write_file(const char* folder, const char* name, const Text* text) {
 }
 
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
-// To be called before the work too, so that a bad name costs no minutes.
-static const char* out_file(char folder[PATH_SIZE], const char* path) {
+// Called before the work, so that neither a bad name nor a file that is there and must not be lost costs minutes.
+static const char* out_file(char folder[PATH_SIZE], const char* path, int overwrite) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct stat info;
     int there = stat(path, &info) == 0;
     if (!*name || (there && !S_ISREG(info.st_mode)))   // root would lose /dev/null for good
         fail(2, "--out '%s' is not the name of a file, or it is a device or a pipe, which a file would "
                 "replace; --out out/table.csv would be a name", path);
+    if (there && !overwrite) fail(2, "%s is there already; --overwrite replaces it", path);
     if (strlen(name) > 240 || strlen(path) + 8 > PATH_SIZE) // while it is being written it has a longer name
         fail(2, "--out: the file name %s is too long", name);
     snprintf(folder, PATH_SIZE, "%.*s", slash ? max_int(1, (int)(slash - path)) : 1, slash ? path : ".");
@@ -5940,9 +5941,10 @@ static const RlOption rl_options[] = {
     {"eval-questions", TEXT(eval_data), 0, 0, 1, FOR_REWARD_MODEL, "questions of held-out pairs"},
     {"allow-overlap", FLAG(allow_overlap), 0, 0, 1, FOR_UPDATES, "evaluate also on questions trained on"},
     {"out", TEXT(out), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "directory for checkpoint and tables"},
-    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file for the pairs, or for the table as CSV"},
+    {"out", TEXT(out), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "file to write; eval: its table as CSV"},
     {"resume", TEXT(resume), 0, 0, 0, FOR_TRAIN | FOR_PREFS, "directory of a run to go on with"},
     {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_UPDATES | FOR_BEST_OF_N, "replace the run that is in --out"},
+    {"overwrite", FLAG(overwrite), 0, 0, 0, FOR_PAIRS | FOR_EVAL, "replace the file that --out names"},
     {"data-hash", SEED(data_hash), 0, 0, 1, FOR_UPDATES, NULL},
     // a run of updates
     {"examples-per-step", INT(examples_per_step), 1, 4096, 1, FOR_RL, "questions per update (nanochat 16)"},
@@ -5950,7 +5952,7 @@ static const RlOption rl_options[] = {
     {"num-epochs", INT(num_epochs), 1, 1e6, 1, FOR_UPDATES, "passes over the data (nanochat 1)"},
     {"num-steps", INT(num_steps), 0, 1e9, 1, FOR_UPDATES, "updates; 0 = as num-epochs says"},
     {"steps", INT(num_steps), 1, 1e9, 0, FOR_BEST_OF_N, "updates on the kept answers"},
-    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate; RL: that of supervised training"},
+    {"lr", FLOAT(lr), 0, 1e6, 1, FOR_RATE, "learning rate (RL: times init-lr-frac)"},
     {"init-lr-frac", FLOAT(init_lr_frac), 0, 1, 1, FOR_RL, "RL begins at this part of it (nanochat 0.05)"},
     {"warmup-steps", INT(warmup_steps), 0, 1e9, 1, FOR_PREFS, "updates in which the learning rate rises"},
     {"weight-decay", FLOAT(adam.weight_decay), 0, 10, 1, FOR_UPDATES, "AdamW, of matrices (nanochat 0)"},
@@ -5961,7 +5963,7 @@ static const RlOption rl_options[] = {
     {"save-every", INT(save_every), 0, 1e9, 1, FOR_UPDATES, "updates between saves; 0 = at the end"},
     {"log-every", INT(log_every), 1, 1e9, 1, FOR_UPDATES | FOR_BEST_OF_N, "updates per printed line"},
     // looking at models and answers
-    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards, an update"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards; trace: an update"},
     {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL | FOR_TRACE, "another model; eval: the one before training"},
     {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
     {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},

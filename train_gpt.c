@@ -2765,9 +2765,9 @@ static FILE* open_metrics(const char* out, const char* header, long step) {
 // It begins (run_begin), and while it goes on (run_goes_on) update number r.step is made, the first is 0, and
 // recorded (run_record: a row, perhaps a line; r.step grows), and saved when it is time (run_saves).
 
-// What is recorded of an update is a struct of doubles, and a list of columns that ends with an empty one
-// tells what they are. metrics.csv gets all; the screen those with a title, as means since the last line. NaN
-// is an empty field. When a column that is looked at now and then (rare) has a number, a line is printed.
+// An update's record is a struct of doubles; a list of columns, the last one empty, says what they are.
+// metrics.csv gets all, the screen those with a title, as means since the last line. NaN is an empty field,
+// on the screen -. A number in a column looked at now and then (rare) brings a line.
 typedef struct { const char *name, *title; size_t at; int width, digits, rare; } Column;
 enum { MAX_COLUMNS = 32 };
 
@@ -2788,8 +2788,8 @@ static Run run_begin(const char* out, int overwrite, const Column* columns, long
                      int log_every, int save_every) {
     Text header = {0};
     if (step >= steps)
-        fail(2, "the run in %s is finished: %ld of %ld updates are done; ask for a larger number to go on",
-             out, step, steps);
+        fail(2, "the run in %s is finished: %ld of %ld updates are done; --num-steps "
+                "(./train_gpt: --steps) asks for more", out, step, steps);
     make_folder(out);
     Run r = {.out = out, .lock = take_folder(out, step == 0, overwrite), .columns = columns, .step = step,
              .steps = steps, .begun = step, .log_every = log_every, .save_every = save_every,
@@ -2818,9 +2818,9 @@ static void print_line(Run* r) {
     printf("%6ld", r->step);
     for (int i = 0; r->columns[i].name; i++) {
         const Column* c = &r->columns[i];
-        double mean = r->sum[i] / max_int(r->count[i], 1);
-        const char* format = c->digits < 0 ? "%*.*e" : "%*.*f";
-        if (c->title && r->count[i]) printf(format, c->width, abs(c->digits), mean);
+        if (c->title && r->count[i])
+            printf(c->digits < 0 ? "%*.*e" : "%*.*f", c->width, abs(c->digits), r->sum[i] / r->count[i]);
+        else if (c->title && !c->rare) printf("%*s", c->width, "-");
         r->sum[i] = 0.0;
         r->count[i] = 0;
     }

@@ -274,9 +274,8 @@ static int put_chart(Text* page, const Curve* c, const RunStage* stages, int cou
         draw_curve(page, y[s], rows[s], longest, axis, class, window, sparse && numbers[s] <= 40);
         free(y[s]);
     }
-    int no_reference = !strcmp(c->column, "kl_ref") && r.low == 0.0 && r.high == 0.0;
-    put(page, "</svg>\n<figcaption><code>%h</code>: %h; %g to %g%h</figcaption></figure>\n", c->column,
-        c->what, r.low, r.high, no_reference ? ": the run had no <code>--reference</code>" : "");
+    put(page, "</svg>\n<figcaption><code>%h</code>: %h; %g to %g</figcaption></figure>\n", c->column,
+        c->what, r.low, r.high);
     return 1;
 }
 
@@ -583,7 +582,7 @@ int main(int argc, char** argv) {
         return end_of_output(0);
     if (!file_exists(dirs[0]) && file_exists("out/rl")) dirs[0] = "out/rl";      // where ./rl train writes
     int count = max_int(1, parse_options(options, argc - 1, argv + 1, dirs, DIRS));
-    const char* name = out_file(folder, out);
+    const char* name = out_file(folder, out, 1);
     set_threads(0);
     Stages stages = {allocate(MAX_STAGES, sizeof(RunStage)), 0};
     for (int i = 0; i < count; i++) {

@@ -91,7 +91,7 @@ static int command_eval(int argc, char** argv) {
         context = min_int(context, m[i].config.context);
     }
     Questions q = load_questions(o.data, context, o.sample.max_new_tokens, kind);
-    const char* name = o.out ? out_file(folder, o.out) : NULL;
+    const char* name = o.out ? out_file(folder, o.out, o.overwrite) : NULL;
     printf("%d questions x %d samples, reward %s\n\n%-7s %10s %10s %10s %10s  directory\n",
            min_int(o.eval_examples, q.count), o.num_samples, o.reward, "", "tool used", "in format", "length",
            "seconds");
@@ -439,7 +439,7 @@ static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float no
 
 static void write_pairs(const char* path, const Pairs* p) {
     char folder[PATH_SIZE];
-    const char* name = out_file(folder, path);
+    const char* name = out_file(folder, path, 1);
     Text text = {0};
     pairs_to_json(&text, p);
     write_file(folder, name, &text);
@@ -455,7 +455,7 @@ static int command_pairs(int argc, char** argv) {
     if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
     find_annotator(o.annotator);
     Model m = load_tagged_model(o.model);
-    out_file(folder, o.out);
+    out_file(folder, o.out, o.overwrite);
     Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
     write_pairs(o.out, &p);
     printf("wrote %s\n", o.out);

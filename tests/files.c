@@ -1843,7 +1843,7 @@ static void lines_and_saves(void) {
     CHECK_TEXT(schedule(0, 7, 3, 0, 1), " 1ls");
     CHECK_TEXT(schedule(0, 2, 3, 0, 2), " 1 2ls");
     ENDS(begin, "3", 2, "/run is finished: 3 of 3 updates are done");
-    ENDS(begin, "4", 2, "4 of 3 updates are done; ask for a larger number");
+    ENDS(begin, "4", 2, "4 of 3 updates are done; --num-steps (");
     // which update, and what of it, was the first to be no number
     ENDS(count_one, "w1.5", 0, "");
     ENDS(count_one, "winf", 1, "after update 2 model.norm.weight is not finite");
