@@ -971,7 +971,9 @@ static void print_explanation(const Graded* g, const RewardKind* kind, const cha
     printf("\n");
     if (outside) print_wrapped("Leniently", lenient);
     const char* given = outside ? lenient : grade.answer;
-    if (*given) printf("Compared  %s\n", answers_equal(given, answer) ? "equal" : "different");
+    if (*given)
+        printf("Compared  %s%s\n", answers_equal(given, answer) ? "equal" : "different",
+               outside ? ", but not where the reward looks" : "");
     printf("Reward    %g\n", (double)grade.reward);
 }
 
