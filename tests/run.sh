@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the test programs named on the command line and, at the same time, the shell tests, and adds their lines up:
+# Runs the first of the programs named and, at the same time, the others and the shell tests, and adds their lines up:
 # `ok   name`, `FAIL name` and `skip name`. A program that ends in another way (a crash, a sanitizer's report) counts
 # as one more failure. The closing line is `N passed, N failed`.
 dir=$(dirname "$0")
 log=$(mktemp) || exit 1
-trap 'rm -f "$log" "$log.scripts" "$log.one.programs" "$log.one.scripts"' EXIT
+trap 'rm -f "$log" "$log.others" "$log.one.first" "$log.one.others"' EXIT
 
 run() {  # run LANE NAME COMMAND...
     one=$log.one.$1
@@ -19,15 +19,20 @@ run() {  # run LANE NAME COMMAND...
     fi
 }
 
-for script in "$dir"/*.sh; do
-    [ "$script" = "$dir/run.sh" ] || run scripts "${script##*/}" sh "$script" ./train_gpt ./rl
-done > "$log.scripts" &
-for program in "$@"; do
-    run programs "${program##*/}" "./$program"
-done | tee "$log"
+first=$1
+shift
+{
+    for program in "$@"; do
+        run others "${program##*/}" "./$program"
+    done
+    for script in "$dir"/*.sh; do
+        [ "$script" = "$dir/run.sh" ] || run others "${script##*/}" sh "$script" ./train_gpt ./rl
+    done
+} > "$log.others" &
+run first "${first##*/}" "./$first" | tee "$log"
 wait
-cat "$log.scripts"
-cat "$log.scripts" >> "$log"
+cat "$log.others"
+cat "$log.others" >> "$log"
 
 passed=$(grep -c '^ok ' "$log")
 failed=$(grep -c '^FAIL' "$log")
