@@ -145,13 +145,13 @@ build/%: tests/%.c docs/tools.c rl.c train_gpt.c data/generate.c $(wildcard test
 # The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
 EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
 
-build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
+build/ex_rl.o: tests/exercises/solutions.c docs/exercises.h rl.c train_gpt.c build/flags
 	$(COMPILE) $(QUICK) $(UNUSED) -c -o $@ $<
 
 build/ex: tests/exercises/ex.c $(EX)
 	$(COMPILE) $(QUICK) $(UNUSED) -o $@ $< build/ex_rl.o $(LIBS) -ldl
 
-build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
+build/ex_open: tests/exercises/open.c tests/exercises/field.h docs/exercises.h docs/tools.c rl.c train_gpt.c build/flags
 	$(COMPILE) $(UNUSED) -o $@ $< $(LIBS) -ldl
 
 build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
