@@ -12,8 +12,8 @@
 #include "exercises/message.h"
 
 // Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal, and
-// what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many as
-// there are, not only the first.
+// what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many
+// as there are, not only the first.
 static int equals_printed(const Exercise* e, const Outcome* o, const char* text, int all) {
     int i = 0;
     for (char* end; *text; text = end + strspn(end, " "), i++) {
@@ -287,7 +287,8 @@ static void test_skeletons_agree_with_the_table(void) {
         const char *end = strstr(at, "*/"), *function = strstr(at, e->function);
         const char* example = strstr(at, "Example");
         int chinese = 0;
-        for (const char* p = at; end && p < end; p++) chinese += (*p & 0xF0) == 0xE0;
+        for (const char* p = at; end && p < end; p++)
+            chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
         if (!end || !function || function < end || function - end > 20)
             report_on(e, "the skeleton's function", e->function);
         if (!example || example > end) report_on(e, "the skeleton has no example", e->function);
