@@ -166,9 +166,11 @@ clean:                             ## remove what was built (out/ stays: it hold
 
 help:                              ## this list
 	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */\1	/p' Makefile | \
-	    awk -F '	' '{ n = split($$2, word, " "); line = sprintf("  %-17s", $$1) \
-	        for (i = 1; i <= n; i++) { if (length(line " " word[i]) > 80) { print line; line = sprintf("%19s", "") } \
-	            line = line " " word[i] } print line }'
+	    awk -F '	' '{ n = split($$2, word, " "); line = sprintf("  %-17s", $$1); \
+	        for (i = 1; i <= n; i++) { \
+	            if (length(line " " word[i]) > 80) { print line; line = sprintf("%19s", "") } \
+	            line = line " " word[i] } \
+	        print line }'
 
 FORCE:
 .PHONY: all quick run test report ex bench fuzz zoo mutants coverage bug lib data golden clean help FORCE

@@ -11,7 +11,7 @@
 #include "exercises/table.h"
 #include "exercises/message.h"
 
-// Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal, and
+// Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal and
 // what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many
 // as there are, not only the first.
 static int equals_printed(const Exercise* e, const Outcome* o, const char* text, int all) {

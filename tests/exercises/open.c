@@ -42,7 +42,8 @@ static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages)
         for (int k = 0; k < CARTPOLE_GROUP; k++)
             advantages(adv + first[k], length[k], length, CARTPOLE_GROUP);
         for (int i = 0; i < n; i++)
-            if (!isfinite(adv[i])) fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
+            if (!isfinite(adv[i]))
+                fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
         reinforce_gradient(gradient, group->features[0], group->action, adv, n, w, POLICY_SIZE, 1.0);
         for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_learning_rate * gradient[j];
     }
@@ -97,8 +98,8 @@ static Reached read_metrics(const char* out) {
     return r;
 }
 
-// ./rl train from `model` with the student's reward, called "yours" on the screen. (The options that are saved
-// name rl.c's nearest one, so that `make report` reads the run.) beta > 0: a KL penalty in the reward.
+// ./rl train from `model` with the student's reward, called "yours" on the screen. (The options that are
+// saved name rl.c's nearest one, so that `make report` reads the run.) beta > 0: a KL penalty in the reward.
 static Reached train_with(RewardFunction reward, const char* model, const char* out, int steps, double beta) {
     const RewardKind yours = {"yours", reward, reward_boxed, extract_boxed};
     RlOptions o = rl_defaults(), shown;

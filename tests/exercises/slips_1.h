@@ -1,8 +1,8 @@
 /* slips_1.h - exercises 1 to 16: their inputs, how they are called, and the classic slips.
  *
  * A slip is a row: what it gives; by hand, what that is on the first example where it is not right; and the
- * sentence that a student reads. SAME: as the row above says. slips_NAME() has the form of my_NAME() and gives
- * what one of its rows gives (ONE_OF, check.h). my_NAME() itself is rl.c's own function here (solutions.c).
+ * sentence that a student reads. SAME: as the row above says. slips_NAME() has the form of my_NAME() and
+ * gives what one of its rows gives (ONE_OF, check.h). my_NAME() itself is rl.c's own function (solutions.c).
  */
 
 // A slip often forgets an argument.

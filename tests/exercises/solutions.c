@@ -10,7 +10,7 @@
 #include "../../docs/exercises.h"
 #undef log_sum_exp
 
-_Static_assert((int)TOKEN_OUTPUT_START == OUTPUT_START && (int)TOKEN_OUTPUT_END == OUTPUT_END, "the tool's tokens");
+_Static_assert((int)TOKEN_OUTPUT_START == OUTPUT_START && (int)TOKEN_OUTPUT_END == OUTPUT_END, "tokens");
 
 enum { SMALL = 256 };      // room for any case of the checker
 

@@ -1,8 +1,8 @@
 /* table.h - the exercises: where to read, a hint, and examples worked by hand.
  *
  * Numbers stand as they are printed, with four decimals. tests/exercises.c checks every one of them: that
- * rl.c's own function gives `right`, that each slip gives its value and is diagnosed as itself, and that no two
- * of them can be confused.
+ * rl.c's own function gives `right`, that each slip gives its value and is diagnosed as itself, and that no
+ * two of them can be confused.
  */
 #include "slips_1.h"
 #include "slips_2.h"
