@@ -41,7 +41,6 @@ static double sum_of(const float* x, const int* mask, int n, int what) {
 }
 
 // ---- 1. the return
-
 static void make_return(Case* c, int which, uint64_t* rng) {
     int T = which == 0 ? 3 : random_whole(rng, 4, 6);
     add_numbers(c, "reward", DOUBLES, T, which == 0 ? NUMBERS(1, 2, 3) : some(T, -2, 2, rng));
@@ -69,7 +68,6 @@ static double slips_return(const double* r, int T, double gamma) {
 }
 
 // ---- 2. the value of a state
-
 static void make_chain_value(Case* c, int which, uint64_t* rng) {
     add_number(c, "s", WHOLE, which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3));
     add_number(c, "pi_right", REAL, which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9));
@@ -100,7 +98,6 @@ static double slips_chain_value(int s, double pi, double turned) {
 }
 
 // ---- 3. the advantage of an action
-
 static void make_advantage(Case* c, int which, uint64_t* rng) {
     double pi[VALUES], sum = 0.0;
     int n = which < 2 ? 2 : random_whole(rng, 3, 4);
@@ -130,7 +127,6 @@ static double slips_advantage(const double* Q, const double* pi, int n, int a) {
 }
 
 // ---- 4. the score of a trajectory
-
 static void make_score(Case* c, int which, uint64_t* rng) {
     double state[VALUES], action[VALUES];
     const double* pi = NUMBERS(0.75, 0.75, 0.75, 0.75, 0.75);
@@ -172,7 +168,6 @@ static void slips_score(double* grad, const int* state, const int* action, int T
 }
 
 // ---- 5. the rewards of the MDP's steps
-
 static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which < 2 ? 5 : random_whole(rng, 7, 9), prompt = random_whole(rng, 1, 2);
@@ -203,7 +198,6 @@ static void slips_step_rewards(float* out, const int* mask, int n, float verdict
 }
 
 // ---- 6. log-softmax
-
 static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     int V = which < 2 ? 2 : random_whole(rng, 3, 5);
     const double* z = which == 0 ? NUMBERS(1000, 1001) : which == 1 ? NUMBERS(-1000, 0) : some(V, -3, 3, rng);
@@ -237,7 +231,6 @@ static void slips_log_softmax(float* out, const float* z, int V) {
 }
 
 // ---- 7. the log-probability of an answer
-
 static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     double ids[VALUES], mask[VALUES];
     int T = which == 0 ? 6 : random_whole(rng, 7, 9), V = which == 0 ? 5 : 4;
@@ -286,7 +279,6 @@ static double slips_answer_logprob(const float* z, const int* ids, const int* ma
 }
 
 // ---- 8. the shifted gather
-
 static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     const double l = log(3.0);
     double ids[VALUES];
@@ -324,7 +316,6 @@ static void slips_token_logprobs(float* logp, const float* z, const int* ids, in
 }
 
 // ---- 9. the mean of a padded batch
-
 static void make_answer_means(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int B = 2, T1 = which == 0 ? 3 : which == 1 ? 2 : random_whole(rng, 4, 5);
@@ -361,7 +352,6 @@ static void slips_answer_means(float* out, const float* logp, const int* mask, i
 }
 
 // ---- 10. the mask of a tool call
-
 enum { PYTHON_START = 261, PYTHON_END = 262, ASSISTANT_END = 260 };
 
 static void make_tool_mask(Case* c, int which, uint64_t* rng) {
@@ -371,15 +361,10 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     for (int t = 0; t < prompt; t++) ids[n++] = '?';
     for (int i = 0; i < calls; i++) {
         int a = which == 0 ? 12 : random_whole(rng, 2, 30), b = which == 0 ? 3 : random_whole(rng, 2, 9);
-        ids[n++] = PYTHON_START;
-        snprintf(text, sizeof text, "%d*%d", a, b);
-        for (const char* p = text; *p; p++) ids[n++] = *p;
-        ids[n++] = PYTHON_END;
-        ids[n++] = TOKEN_OUTPUT_START;
-        snprintf(text, sizeof text, "%d", a * b);
-        for (const char* p = text; *p; p++) ids[n++] = *p;
-        ids[n++] = TOKEN_OUTPUT_END;
-        if (which) ids[n++] = ' ';
+        snprintf(text, sizeof text, "(%d*%d)[%d]%s", a, b, a * b, which ? " " : "");
+        for (const char* p = text; *p; p++)
+            ids[n++] = *p == '(' ? PYTHON_START : *p == ')' ? PYTHON_END : *p == '[' ? TOKEN_OUTPUT_START
+                       : *p == ']' ? TOKEN_OUTPUT_END : *p;
     }
     ids[n++] = ASSISTANT_END;
     add_arg(c, "mask", OUT_WHOLES, n);
@@ -392,8 +377,7 @@ CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(
 static void slips_tool_mask(int* mask, const int* ids, int prompt, int T) {
     for (int forced = 0, called = 0, ever = 0, t = 0; t < T; t++) {
         int answer = t >= prompt, start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END;
-        forced |= start;
-        ever |= start;
+        ever |= forced |= start;
         called |= start || ids[t] == PYTHON_START;
         mask[t] = (int)ONE_OF(
             {{answer}, "0 1 1 1 1 1 1 1 1 1 1 1",
@@ -415,7 +399,6 @@ static void slips_tool_mask(int* mask, const int* ids, int prompt, int T) {
 }
 
 // ---- 11. the #### reward
-
 static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     static const char* const form[] = {"#### %d", "#### %d then #### %d", "#### %d.00 apples", "#### %d0",
                                        "so %d",   "#### %d then #### %d", "#### %d.5",         "#### %d.5"};
@@ -481,7 +464,6 @@ static void slips_hash_rewards(float* reward, const char* const* response, int K
 }
 
 // ---- 12. the boxed reward
-
 static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
     static const char* const four[] = {
         "\\boxed{83}", "The correct answer is \\boxed{83}", "The final answer is 83", "We get \\boxed{38}"};
@@ -540,13 +522,16 @@ static void slips_boxed_rewards(float* reward, const char* const* response, int 
 }
 
 // ---- 13. better than average
+static void add_group_of(Case* c, int K, const double* reward) {
+    add_arg(c, "adv", OUT_FLOATS, K);
+    add_numbers(c, "reward", FLOATS, K, reward);
+    add_number(c, "K", WHOLE, K);
+}
 
 static void make_centered(Case* c, int which, uint64_t* rng) {
+    const double* sixteen = NUMBERS(1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0);
     int K = which == 0 ? 16 : random_whole(rng, 4, 6);
-    add_arg(c, "adv", OUT_FLOATS, K);
-    add_numbers(c, "reward", FLOATS, K,
-                which == 0 ? NUMBERS(1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0) : some(K, 1, 3, rng));
-    add_number(c, "K", WHOLE, K);
+    add_group_of(c, K, which == 0 ? sixteen : some(K, 1, 3, rng));
 }
 CALL(centered, AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
@@ -581,12 +566,9 @@ static void slips_centered(float* adv, const float* r, int K) {
 }
 
 // ---- 14. leave one out
-
 static void make_rloo(Case* c, int which, uint64_t* rng) {
     int K = which == 0 ? 4 : random_whole(rng, 5, 7);
-    add_arg(c, "adv", OUT_FLOATS, K);
-    add_numbers(c, "reward", FLOATS, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0, 2, rng));
-    add_number(c, "K", WHOLE, K);
+    add_group_of(c, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0, 2, rng));
 }
 CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
 
@@ -611,13 +593,9 @@ static void slips_rloo(float* adv, const float* r, int K) {
 }
 
 // ---- 15. GRPO's advantage
-
 static void make_grpo(Case* c, int which, uint64_t* rng) {
     int K = which < 3 ? 4 : random_whole(rng, 5, 7);
-    add_arg(c, "adv", OUT_FLOATS, K);
-    add_numbers(c, "reward", FLOATS, K,
-                which == 1 ? NUMBERS(1, 1, 1, 1) : which < 3 ? NUMBERS(1, 1, 0, 0) : some(K, 0, 2, rng));
-    add_number(c, "K", WHOLE, K);
+    add_group_of(c, K, which > 2 ? some(K, 0, 2, rng) : which == 1 ? NUMBERS(1, 1, 1, 1) : NUMBERS(1, 1, 0, 0));
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
 CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
@@ -650,7 +628,6 @@ static void slips_grpo(float* adv, const float* r, int K, float eps) {
 }
 
 // ---- 16. a group without a signal
-
 static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
     add_number(c, "p", REAL, which == 0 ? 0.5 : which == 1 ? 0.25 : random_between(rng, 0.1, 0.9));
     add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));

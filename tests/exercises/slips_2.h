@@ -1,7 +1,6 @@
 /* slips_2.h - exercises 17 to 28, in the form of slips_1.h. */
 
 // ---- 17. three estimators of the KL
-
 static void make_kl(Case* c, int which, uint64_t* rng) {
     add_arg(c, "k", OUT_DOUBLES, 3);
     add_number(c, "logp", REAL, which == 0 ? log(0.5) : random_between(rng, -3, -0.1));
@@ -36,7 +35,6 @@ static void slips_kl(double* k, double logp, double logp_ref) {
 }
 
 // ---- 18. reward minus beta KL
-
 static void make_penalized_reward(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 5, 7);
@@ -72,7 +70,6 @@ static double slips_penalized_reward(float r, const float* kl, const int* mask, 
 }
 
 // ---- 19 and 20. the loss of a group and its slopes
-
 // The arguments of both: either logp, or dlogp.
 static void add_group(Case* c, int which, uint64_t* rng, int with_logp) {
     static const double four_logp[] = {-1, -1, -3, -2, -1, -1, -1, -2, -3, -1, -3, -3};        // times log 2
@@ -102,27 +99,27 @@ static void slips_group_slopes(float* dlogp, const float* r, const int* mask, in
     double std = sqrt(squares(r, K) / (K - 1));
     int n = ones_in(mask, K * T1);
     for (int i = 0; i < K * T1; i++) {
-        int k = i / T1, scored = mask[i];
-        double adv = r[k] - total(r, K) / K;
+        int k = i / T1;
+        double adv = r[k] - total(r, K) / K, own = mask[i] * adv;
         dlogp[i] = (float)ONE_OF(
-            {{scored * adv / n}, "0.0625 0.0625 0 0.0625",
+            {{own / n}, "0.0625 0.0625 0 0.0625",
              "the sign: the loss has a minus, praise is a negative slope"},
-            {{-scored * adv / (K * ones_in(mask + k * T1, T1))}, "-0.0625 -0.0625 0 -0.0417",
+            {{-own / (K * ones_in(mask + k * T1, T1))}, "-0.0625 -0.0625 0 -0.0417",
              "each answer was divided by its own tokens: D1 divides by the 8 of all"},
-            {{-scored * adv / K}, "-0.125 -0.125 0 -0.125",
+            {{-own / K}, "-0.125 -0.125 0 -0.125",
              "divided by K = 4 answers: D1 divides by the 8 tokens"},
-            {{-scored * adv / (K * T1)}, "-0.0417 -0.0417 0 -0.0417 -0.0417",
+            {{-own / (K * T1)}, "-0.0417 -0.0417 0 -0.0417 -0.0417",
              "padding is counted: 12 places, but 8 tokens have mask 1"},
-            {{-scored * r[k] / n}, "-0.125 -0.125 0 -0.125 -0.125 -0.125 0",
+            {{-mask[i] * r[k] / n}, "-0.125 -0.125 0 -0.125 -0.125 -0.125 0",
              "the reward itself instead of the advantage: wrong answers got no slope (1 / K of ints is 0 in "
              "C)"},
             {{-adv / (K * T1)}, "-0.0417 -0.0417 -0.0417", "no mask: padding gets a slope and is counted"},
             {{-adv / n}, "-0.0625 -0.0625 -0.0625", "padding gets a slope: where mask is 0, dlogp is 0"},
-            {{-scored * adv / std / n}, "-0.1083 -0.1083 0",
+            {{-own / std / n}, "-0.1083 -0.1083 0",
              "GRPO's advantage: D1 does not divide by the standard deviation"},
-            {{-scored * adv * K / (K - 1) / n}, "-0.0833 -0.0833 0",
+            {{-own * K / (K - 1) / n}, "-0.0833 -0.0833 0",
              "RLOO's advantage: D1 subtracts the mean of all K rewards"},
-            {{-scored * adv}, "-0.5 -0.5 0", "not divided by the 8 tokens"});
+            {{-own}, "-0.5 -0.5 0", "not divided by the 8 tokens"});
     }
 }
 
@@ -149,7 +146,6 @@ static double slips_group_loss(const float* logp, const float* r, const int* mas
 }
 
 // ---- 21. PPO's clip
-
 static void make_clip(Case* c, int which, uint64_t* rng) {
     double adv = random_between(rng, 0.5, 2) * (random_whole(rng, 0, 1) ? 1 : -1);
     add_arg(c, "slope", OUT_DOUBLES, 1);
@@ -189,7 +185,6 @@ static double slips_clip(double* slope, double ratio, double adv, double low, do
 }
 
 // ---- 22. GAE
-
 static void make_gae(Case* c, int which, uint64_t* rng) {
     int T = which == 0 ? 2 : random_whole(rng, 3, 5);
     add_arg(c, "adv", OUT_FLOATS, T);
@@ -236,7 +231,6 @@ static void slips_gae(float* adv, const float* r, const float* v, int T, float g
 }
 
 // ---- 23. supervised fine-tuning
-
 static void make_sft(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which == 0 ? 4 : random_whole(rng, 6, 8);
@@ -264,7 +258,6 @@ static double slips_sft(const float* logp, const int* mask, int n) {
 }
 
 // ---- 24. Bradley-Terry
-
 static void make_reward_model_loss(Case* c, int which, uint64_t* rng) {
     add_number(c, "chosen", REAL, which == 0 ? 1.3 : which == 1 ? -400 : random_between(rng, -2, 2));
     add_number(c, "rejected", REAL, which == 0 ? 0.4 : which == 1 ? 400 : random_between(rng, -2, 2));
@@ -288,7 +281,6 @@ static double slips_reward_model_loss(double chosen, double rejected) {
 }
 
 // ---- 25. DPO
-
 static void make_dpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "chosen", REAL, which == 0 ? -10 : random_between(rng, -14, -6));
     add_number(c, "rejected", REAL, which == 0 ? -13.5 : random_between(rng, -14, -6));
@@ -320,7 +312,6 @@ static double slips_dpo(double w, double l, double rw, double rl, double beta) {
 }
 
 // ---- 26. best of N
-
 static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     double r[VALUES];
     int n = which == 0 ? 4 : which == 1 || which == 3 ? 3 : which == 2 ? 2 : random_whole(rng, 5, 7);
@@ -357,7 +348,6 @@ static int slips_best_of_n(const float* r, int n) {
 }
 
 // ---- 27. pass@k
-
 static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     int n = which == 0 ? 16 : which == 1 ? 4 : random_whole(rng, 10, 20), right = random_whole(rng, 2, n / 2);
     add_number(c, "n", WHOLE, n);
@@ -389,7 +379,6 @@ static double slips_pass_at_k(int n, int c, int k) {
 }
 
 // ---- 28. the majority vote
-
 static void make_vote(Case* c, int which, uint64_t* rng) {
     static const char* const form[] = {"%d", "%d", "\\frac{%d}{2}", "", "%d.0", "%d", "", "%d"};
     char text[TEXTS][TEXT_SIZE];

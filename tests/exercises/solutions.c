@@ -14,7 +14,37 @@ _Static_assert((int)TOKEN_OUTPUT_START == OUTPUT_START && (int)TOKEN_OUTPUT_END 
 
 enum { SMALL = 256 };      // room for any case of the checker
 
+// ---- one function of rl.c, with other arguments
+
 double my_return(const double* reward, int T, double gamma) { return discounted_return(reward, T, gamma); }
+void my_step_rewards(float* reward, const int* mask, int T1, float verdict) {
+    token_rewards(reward, &verdict, NULL, mask, 1, T1, 0.0f, 0);
+}
+void my_token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
+    token_logprobs(logp, logits, ids, B, T, V);
+}
+void my_answer_means(float* out, const float* logp, const int* mask, int B, int T1) {
+    for (int b = 0; b < B; b++) out[b] = (float)masked_mean(logp + b * T1, mask + b * T1, T1);
+}
+void my_boxed_rewards(float* reward, const char* const* response, int K, const char* truth, Equal* equal) {
+    (void)equal;
+    for (int k = 0; k < K; k++) reward[k] = reward_boxed(response[k], truth);
+}
+void my_centered(float* adv, const float* reward, int K) { advantages_centered(adv, reward, K); }
+void my_rloo(float* adv, const float* reward, int K) { advantages_rloo(adv, reward, K); }
+void my_grpo(float* adv, const float* reward, int K, float eps) { advantages_grpo(adv, reward, K, eps); }
+double my_zero_variance_odds(double p, int K) { return zero_variance_odds(p, K); }
+void my_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
+    advantages_gae(adv, reward, value, T, gamma, lambda);
+}
+int my_best_of_n(const float* reward, int n) { return best_of_n(reward, n); }
+double my_pass_at_k(int n, int correct, int k) { return pass_at_k(n, correct, k); }
+int my_vote(const char* const* answer, int n, Equal* equal) {
+    (void)equal;
+    return majority_vote(answer, n);
+}
+
+// ---- several of them
 
 double my_chain_value(int s, double pi_right, double slip) {
     double V[CHAIN_STATES], Q[CHAIN_STATES][2];
@@ -37,10 +67,6 @@ void my_score(double* grad, const int* state, const int* action, int T, const do
     score_trajectory(grad, &tau, &pi);
 }
 
-void my_step_rewards(float* reward, const int* mask, int T1, float verdict) {
-    token_rewards(reward, &verdict, NULL, mask, 1, T1, 0.0f, 0);
-}
-
 // token_logprobs() of rows that are all z, where the tokens to be read are 0, 1, ... V - 1.
 void my_log_softmax(float* out, const float* z, int V) {
     float logits[SMALL];
@@ -59,14 +85,6 @@ double my_answer_logprob(const float* logits, const int* ids, const int* mask, i
     shift_mask(shifted, mask, 1, T);
     sequence_logprobs(&sum, logp, shifted, 1, T - 1);
     return sum;
-}
-
-void my_token_logprobs(float* logp, const float* logits, const int* ids, int B, int T, int V) {
-    token_logprobs(logp, logits, ids, B, T, V);
-}
-
-void my_answer_means(float* out, const float* logp, const int* mask, int B, int T1) {
-    for (int b = 0; b < B; b++) out[b] = (float)masked_mean(logp + b * T1, mask + b * T1, T1);
 }
 
 // Play the sampled tokens of the answer again, with rl.c's tool: it forces the same tokens, and the rollout
@@ -92,16 +110,6 @@ void my_hash_rewards(float* reward, const char* const* response, int K, double t
     for (int k = 0; k < K; k++) reward[k] = reward_gsm8k(response[k], text);
 }
 
-void my_boxed_rewards(float* reward, const char* const* response, int K, const char* truth, Equal* equal) {
-    (void)equal;
-    for (int k = 0; k < K; k++) reward[k] = reward_boxed(response[k], truth);
-}
-
-void my_centered(float* adv, const float* reward, int K) { advantages_centered(adv, reward, K); }
-void my_rloo(float* adv, const float* reward, int K) { advantages_rloo(adv, reward, K); }
-void my_grpo(float* adv, const float* reward, int K, float eps) { advantages_grpo(adv, reward, K, eps); }
-double my_zero_variance_odds(double p, int K) { return zero_variance_odds(p, K); }
-
 void my_kl(double* k, double logp, double logp_ref) {
     static void (*const estimators[3])(float*, const float*, const float*, int) = {kl_k1, kl_k2, kl_k3};
     const float policy = (float)logp, reference = (float)logp_ref;
@@ -120,10 +128,9 @@ double my_penalized_reward(float reward, const float* kl, const int* mask, int T
     return sum;
 }
 
-static double group_loss(float* dlogp, const float* logp, const float* reward, const int* mask, int K,
-                         int T1) {
+static double group_loss(float* dlogp, const float* logp, const float* r, const int* mask, int K, int T1) {
     float adv[SMALL], token_adv[SMALL], w[SMALL];
-    advantages_centered(adv, reward, K);
+    advantages_centered(adv, r, K);
     broadcast_advantages(token_adv, adv, mask, K, T1);
     token_weights(w, mask, K, T1, NORM_TOKEN_MEAN, 0);
     return loss_policy_gradient(dlogp, logp, token_adv, w, K * T1);
@@ -147,10 +154,6 @@ double my_clip(double* slope, double ratio, double adv, double clip_low, double 
     return loss;
 }
 
-void my_gae(float* adv, const float* reward, const float* value, int T, float gamma, float lambda) {
-    advantages_gae(adv, reward, value, T, gamma, lambda);
-}
-
 double my_sft(const float* logp, const int* mask, int n) {
     float w[SMALL], dlogp[SMALL];
     token_weights(w, mask, 1, n, NORM_TOKEN_MEAN, 0);
@@ -166,12 +169,4 @@ double my_dpo(double chosen, double rejected, double ref_chosen, double ref_reje
     float dchosen, drejected;
     return loss_dpo(&dchosen, &drejected, (float)chosen, (float)rejected, (float)ref_chosen,
                     (float)ref_rejected, (float)beta);
-}
-
-int my_best_of_n(const float* reward, int n) { return best_of_n(reward, n); }
-double my_pass_at_k(int n, int correct, int k) { return pass_at_k(n, correct, k); }
-
-int my_vote(const char* const* answer, int n, Equal* equal) {
-    (void)equal;
-    return majority_vote(answer, n);
 }
