@@ -595,7 +595,8 @@ static void slips_rloo(float* adv, const float* r, int K) {
 // ---- 15. GRPO's advantage
 static void make_grpo(Case* c, int which, uint64_t* rng) {
     int K = which < 3 ? 4 : random_whole(rng, 5, 7);
-    add_group_of(c, K, which > 2 ? some(K, 0, 2, rng) : which == 1 ? NUMBERS(1, 1, 1, 1) : NUMBERS(1, 1, 0, 0));
+    const double same = which == 1 ? 1 : 0;
+    add_group_of(c, K, which > 2 ? some(K, 0, 2, rng) : NUMBERS(1, 1, same, same));
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
 CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))

@@ -63,6 +63,7 @@ BEGIN {
     split(substr($0, index($0, "(") + 1, at - index($0, "(") - 1), part, /[,;] /)
     value["title"] = substr($0, at + 3)
     value["chapter"] = part[1]
+    value["place"] = part[1] == "model" ? "train_gpt.c" : part[1]
     sub(/^chapter /, "", value["chapter"])
     value["file"] = part[2]
     value["test"] = part[3]

@@ -18,7 +18,7 @@ COMPILE=${COMPILE:-cc -std=c11}
 LIBS=${LIBS:--lm}
 bugs=tests/zoo/bugs.txt
 
-field() { awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"; }      # field N NAME
+field() { awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"; }   # field N NAME; "" NAME: of all
 
 # field N NAME, wrapped at 80 columns, two of them empty
 paragraph() { { field "$1" "$2" | tr '\n' ' '; echo; } | fold -s -w 77 | sed -e 's/^/  /' -e 's/ *$//'; }
@@ -54,10 +54,6 @@ build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the so
     } > "$1/tests/one.c"
     build "$1" "$2" one && return
     [ -x "$1/all" ] || build "$1" all all && cp "$1/all" "$1/$2"  # the part needs another one
-}
-
-place() {  # place N: the chapter of rl.c, or train_gpt.c
-    field "$1" chapter | sed -e 's/^\([0-9]\)/chapter \1/' -e 's/^model/train_gpt.c/'
 }
 
 run_part() {  # run_part PROGRAM PART: what it prints
@@ -125,8 +121,7 @@ all() {
     copy build/zoo/right .
     build build/zoo/right all all || { cat build/zoo/right/log; exit 1; }
     printf '%3s  %-7s  %-52s  %s\n' bug chapter 'what is wrong' 'part of tests/all.c: test that catches it'
-    awk -v show=chapter -f tests/zoo/bugs.awk "$bugs" | cut -d ' ' -f 1 |
-        xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh try
+    field "" place | cut -d ' ' -f 1 | xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh try
     bad=$(cat build/zoo/known.* | tr '\n' ' ')
     [ -z "$bad" ] || echo "On the right code these fail too, so that they catch nothing: $bad"
     caught=$(cat build/zoo/*.line | grep -c '^caught ')
@@ -140,10 +135,10 @@ list() {
     echo 'again when you have mended it; with ANSWER=1 it tells the story. The copy runs'
     echo 'too: cc -O1 -w out/bug/12/rl.c -lm -o out/bug/12/rl && out/bug/12/rl lesson 5'
     echo
-    awk -v show=chapter -f tests/zoo/bugs.awk "$bugs" | awk '
-        { n = $1; $1 = ""; name = $0 ~ /model/ ? "train_gpt.c" : "chapter" $0
-          if (!(name in of)) order[++count] = name
-          of[name] = of[name] " " n }
+    field "" place | awk '
+        { n = $1; sub(/^[0-9]+ /, "") }
+        !($0 in of) { order[++count] = $0 }
+        { of[$0] = of[$0] " " n }
         END { for (i = 1; i <= count; i++) printf "  %-12s%s\n", order[i], of[order[i]] }'
 }
 
@@ -189,11 +184,10 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
 
 symptom() {  # symptom N
     dir=out/bug/$1 n=$1 again=''
-    mkdir -p "$dir"
     if [ -f "$dir/rl.c" ]; then again="This is your copy as you left it; rm -r $dir, and you get a new one."
     else sources "$dir" "$1" || exit 1
     fi
-    echo "Bug $1, $(place "$1"): one place in $dir/rl.c or $dir/train_gpt.c is wrong."
+    echo "Bug $1, $(field "$1" place): one place in $dir/rl.c or $dir/train_gpt.c is wrong."
     paragraph "$1" symptom
     [ -z "$again" ] || printf '\n%s\n' "$again"
     echo
@@ -239,7 +233,7 @@ answer() {  # answer N
     rm -rf "$dir"
     sources "$dir" "$1" || exit 1
     file=$(field "$1" file)
-    echo "Bug $1, $(place "$1"): $(field "$1" title)"
+    echo "Bug $1, $(field "$1" place): $(field "$1" title)"
     echo
     paragraph "$1" story
     echo
@@ -295,8 +289,8 @@ mutants() {
     rm -rf "$mutants"
     mkdir -p "$mutants/san"
     copy "$mutants"
-    for name in commands.h evaluation.c; do              # what a crashed test leaves goes with the rest
-        sed "s|\"/tmp/test_|\"$mutants/test_|" "tests/$name" > "$mutants/tests/$name"
+    for name in $(grep -l '"/tmp/test_' tests/*.[ch]); do    # what a crashed test leaves goes with the rest
+        sed "s|\"/tmp/test_|\"$mutants/test_|" "$name" > "$mutants/$name"
     done
     : > "$mutants/errors"
     while                                                # what does not compile is replaced by the next draw
