@@ -48,7 +48,6 @@ static void make_return(Case* c, int which, uint64_t* rng) {
     add_number(c, "gamma", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95));
 }
 CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
-
 static double slips_return(const double* r, int T, double gamma) {
     double sum = 0.0;
     for (int t = 0; t < T; t++)
@@ -109,7 +108,6 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
 }
 CALL(advantage, returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))))
-
 static double slips_advantage(const double* Q, const double* pi, int n, int a) {
     double V = Q[a] - my_advantage(Q, pi, n, a), top = Q[0], mean = 0.0;
     for (int i = 0; i < n; i++) {
@@ -143,7 +141,6 @@ static void make_score(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "pi_right", DOUBLES, 5, which < 2 ? pi : some(5, 0.2, 0.9, rng));
 }
 CALL(score, AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)))
-
 static void slips_score(double* grad, const int* state, const int* action, int T, const double* pi_right) {
     for (int s = 0; s < 5; s++) grad[s] = 0.0;
     for (int t = 0; t < T; t++) {
@@ -179,20 +176,18 @@ static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
 }
 CALL(step_rewards, AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)))
-
-static void slips_step_rewards(float* out, const int* mask, int n, float verdict) {
+static void slips_step_rewards(float* out, const int* mask, int n, float r) {
     for (int t = 0; t < n; t++) {
         int first = mask[t] && !ones_in(mask, t), last = mask[t] && !ones_in(mask + t + 1, n - t - 1);
         out[t] = (float)ONE_OF(
-            {{mask[t] * verdict}, "0 0 1 1 0",
+            {{mask[t] * r}, "0 0 1 1 0",
              "every token is paid: r is 0 on the way, the verifier reads the answer once"},
-            {{verdict}, "1 1 1 1 1", "every place is paid, even the prompt and the padding"},
-            {{t == n - 1 ? verdict : 0.0}, "0 0 0 0 1",
+            {{r}, "1 1 1 1 1", "every place is paid, even the prompt and the padding"},
+            {{t == n - 1 ? r : 0.0}, "0 0 0 0 1",
              "the last place is padding: paid is the last token with mask 1"},
-            {{mask[t] * verdict / ones_in(mask, n)}, "0 0 0.5 0.5 0",
+            {{mask[t] * r / ones_in(mask, n)}, "0 0 0.5 0.5 0",
              "the reward is shared out: the MDP pays it whole, at the end"},
-            {{first * verdict}, "0 0 1 0 0",
-             "the first token of the answer is paid, before there is an answer"},
+            {{first * r}, "0 0 1 0 0", "the first token of the answer is paid, before there is an answer"},
             {{last}, "0 0 0 1 0", "the last token gets 1, whatever the verdict: r comes from the verifier"});
     }
 }
@@ -206,7 +201,6 @@ static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     add_number(c, "V", WHOLE, V);
 }
 CALL(log_softmax, AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)))
-
 static void slips_log_softmax(float* out, const float* z, int V) {
     double lse = log_sum_exp(z, V), top = z[0], sum = 0.0;
     for (int i = 0; i < V; i++) {
@@ -294,7 +288,6 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
 }
 CALL(token_logprobs, AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4),
                                            whole(f, 5)))
-
 static void slips_token_logprobs(float* logp, const float* z, const int* ids, int B, int T, int V) {
     for (int i = 0; i < B * (T - 1); i++) {
         int at = i / (T - 1) * T + i % (T - 1);         // of logits and ids
@@ -329,21 +322,19 @@ static void make_answer_means(Case* c, int which, uint64_t* rng) {
     add_number(c, "T1", WHOLE, T1);
 }
 CALL(answer_means, AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
-
 static void slips_answer_means(float* out, const float* logp, const int* mask, int B, int T1) {
     for (int b = 0; b < B; b++) {
         const float* x = logp + b * T1;
         const int* m = mask + b * T1;
         int n = ones_in(m, T1);
-        double sum = sum_of(x, m, T1, SKIP), product = sum_of(x, m, T1, MULTIPLY), all = total(x, T1);
+        double sum = sum_of(x, m, T1, SKIP), times = sum_of(x, m, T1, MULTIPLY), all = total(x, T1);
         out[b] = (float)ONE_OF(
             {{sum / T1}, "-2 -1.3333", "divided by T1, the padded length, not by the tokens of the answer"},
-            {{product / T1}, SAME},
+            {{times / T1}, SAME},
             {{all / T1}, "-2 -7.3333", "padding is counted: its -9 -9 came into the mean"},
-            {{n ? all / n : 0.0}, "-2 -22",
+            {{n ? all / n : 0}, "-2 -22",
              "padding is added, though not counted: its -9 -9 came into the sum"},
-            {{n ? product / n : 0.0}, "nan 0",
-             "0 * NaN is NaN: skip what the mask hides, do not multiply by it"},
+            {{n ? times / n : 0}, "nan 0", "0 * NaN is NaN: skip what the mask hides, do not multiply by it"},
             {{sum / n}, "-1 nan", "0/0: an answer without tokens counts 0"},
             {{sum}, "-6 -4", "a sum: divide by the number of tokens"},
             {{sum_of(logp, mask, B * T1, SKIP) / ones_in(mask, B * T1)}, "-2.5 -2.5",
@@ -373,7 +364,6 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     add_number(c, "T", WHOLE, n);
 }
 CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)))
-
 static void slips_tool_mask(int* mask, const int* ids, int prompt, int T) {
     for (int forced = 0, called = 0, ever = 0, t = 0; t < T; t++) {
         int answer = t >= prompt, start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END;
@@ -543,8 +533,8 @@ static double squares(const float* r, int K) {
 
 static void slips_centered(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K, square = squares(r, K);
-    int whole_sum = 0;
-    for (int k = 0; k < K; k++) whole_sum += (int)r[k];
+    int whole = 0;
+    for (int k = 0; k < K; k++) whole += (int)r[k];
     for (int k = 0; k < K; k++)
         adv[k] = (float)ONE_OF(
             {{r[k] - sum / (K - 1)}, "0.8 0.8 -0.2",
@@ -552,8 +542,7 @@ static void slips_centered(float* adv, const float* r, int K) {
             {{r[k]}, "1 1 0",
              "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does "
              "in C"},
-            {{r[k] - whole_sum / K}, "1 1 0",
-             "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
+            {{r[k] - whole / K}, "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
             {{mean - r[k]}, "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
             {{r[k] - sum}, "-2 -2 -3", "the sum was subtracted, not the mean"},
             {{(r[k] - mean) / sqrt(square / (K - 1))}, "2.0156 2.0156 -0.4651",
@@ -571,7 +560,6 @@ static void make_rloo(Case* c, int which, uint64_t* rng) {
     add_group_of(c, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0, 2, rng));
 }
 CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
-
 static void slips_rloo(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K;
     for (int k = 0; k < K; k++)
@@ -600,7 +588,6 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
 }
 CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
-
 static void slips_grpo(float* adv, const float* r, int K, float eps) {
     double mean = total(r, K) / K, square = squares(r, K), variance = square / (K - 1), std = sqrt(variance);
     int equal = square == 0.0;
@@ -634,7 +621,6 @@ static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
     add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
 }
 CALL(zero_variance_odds, returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))))
-
 static double slips_zero_variance_odds(double p, int K) {
     double right = pow(p, K), wrong = pow(1.0 - p, K);
     return ONE_OF(

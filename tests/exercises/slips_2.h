@@ -7,27 +7,24 @@ static void make_kl(Case* c, int which, uint64_t* rng) {
     add_number(c, "logp_ref", REAL, which == 0 ? log(0.25) : random_between(rng, -3, -0.1));
 }
 CALL(kl, AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)))
-
 static void slips_kl(double* k, double logp, double logp_ref) {
-    double x = logp - logp_ref, k2 = x * x / 2, k3 = exp(-x) - 1 + x;
+    double x = logp - logp_ref, k2 = x * x / 2, down = exp(-x), up = exp(x), k3 = down - 1 + x;
     const double* made = ROW_OF(
-        {{-x, k2, exp(x) - 1 - x}, "-0.6931 0.2402 0.3069",
+        {{-x, k2, up - 1 - x}, "-0.6931 0.2402 0.3069",
          "the printed sign (or pi and pi_ref swapped): for samples of the policy x = logp - logp_ref, k1 = "
          "x"},
         {{-x, k2, k3}, "-0.6931 0.2402 0.1931",
          "k1 with the printed sign: as an estimate of KL(pi || pi_ref) it is + log_ratio"},
-        {{x, k2, exp(x) - 1 - x}, "0.6931 0.2402 0.3069",
+        {{x, k2, up - 1 - x}, "0.6931 0.2402 0.3069",
          "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi averages to 1 under pi, exp(log_ratio) does "
          "not"},
-        {{x, k2, exp(-x) + x}, "0.6931 0.2402 1.1931",
-         "the 1 of k3 is forgotten: at pi = pi_ref it must be 0"},
+        {{x, k2, down + x}, "0.6931 0.2402 1.1931", "the 1 of k3 is forgotten: at pi = pi_ref it must be 0"},
         {{x, x * x, k3}, "0.6931 0.4805 0.1931", "the 1/2 of k2 is forgotten"},
         {{x, 0, k3}, "0.6931 0 0.1931", "k2 is 0: 1 / 2 of whole numbers is 0 in C, write 0.5"},
-        {{x, k2, exp(-x) - 1}, "0.6931 0.2402 -0.5", "k3 lacks + log_ratio: without it, it can be negative"},
-        {{x, k2, exp(-x) - 1 - x}, "0.6931 0.2402 -1.1931",
+        {{x, k2, down - 1}, "0.6931 0.2402 -0.5", "k3 lacks + log_ratio: without it, it can be negative"},
+        {{x, k2, down - 1 - x}, "0.6931 0.2402 -1.1931",
          "k3 has - log_ratio: with exp(-log_ratio) goes + log_ratio"},
-        {{x, k2, exp(x) - 1 + x}, "0.6931 0.2402 1.6931",
-         "k3 has exp(+log_ratio): pi_ref/pi is exp(-log_ratio)"},
+        {{x, k2, up - 1 + x}, "0.6931 0.2402 1.6931", "k3 has exp(+log_ratio): pi_ref/pi is exp(-log_ratio)"},
         {{x, x / 2, k3}, "0.6931 0.3466 0.1931", "k2 is not squared"},
         {{exp(logp) * x, k2, k3}, "0.3466 0.2402 0.1931",
          "k1 was multiplied by pi: the sample was drawn from pi already"});
@@ -48,7 +45,6 @@ static void make_penalized_reward(Case* c, int which, uint64_t* rng) {
 }
 CALL(penalized_reward, returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2),
                                                           whole(f, 3), (float)number(f, 4))))
-
 static double slips_penalized_reward(float r, const float* kl, const int* mask, int n, float beta) {
     double sum = sum_of(kl, mask, n, SKIP), product = sum_of(kl, mask, n, MULTIPLY), last = 0.0;
     int count = ones_in(mask, n);
@@ -94,7 +90,6 @@ static void make_group_slopes(Case* c, int which, uint64_t* rng) { add_group(c, 
 CALL(group_loss, returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
                                               whole(f, 4))))
 CALL(group_slopes, AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
-
 static void slips_group_slopes(float* dlogp, const float* r, const int* mask, int K, int T1) {
     double std = sqrt(squares(r, K) / (K - 1));
     int n = ones_in(mask, K * T1);
@@ -126,23 +121,22 @@ static void slips_group_slopes(float* dlogp, const float* r, const int* mask, in
 // The loss is linear in logp: with a slip it is the sum of logp times the slopes with that slip (same row).
 static double slips_group_loss(const float* logp, const float* r, const int* mask, int K, int T1) {
     float slope[VALUES];
-    double loss = 0.0;
+    double sum = 0.0;
     slips_group_slopes(slope, r, mask, K, T1);
-    for (int i = 0; i < K * T1; i++) loss += (double)slope[i] * logp[i];
+    for (int i = 0; i < K * T1; i++) sum += (double)slope[i] * logp[i];
     return ONE_OF(
-        {{loss}, "-0.0866", "the sign: a loss is minimized, so it is minus what should grow"},
-        {{loss}, "-0.0144",
-         "a mean over each answer, then over the answers: D1 divides by the tokens of all"},
-        {{loss}, "0.1733", "divided by K = 4 answers: D1 divides by the 8 tokens"},
-        {{loss}, "0.0578", "padding is counted: 12 places, but 8 tokens have mask 1"},
-        {{loss}, "0.5199",
+        {{sum}, "-0.0866", "the sign: a loss is minimized, so it is minus what should grow"},
+        {{sum}, "-0.0144", "a mean over each answer, then over the answers: D1 divides by the tokens of all"},
+        {{sum}, "0.1733", "divided by K = 4 answers: D1 divides by the 8 tokens"},
+        {{sum}, "0.0578", "padding is counted: 12 places, but 8 tokens have mask 1"},
+        {{sum}, "0.5199",
          "the reward itself instead of the advantage: subtract the mean of the group (1 / K of ints is 0 in "
          "C)"},
-        {{loss}, "-0.1155", "no mask: padding is in the sum and in the count"},
-        {{loss}, "-0.1733", "padding is in the sum, though not in the count"},
-        {{loss}, "0.1501", "GRPO's advantage: D1 does not divide by the standard deviation"},
-        {{loss}, "0.1155", "RLOO's advantage: D1 subtracts the mean of all K rewards"},
-        {{loss}, "0.6931", "a sum: divide by the 8 tokens"});
+        {{sum}, "-0.1155", "no mask: padding is in the sum and in the count"},
+        {{sum}, "-0.1733", "padding is in the sum, though not in the count"},
+        {{sum}, "0.1501", "GRPO's advantage: D1 does not divide by the standard deviation"},
+        {{sum}, "0.1155", "RLOO's advantage: D1 subtracts the mean of all K rewards"},
+        {{sum}, "0.6931", "a sum: divide by the 8 tokens"});
 }
 
 // ---- 21. PPO's clip
@@ -157,29 +151,26 @@ static void make_clip(Case* c, int which, uint64_t* rng) {
     add_number(c, "clip_high", REAL, 0.28);
 }
 CALL(clip, returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
-
 static double slips_clip(double* slope, double ratio, double adv, double low, double high) {
     double held = fmin(fmax(ratio, 1.0 - low), 1.0 + high), plain = ratio * adv, cut = held * adv;
-    double right, swapped, twice, loss = my_clip(&right, ratio, adv, low, high);
-    double loss_swapped = my_clip(&swapped, ratio, adv, high, low);
-    double loss_twice = my_clip(&twice, ratio, adv, low, low);
+    double right, swapped, twice, L = my_clip(&right, ratio, adv, low, high);
+    double L_swapped = my_clip(&swapped, ratio, adv, high, low);
+    double L_twice = my_clip(&twice, ratio, adv, low, low);
     const double* made = ROW_OF(
         {{-cut, held == ratio ? -plain : 0.0}, "1.28 0",
          "without the minimum: the clip also holds a token that moved the wrong way"},
         {{-fmax(plain, cut), cut > plain ? 0.0 : -plain}, "1.28 0",
          "the larger product: the minimum is meant, and of products with the advantage"},
         {{-plain, -plain}, "-1.5 -1.5", "no clip: what went far enough still pushes"},
-        {{loss, -plain}, "-1.28 -1.5", "the slope of a clipped token is 0"},
-        {{loss, loss}, "-1.28 -1.28",
-         "where it is clipped the loss does not depend on logp any more: slope 0"},
-        {{loss, right / ratio}, "1.5 1",
+        {{L, -plain}, "-1.28 -1.5", "the slope of a clipped token is 0"},
+        {{L, L}, "-1.28 -1.28", "where it is clipped the loss does not depend on logp any more: slope 0"},
+        {{L, right / ratio}, "1.5 1",
          "this is dL/d ratio; d ratio / dlogp is ratio, so dL/dlogp = - ratio * adv"},
-        {{loss_swapped, swapped}, "-1.2 0",
-         "the bounds are swapped: 1 - clip_low below, 1 + clip_high above"},
-        {{loss_twice, twice}, "-1.2 0", "clip_low is used on both sides: the upper bound is 1 + clip_high"},
-        {{-loss, -right}, "-1.5 -1.5", "the sign: a loss is minimized, so it is minus the smaller product"},
-        {{-loss, right}, "-1.5 1.5", "the sign of L: a loss is minus the smaller product"},
-        {{loss, -right}, "1.5 -1.5", "the sign of the slope: dL/dlogp = - ratio * adv"});
+        {{L_swapped, swapped}, "-1.2 0", "the bounds are swapped: 1 - clip_low below, 1 + clip_high above"},
+        {{L_twice, twice}, "-1.2 0", "clip_low is used on both sides: the upper bound is 1 + clip_high"},
+        {{-L, -right}, "-1.5 -1.5", "the sign: a loss is minimized, so it is minus the smaller product"},
+        {{-L, right}, "-1.5 1.5", "the sign of L: a loss is minus the smaller product"},
+        {{L, -right}, "1.5 -1.5", "the sign of the slope: dL/dlogp = - ratio * adv"});
     *slope = made[1];
     return made[0];
 }
@@ -196,34 +187,31 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
 }
 CALL(gae, AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
                      (float)number(f, 5)))
-
 static void slips_gae(float* adv, const float* r, const float* v, int T, float gamma, float lambda) {
-    float right[VALUES];
+    float A[VALUES];
     double forward[VALUES + 1] = {0}, g = gamma, l = lambda, next = 0.0;
-    my_gae(right, r, v, T, gamma, lambda);
+    my_gae(A, r, v, T, gamma, lambda);
     for (int t = 0; t < T; t++)
         forward[t + 1] = r[t] + (t + 1 < T ? g * v[t + 1] : 0.0) - v[t] + g * l * forward[t];
     for (int t = T - 1; t >= 0; t--) {
-        double ahead = t + 1 < T ? v[t + 1] : 0.0, delta = r[t] + g * ahead - v[t];
+        double ahead = t + 1 < T ? v[t + 1] : 0.0, d = r[t] + g * ahead - v[t];
         next = ONE_OF(
-            {{delta + l * next}, "0.45 0.5", "gamma is lost in the decay: it is gamma * lambda"},
+            {{d + l * next}, "0.45 0.5", "gamma is lost in the decay: it is gamma * lambda"},
             {{r[t] + ahead - v[t] + l * next}, "0.5 0.5",
              "gamma is not used at all: it discounts the next value and the next advantage"},
             {{r[t] + ahead - v[t] + g * l * next}, "0.475 0.5",
              "gamma is lost in delta: reward + gamma * next value - value"},
             {{r[t] + g * v[t + 1 < T ? t + 1 : t] - v[t] + g * l * next}, "0.6275 0.95",
              "the last value was used for the state behind the end: the episode is over, 0"},
-            {{delta}, "0.2 0.5",
-             "as if lambda were 0: adv[t] is delta[t] alone, the next advantage is missing"},
-            {{delta + g * next}, "0.65 0.5", "as if lambda were 1: the decay is gamma * lambda"},
+            {{d}, "0.2 0.5", "as if lambda were 0: adv[t] is delta[t] alone, the next advantage is missing"},
+            {{d + g * next}, "0.65 0.5", "as if lambda were 1: the decay is gamma * lambda"},
             {{r[t] - v[t] + g * l * next}, "-0.025 0.5",
              "the next value is missing in delta: reward + gamma * next value - value"},
             {{r[t] + g * ahead + g * l * next}, "0.9 1", "the value of the state itself was not subtracted"},
             {{r[t] + g * l * next}, "0.45 1", "no values at all: this is a discounted return"},
             {{r[t] + g * ahead + v[t] + g * l * next}, "1.375 1.5",
              "the value of the state was added: it is subtracted"},
-            {{right[t] + v[t]}, "0.675 1",
-             "this is the target of the value function, A + V: the advantage is A"},
+            {{A[t] + v[t]}, "0.675 1", "this is the target of the value function, A + V: the advantage is A"},
             {{forward[t + 1]}, "0.2 0.59",
              "from the front to the end: later surprises count for earlier steps, not the other way"});
         adv[t] = (float)next;
@@ -240,7 +228,6 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 CALL(sft, returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))))
-
 static double slips_sft(const float* logp, const int* mask, int n) {
     double sum = sum_of(logp, mask, n, SKIP), all = total(logp, n), chances = 0.0;
     int count = ones_in(mask, n);
@@ -323,7 +310,6 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     add_number(c, "n", WHOLE, n);
 }
 CALL(best_of_n, returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))))
-
 static int slips_best_of_n(const float* r, int n) {
     int best = -1, right = my_best_of_n(r, n);
     for (int i = 0; i < n; i++) {
@@ -355,7 +341,6 @@ static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     add_number(c, "k", WHOLE, which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4));
 }
 CALL(pass_at_k, returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))))
-
 static double slips_pass_at_k(int n, int c, int k) {
     double whole_numbers = 1.0, same_divisor = 1.0;
     for (int i = 0; i < k; i++) {
@@ -415,22 +400,22 @@ static int vote(const char* const* answer, int n, Equal* equal, int how) {
     return how & COUNT ? most : best;
 }
 
-static int slips_vote(const char* const* answer, int n, Equal* equal) {
-    int right = my_vote(answer, n, equal), first = 0;
-    while (first < n && !answer[first][0]) first++;
+static int slips_vote(const char* const* a, int n, Equal* same) {
+    int right = my_vote(a, n, same), first = 0;
+    while (first < n && !a[first][0]) first++;
     return (int)ONE_OF(
-        {{vote(answer, n, equal, AS_TEXT)}, "0",
+        {{vote(a, n, same, AS_TEXT)}, "0",
          "compared as text: 83, 83.0 and \\frac{166}{2} are three votes for one answer"},
-        {{vote(answer, n, equal, AS_TEXT | EMPTY_TOO)}, "0",
+        {{vote(a, n, same, AS_TEXT | EMPTY_TOO)}, "0",
          "compared as text: 83, 83.0 and \\frac{166}{2} are three votes for one answer (and \"\" abstains)"},
-        {{vote(answer, n, equal, LAST)}, "4",
+        {{vote(a, n, same, LAST)}, "4",
          "the last of the best: the index of the first is asked, > and not >="},
-        {{vote(answer, n, equal, EMPTY_TOO)}, "0", "\"\" abstains: it neither votes nor wins"},
-        {{vote(answer, n, equal, COUNT)}, "3", "this is the number of votes: its index is asked"},
+        {{vote(a, n, same, EMPTY_TOO)}, "0", "\"\" abstains: it neither votes nor wins"},
+        {{vote(a, n, same, COUNT)}, "3", "this is the number of votes: its index is asked"},
         {{right < 0 ? 0 : right}, "0", "when all abstain there is no winner: -1"},
         {{0}, "0",
          "always the first answer, as if each had one vote: == compares addresses in C, use equal()"},
         {{first < n ? first : -1}, SAME},
-        {{vote(answer, n, equal, OTHERS)}, "-1",
+        {{vote(a, n, same, OTHERS)}, "-1",
          "a single vote is more than none: an answer votes for itself too, and most begins with 0"});
 }
