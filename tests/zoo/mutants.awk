@@ -75,12 +75,7 @@ function factor_end(at,    rest, depth) {
 function site(from, to, new) {
     if (to < from || from < 1) return
     places[heading]++
-    file_of[++sites] = FILENAME
-    line_of[sites] = FNR
-    part_of[sites] = part
-    from_of[sites] = from
-    to_of[sites] = to
-    new_of[sites] = new
+    site_of[++sites] = part "\t" FILENAME "\t" FNR "\t" from "\t" to "\t" new
 }
 
 function two_ways(at, old, new, stop,    from, to, left, right) {    # (@ ? left new right : left old right)
@@ -167,24 +162,20 @@ FNR == 1 { part = name = ""; in_block = skipped = inside = 0 }
 END {
     for (name in places) if (!places[name] && ++failed) print "mutants.awk finds nothing to mutate in: " name
     if (failed) exit 1
-    for (i = 1; i <= sites; i++) order[i] = i
     state = seed * 7919 + 1
     for (i = 1; i <= sites && drawn < count; i++) {
         for (j = 0; j < 3; j++) state = state * 16807 % 2147483647
         j = i + state % (sites - i + 1)
-        k = order[j]
-        order[j] = order[i]
-        order[i] = k
-        file = file_of[k]
-        line = line_of[k]
-        if ((file, line) in changed) continue
-        new = new_of[k]
-        gsub(/@/, "MUTANT(" (++drawn) ")", new)
-        text = source[file, line]
-        changed[file, line] = substr(text, 1, from_of[k] - 1) new substr(text, to_of[k] + 1)
-        sub(/MUTANT\([0-9]+\)/, "MUTANT", new)
-        new = substr(text, 1, from_of[k] - 1) new substr(text, to_of[k] + 1)
-        print drawn "\t" part_of[k] "\t" file ":" line "\t- " text "\t+ " new > (out "/list")
+        split(site_of[j], at, "\t")                       # part, file, line, from, to, new
+        site_of[j] = site_of[i]
+        text = source[at[2], at[3]]
+        if ((at[2], at[3]) in changed) continue
+        before = substr(text, 1, at[4] - 1)
+        behind = substr(text, at[5] + 1)
+        gsub(/@/, "MUTANT(" (++drawn) ")", at[6])
+        changed[at[2], at[3]] = before at[6] behind
+        sub(/MUTANT\([0-9]+\)/, "MUTANT", at[6])
+        print drawn "\t" at[1] "\t" at[2] ":" at[3] "\t- " text "\t+ " before at[6] behind > (out "/list")
     }
     file = out "/train_gpt.c"
     print "char* getenv(const char*);\nint atoi(const char*);\nstatic int mutant_now;" > file
