@@ -50,19 +50,17 @@ static void make_return(Case* c, int which, uint64_t* rng) {
 CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
 static double slips_return(const double* r, int T, double gamma) {
     double sum = 0.0;
-    for (int t = 0; t < T; t++)
-        sum += ONE_OF(
-            {{pow(gamma, t + 1) * r[t]}, "1.375",
-             "one power of gamma too many: the first reward is not discounted, 1/2 + 2/4 + 3/8"},
-            {{pow(gamma, T - 1 - t) * r[t]}, "4.25",
-             "the powers run backwards: the last reward is discounted most, 1/4 + 2/2 + 3"},
-            {{r[t]}, "6", "no discount: gamma is not used, 1 + 2 + 3"},
-            {{(t ? gamma : 1.0) * r[t]}, "3.5", "gamma once instead of gamma to the power t: 1 + 2/2 + 3/2"},
-            {{(t ? gamma * t : 1.0) * r[t]}, "5",
-             "gamma * t instead of gamma to the power t: 1 + 2/2 + 2 * 3/2"},
-            {{t == T - 1 ? pow(gamma, t) * r[t] : 0.0}, "0.75",
-             "only the last reward is left: = where += is meant, 3/4"},
-            {{pow(gamma, t) * r[t] / T}, "0.9167", "a mean where a sum is meant: 2.75 / 3"});
+    for (int t = 0; t < T; t++) sum += ONE_OF(
+        {{pow(gamma, t + 1) * r[t]}, "1.375",
+         "one power of gamma too many: the first reward is not discounted, 1/2 + 2/4 + 3/8"},
+        {{pow(gamma, T - 1 - t) * r[t]}, "4.25",
+         "the powers run backwards: the last reward is discounted most, 1/4 + 2/2 + 3"},
+        {{r[t]}, "6", "no discount: gamma is not used, 1 + 2 + 3"},
+        {{(t ? gamma : 1.0) * r[t]}, "3.5", "gamma once instead of gamma to the power t: 1 + 2/2 + 3/2"},
+        {{(t ? gamma * t : 1.0) * r[t]}, "5", "gamma * t instead of gamma to the power t: 1 + 2/2 + 2 * 3/2"},
+        {{t == T - 1 ? pow(gamma, t) * r[t] : 0.0}, "0.75",
+         "only the last reward is left: = where += is meant, 3/4"},
+        {{pow(gamma, t) * r[t] / T}, "0.9167", "a mean where a sum is meant: 2.75 / 3"});
     return sum;
 }
 
@@ -207,21 +205,19 @@ static void slips_log_softmax(float* out, const float* z, int V) {
         top = fmax(top, z[i]);
         sum += exp(z[i]);
     }
-    for (int i = 0; i < V; i++)
-        out[i] = (float)ONE_OF(
-            {{z[i] - log(sum)}, "-inf -inf",
-             "overflow: exp(1000) is infinite; subtract the largest logit first"},
-            {{log(exp(z[i]) / sum)}, "nan nan",
-             "overflow: exp(1000) is infinite, infinite / infinite is NaN; subtract the largest logit first"},
-            {{z[i] - (lse - top)}, "999.6867 1000.6867",
-             "the largest logit was subtracted inside of exp and not added back"},
-            {{z[i] - top - lse}, "-1002.3133 -1001.3133",
-             "the largest logit was subtracted twice, from z and by the log-sum-exp"},
-            {{exp(z[i] - lse)}, "0.2689 0.7311", "these are probabilities: the logarithm is missing"},
-            {{z[i] - top}, "-1 0",
-             "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, "
-             "1"},
-            {{lse - z[i]}, "1.3133 0.3133", "the sign: log-probabilities are never positive"});
+    for (int i = 0; i < V; i++) out[i] = (float)ONE_OF(
+        {{z[i] - log(sum)}, "-inf -inf", "overflow: exp(1000) is infinite; subtract the largest logit first"},
+        {{log(exp(z[i]) / sum)}, "nan nan",
+         "overflow: exp(1000) is infinite, infinite / infinite is NaN; subtract the largest logit first"},
+        {{z[i] - (lse - top)}, "999.6867 1000.6867",
+         "the largest logit was subtracted inside of exp and not added back"},
+        {{z[i] - top - lse}, "-1002.3133 -1001.3133",
+         "the largest logit was subtracted twice, from z and by the log-sum-exp"},
+        {{exp(z[i] - lse)}, "0.2689 0.7311", "these are probabilities: the logarithm is missing"},
+        {{z[i] - top}, "-1 0",
+         "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, "
+         "1"},
+        {{lse - z[i]}, "1.3133 0.3133", "the sign: log-probabilities are never positive"});
 }
 
 // ---- 7. the log-probability of an answer
@@ -535,23 +531,21 @@ static void slips_centered(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K, square = squares(r, K);
     int whole = 0;
     for (int k = 0; k < K; k++) whole += (int)r[k];
-    for (int k = 0; k < K; k++)
-        adv[k] = (float)ONE_OF(
-            {{r[k] - sum / (K - 1)}, "0.8 0.8 -0.2",
-             "the sum was divided by K - 1: a mean divides by K, 3/16"},
-            {{r[k]}, "1 1 0",
-             "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does "
-             "in C"},
-            {{r[k] - whole / K}, "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
-            {{mean - r[k]}, "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
-            {{r[k] - sum}, "-2 -2 -3", "the sum was subtracted, not the mean"},
-            {{(r[k] - mean) / sqrt(square / (K - 1))}, "2.0156 2.0156 -0.4651",
-             "divided by the standard deviation: that is GRPO, nanochat only centers"},
-            {{(r[k] - mean) / sqrt(square / K)}, "2.0817 2.0817 -0.4804",
-             "divided by the standard deviation: that is GRPO, nanochat only centers"},
-            {{(r[k] - mean) * K / (K - 1)}, "0.8667 0.8667 -0.2",
-             "the mean of the others: that is RLOO, here the mean contains all K"},
-            {{mean}, "0.1875 0.1875 0.1875", "this is the mean itself: subtract it from each reward"});
+    for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
+        {{r[k] - sum / (K - 1)}, "0.8 0.8 -0.2", "the sum was divided by K - 1: a mean divides by K, 3/16"},
+        {{r[k]}, "1 1 0",
+         "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does "
+         "in C"},
+        {{r[k] - whole / K}, "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
+        {{mean - r[k]}, "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
+        {{r[k] - sum}, "-2 -2 -3", "the sum was subtracted, not the mean"},
+        {{(r[k] - mean) / sqrt(square / (K - 1))}, "2.0156 2.0156 -0.4651",
+         "divided by the standard deviation: that is GRPO, nanochat only centers"},
+        {{(r[k] - mean) / sqrt(square / K)}, "2.0817 2.0817 -0.4804",
+         "divided by the standard deviation: that is GRPO, nanochat only centers"},
+        {{(r[k] - mean) * K / (K - 1)}, "0.8667 0.8667 -0.2",
+         "the mean of the others: that is RLOO, here the mean contains all K"},
+        {{mean}, "0.1875 0.1875 0.1875", "this is the mean itself: subtract it from each reward"});
 }
 
 // ---- 14. leave one out
@@ -562,22 +556,21 @@ static void make_rloo(Case* c, int which, uint64_t* rng) {
 CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
 static void slips_rloo(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K;
-    for (int k = 0; k < K; k++)
-        adv[k] = (float)ONE_OF(
-            {{r[k]}, "1 1 0 0",
-             "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) of whole "
-             "numbers does in C"},
-            {{r[k] - mean}, "0.5 0.5 -0.5",
-             "the own reward is in the baseline, a mean over all K (or: K / (K - 1) of whole numbers is 1 "
-             "in C)"},
-            {{r[k] - sum / (K - 1)}, "0.3333 0.3333 -0.6667",
-             "the sum of all was divided by K - 1: take the own reward out of it"},
-            {{(r[k] - mean) * (K - 1) / K}, "0.375 0.375 -0.375",
-             "the factor is inverted: K / (K - 1) = 4/3, not 3/4"},
-            {{r[k] - (sum - r[k])}, "0 0 -2 -2", "the sum of the others, not their mean: divide by K - 1"},
-            {{r[k] - (sum - r[k]) / K}, "0.75 0.75 -0.5 -0.5", "there are K - 1 others, not K"},
-            {{(mean - r[k]) * K / (K - 1)}, "-0.6667 -0.6667 0.6667",
-             "the sign: what is better than the others is positive"});
+    for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
+        {{r[k]}, "1 1 0 0",
+         "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) of whole "
+         "numbers does in C"},
+        {{r[k] - mean}, "0.5 0.5 -0.5",
+         "the own reward is in the baseline, a mean over all K (or: K / (K - 1) of whole numbers is 1 "
+         "in C)"},
+        {{r[k] - sum / (K - 1)}, "0.3333 0.3333 -0.6667",
+         "the sum of all was divided by K - 1: take the own reward out of it"},
+        {{(r[k] - mean) * (K - 1) / K}, "0.375 0.375 -0.375",
+         "the factor is inverted: K / (K - 1) = 4/3, not 3/4"},
+        {{r[k] - (sum - r[k])}, "0 0 -2 -2", "the sum of the others, not their mean: divide by K - 1"},
+        {{r[k] - (sum - r[k]) / K}, "0.75 0.75 -0.5 -0.5", "there are K - 1 others, not K"},
+        {{(mean - r[k]) * K / (K - 1)}, "-0.6667 -0.6667 0.6667",
+         "the sign: what is better than the others is positive"});
 }
 
 // ---- 15. GRPO's advantage
