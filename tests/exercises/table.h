@@ -154,8 +154,8 @@ static const Exercise exercises[] = {
   {"n 4, correct 2, k 3", "1", "only 2 are wrong"}}},
 
 {"the majority vote", OF(vote), 1e-5, "chapter 11, majority_vote(); D2 section 1",
- "for each i that is not \"\" count the j with answer[j][0] && equal(answer[i], answer[j]); keep the first "
-  "with the most",
+ "for each i that is not \"\" count the j with answer[j][0] && equal(answer[i], answer[j]); "
+ "keep the first with the most",
  {{"38, 83, 38, 83.0, \\frac{166}{2}", "1", NULL}, {"\"\", 7, \"\", 8, \"\", 8, 7", "1", NULL},
   {"\"\", \"\"", "-1", NULL}, {"\"\", 5", "1", NULL}}},
 };
