@@ -297,7 +297,9 @@ mutants() {
         awk -v seed="$seed" -v count="$count" -v out="$mutants" -f tests/zoo/mutants.awk \
             "$mutants/errors" rl.c train_gpt.c > "$mutants/log" || { cat "$mutants/log"; exit 1; }
         ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
-    do sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 >> "$mutants/errors"
+    do
+        sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 | grep . \
+            >> "$mutants/errors" || { cat "$mutants/log"; exit 1; }
     done
     build_mutants "$mutants" all
     build_mutants "$mutants" gradients
