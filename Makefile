@@ -147,13 +147,13 @@ build/%: tests/%.c docs/tools.c rl.c train_gpt.c data/generate.c $(wildcard test
 # The exercises: rl.c is compiled once, into an object; a student's file is checked without compiling it again.
 EX = $(wildcard tests/exercises/*.h) docs/exercises.h build/ex_rl.o build/flags
 
-build/ex_rl.o: tests/exercises/solutions.c tests/exercises/solutions.h rl.c train_gpt.c build/flags
+build/ex_rl.o: tests/exercises/solutions.c docs/exercises.h rl.c train_gpt.c build/flags
 	$(COMPILE) $(QUICK) $(UNUSED) -c -o $@ $<
 
 build/ex: tests/exercises/ex.c $(EX)
 	$(COMPILE) $(QUICK) $(UNUSED) -o $@ $< build/ex_rl.o $(LIBS) -ldl
 
-build/ex_open: tests/exercises/open.c docs/exercises.h rl.c train_gpt.c build/flags
+build/ex_open: tests/exercises/open.c tests/exercises/field.h docs/exercises.h docs/tools.c rl.c train_gpt.c build/flags
 	$(COMPILE) $(UNUSED) -o $@ $< $(LIBS) -ldl
 
 build/exercises: tests/exercises.c tests/check.h build/ex $(EX)
@@ -167,7 +167,12 @@ clean:                             ## remove what was built (out/ stays: it hold
 	rm -rf build train_gpt rl librl.so
 
 help:                              ## this list
-	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */  \1	/p' Makefile | expand -t 20
+	@sed -n -e 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' -e 's/^#   \(make [A-Z]*=[a-z0-9]*\)  */\1	/p' Makefile | \
+	    awk -F '	' '{ n = split($$2, word, " "); line = sprintf("  %-17s", $$1); \
+	        for (i = 1; i <= n; i++) { \
+	            if (length(line " " word[i]) > 80) { print line; line = sprintf("%19s", "") } \
+	            line = line " " word[i] } \
+	        print line }'
 
 FORCE:
 .PHONY: all quick run test report ex bench fuzz zoo mutants coverage bug lib data golden clean help FORCE

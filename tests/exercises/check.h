@@ -1,11 +1,10 @@
-/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves stand in
- * table.h.
+/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves are in table.h.
  *
  * An exercise is called on a few inputs: first its examples, which are worked by hand, then inputs from a
  * seeded generator. Each call runs in a process of its own with limits on time and memory, on arrays that lie
- * between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's own
- * function gives; if it differs, with what each classic slip gives, on every input. Only a slip that agrees
- * on all of them is named.
+ * between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's
+ * own function gives; if it differs, with what each classic slip gives, on every input. Only a slip that
+ * agrees on all of them is named.
  */
 #ifndef EXERCISES_CHECK_H
 #define EXERCISES_CHECK_H
@@ -19,19 +18,18 @@
 #include <unistd.h>
 
 #include "../../docs/exercises.h"
-#include "solutions.h"
 
-enum { ARGS = 8, VALUES = 64, TEXTS = 8, TEXT_SIZE = 64, EXAMPLES = 4, SEEDED = 3,
-       CASES = EXAMPLES + SEEDED, SLIPS = 14 };
-enum { GUARD = 64 };                      // numbers before and behind each array
-enum { COLUMNS = 80, INDENT = 12 };       // of a message
+Equal answers_equal;                      // rl.c's, handed to exercises 12 and 28
+
+enum { ARGS = 8, VALUES = 64, TEXTS = 8, TEXT_SIZE = 64, EXAMPLES = 4, SEEDED = 3, CASES = EXAMPLES + SEEDED,
+       GUARD = 64 };                      // numbers before and behind each array
 
 typedef void (*Fn)(void);
 
 // ---- an input: arguments by name, so that any of them can be printed
 
 typedef enum {
-    WHOLE, REAL, WHOLES, FLOATS, DOUBLES, TEXT, TEXT_LIST, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES
+    WHOLE, REAL, TEXTS_IN, WHOLES, FLOATS, DOUBLES, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES      // arrays last
 } Kind;
 
 typedef struct {
@@ -47,15 +45,8 @@ typedef struct { int args; Arg arg[ARGS]; } Case;
 static Arg* add_arg(Case* c, const char* name, Kind kind, int n) {
     Arg* a = &c->arg[c->args++];
     if (c->args > ARGS || n > VALUES) abort();
-    memset(a, 0, sizeof *a);
-    a->name = name;
-    a->kind = kind;
-    a->n = a->row = n;
+    *a = (Arg){.name = name, .kind = kind, .n = n, .row = n};
     return a;
-}
-
-static void add_number(Case* c, const char* name, Kind kind, double x) {
-    add_arg(c, name, kind, 1)->value[0] = x;
 }
 
 static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const double* x) {
@@ -64,16 +55,15 @@ static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const doubl
     return a;
 }
 
-static void add_text(Case* c, const char* name, const char* text) {
-    snprintf(add_arg(c, name, TEXT, 1)->text[0], TEXT_SIZE, "%s", text);
-}
+static void add_number(Case* c, const char* name, Kind kind, double x) { add_numbers(c, name, kind, 1, &x); }
 
 static void add_texts(Case* c, const char* name, int n, const char* const* text) {
-    Arg* a = add_arg(c, name, TEXT_LIST, n);
+    Arg* a = add_arg(c, name, TEXTS_IN, n);
     if (n > TEXTS) abort();
     for (int i = 0; i < n; i++) snprintf(a->text[i], TEXT_SIZE, "%s", text[i]);
 }
 
+static int is_array(const Arg* a) { return a->kind >= WHOLES; }
 static int is_output(const Arg* a) { return a->kind >= OUT_WHOLES; }
 
 // ---- an exercise
@@ -81,22 +71,15 @@ static int is_output(const Arg* a) { return a->kind >= OUT_WHOLES; }
 typedef struct Frame Frame;
 
 typedef struct {
-    Fn function;                          // makes the slip
-    const char* value; // what it gives, by hand, on the first example where it is not right
-    const char* what;                     // the sentence
-} Slip;
-
-typedef struct {
-    const char *name, *function;          // "the return", "my_return"
+    const char *name, *function;                     // "the return", "my_return"
+    void (*make)(Case* c, int which, uint64_t* rng); // which: an example, or further on: from rng
+    void (*call)(Frame* f);
+    Fn solution, slips;                              // rl.c's; the same with the slip that is asked for
+    double tolerance;                                // relative to numbers above 1
     const char *read, *hint;
     struct {
         const char *given, *right, *working;
     } example[EXAMPLES];                             // right: by hand, 4 decimals; working may be NULL
-    void (*make)(Case* c, int which, uint64_t* rng); // which: an example, or further on: from rng
-    void (*call)(Frame* f);
-    Fn solution;                          // rl.c's
-    double tolerance;                     // 0: 1e-5. Relative to numbers above 1
-    Slip slip[SLIPS];
 } Exercise;
 
 static int example_count(const Exercise* e) {
@@ -131,6 +114,33 @@ static double random_between(uint64_t* rng, double low, double high) {
     return round(100.0 * (low + (high - low) * random_real(rng))) / 100.0;
 }
 
+// ---- a slip: a row of a list that stands inside of a function of the exercise's form
+
+typedef struct {
+    double gives[3];                      // one number, or as many as come out
+    const char *value, *what;             // by hand, on the first example where it is not right; the sentence
+} Slip;
+
+// Which row is asked for; what it says, and how many rows there are, as the last call found it.
+static struct {
+    int asked, count;
+    const char *value, *what;
+} slip;
+
+static const double* pick(const Slip* row) {
+    const Slip* said = row + slip.asked;
+    for (slip.count = 0; row[slip.count].what;) slip.count++;
+    if (slip.asked >= slip.count) abort();
+    while (!*said->what) said--;
+    slip.value = said->value;
+    slip.what = said->what;
+    return row[slip.asked].gives;
+}
+
+#define ROW_OF(...) pick((const Slip[]){__VA_ARGS__, {{0.0}, NULL, NULL}})
+#define ONE_OF(...) ROW_OF(__VA_ARGS__)[0]
+#define SAME "", ""                       // says what the row above says
+
 // ---- one call: the arrays in memory, between guards
 
 struct Frame {
@@ -142,73 +152,56 @@ struct Frame {
     int has_result;
 };
 
+typedef union { int i; float f; double d; uint32_t narrow; uint64_t wide; } Number;
+
 // Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. The first is a
 // signalling one, which arithmetic turns into a quiet one (a bit is set): so "never touched" and "computed
 // from itself before it was set" are two things. For ints two improbable numbers.
-static const uint32_t unset_float = 0x7FA0DEADu, guard_float = 0x7FC0FE9Cu, unset_whole = 0x81235DEDu,
-                      guard_whole = 0x5A5B5C5Du;
-static const uint64_t unset_double = 0x7FF40000DEAD1234u, guard_double = 0x7FF80000FE9CE123u;
-static const uint32_t quiet_float = 0x00400000u, sign_float = 0x80000000u;
-static const uint64_t quiet_double = 0x0008000000000000u, sign_double = 0x8000000000000000u;
+static const struct { size_t size; Number unset, guard; } types[] = {
+    {sizeof(int), {.narrow = 0x81235DEDu}, {.narrow = 0x5A5B5C5Du}},
+    {sizeof(float), {.narrow = 0x7FA0DEADu}, {.narrow = 0x7FC0FE9Cu}},
+    {sizeof(double), {.wide = 0x7FF40000DEAD1234u}, {.wide = 0x7FF80000FE9CE123u}}};
+enum { INT, FLOAT, DOUBLE };
 
-static size_t element_size(Kind k) {
-    return k == DOUBLES || k == OUT_DOUBLES ? sizeof(double) : sizeof(float);
+static int type_of(const Arg* a) { return (a->kind - WHOLES) % 3; }
+static size_t size_of(const Arg* a) { return types[type_of(a)].size; }
+
+// What element i of an array holds before the call; i < 0 and i >= n: the guards.
+static Number before(const Arg* a, int i) {
+    int type = type_of(a);
+    if (i < 0 || i >= a->n) return types[type].guard;
+    if (is_output(a)) return types[type].unset;
+    if (type == INT) return (Number){.i = (int)a->value[i]};
+    return type == FLOAT ? (Number){.f = (float)a->value[i]} : (Number){.d = a->value[i]};
 }
 
-static void put_bits(void* at, Kind k, int guard) {
-    if (element_size(k) == sizeof(double)) memcpy(at, guard ? &guard_double : &unset_double, sizeof(double));
-    else if (k == FLOATS || k == OUT_FLOATS) memcpy(at, guard ? &guard_float : &unset_float, sizeof(float));
-    else memcpy(at, guard ? &guard_whole : &unset_whole, sizeof(int));
+static void* element(const Frame* f, int k, int i) {
+    return (char*)f->memory[k] + (ptrdiff_t)i * (ptrdiff_t)size_of(&f->input->arg[k]);
 }
 
-static void put_number(void* at, Kind k, double x) {
-    int i = k == WHOLES ? (int)x : 0;
-    float f = (float)x;
-    if (k == DOUBLES) memcpy(at, &x, sizeof x);
-    else if (k == FLOATS) memcpy(at, &f, sizeof f);
-    else memcpy(at, &i, sizeof i);
-}
-
-static double get_number(const void* at, Kind k) {
-    double x;
-    float f;
-    int i;
-    memcpy(&i, at, sizeof i);
-    memcpy(&f, at, sizeof f);
-    if (element_size(k) == sizeof x) memcpy(&x, at, sizeof x);
-    else x = k == OUT_FLOATS || k == FLOATS ? (double)f : (double)i;
-    return x;
-}
-
-// What element i of an argument holds before the call; i < 0 and i >= n: the guards.
-static void put_element(void* at, const Arg* a, int i) {
-    if (i < 0 || i >= a->n || is_output(a)) put_bits(at, a->kind, i < 0 || i >= a->n);
-    else put_number(at, a->kind, a->value[i]);
-}
-
-static int is_array(const Arg* a) {
-    return a->kind != WHOLE && a->kind != REAL && a->kind != TEXT && a->kind != TEXT_LIST;
+static int is_as_before(const Frame* f, int k, int i) {
+    Number x = before(&f->input->arg[k], i);
+    return !memcmp(&x, element(f, k, i), size_of(&f->input->arg[k]));
 }
 
 static void lay_out(Frame* f, const Case* c, Fn fn) {
-    memset(f, 0, sizeof *f);
-    f->fn = fn;
-    f->input = c;
+    *f = (Frame){.fn = fn, .input = c};
     for (int k = 0; k < c->args; k++) {
         const Arg* a = &c->arg[k];
         for (int i = 0; i < TEXTS; i++) f->list[k][i] = a->text[i];
         if (!is_array(a)) continue;
-        size_t size = element_size(a->kind);
-        char* block = malloc((size_t)(a->n + 2 * GUARD) * size);
+        char* block = malloc((size_t)(a->n + 2 * GUARD) * size_of(a));
         if (!block) abort();
-        for (int i = -GUARD; i < a->n + GUARD; i++) put_element(block + (size_t)(i + GUARD) * size, a, i);
-        f->memory[k] = block + GUARD * size;
+        f->memory[k] = block + GUARD * size_of(a);
+        for (int i = -GUARD; i < a->n + GUARD; i++) {
+            Number x = before(a, i);
+            memcpy(element(f, k, i), &x, size_of(a));
+        }
     }
 }
 
 static void clear_frame(Frame* f) {
-    for (int k = 0; k < f->input->args; k++)
-        if (f->memory[k]) free((char*)f->memory[k] - GUARD * element_size(f->input->arg[k].kind));
+    for (int k = 0; k < f->input->args; k++) if (f->memory[k]) free(element(f, k, -GUARD));
 }
 
 // For the table: argument i as C wants it, and the function to call, with the type that exercises.h gives it.
@@ -243,54 +236,42 @@ typedef struct {
 } Report;
 
 // Does this NaN carry the mark, whatever its sign, and whether it has gone through a float or not?
-static int same_mark(double x, uint64_t wide, uint32_t narrow) {
-    uint64_t bits;
-    uint32_t small;
-    float f = (float)x;
-    memcpy(&bits, &x, sizeof x);
-    memcpy(&small, &f, sizeof f);
-    return isnan(x) && (((bits ^ wide) & ~(sign_double | quiet_double)) == 0 ||
-                        ((small ^ narrow) & ~(sign_float | quiet_float)) == 0);
+static int same_mark(double x, Number wide, Number narrow) {
+    const uint64_t free_wide = 0x8008000000000000u;          // the sign, and the bit of a quiet NaN
+    const uint32_t free_narrow = 0x80400000u;
+    Number d = {.d = x}, f = {.f = (float)x};
+    return isnan(x) && (!((d.wide ^ wide.wide) & ~free_wide) || !((f.narrow ^ narrow.narrow) & ~free_narrow));
 }
 
-// Is the output at this place still exactly as it was?
-static int is_as_before(const void* at, Kind k) {
-    char before[sizeof(double)];
-    put_bits(before, k, 0);
-    return !memcmp(before, at, element_size(k));
-}
-
-static void add_output(Outcome* o, double x) {
-    int i = o->count++;
+static void add_output(Outcome* o, double x, int untouched) {
+    int i = o->count++, computed = same_mark(x, types[DOUBLE].unset, types[FLOAT].unset);
     if (i > VALUES) abort();
     o->out[i] = x;
-    o->unset[i] = same_mark(x, unset_double, unset_float) ? COMPUTED : 0;
-    o->outside[i] = same_mark(x, guard_double, guard_float) || x == (double)(int32_t)guard_whole;
+    o->unset[i] = untouched ? UNTOUCHED : computed ? COMPUTED : 0;
+    o->outside[i] = same_mark(x, types[DOUBLE].guard, types[FLOAT].guard) || x == (double)types[INT].guard.i;
 }
 
-static void add_outputs(Outcome* o, const Arg* a, const void* memory) {
-    for (int j = 0; is_output(a) && j < a->n; j++) {
-        const char* at = (const char*)memory + (size_t)j * element_size(a->kind);
-        add_output(o, get_number(at, a->kind));
-        if (is_as_before(at, a->kind)) o->unset[o->count - 1] = UNTOUCHED;
+static void add_outputs(Outcome* o, const Frame* f, int k) {
+    const Arg* a = &f->input->arg[k];
+    for (int i = 0; is_output(a) && i < a->n; i++) {
+        Number x;
+        memcpy(&x, element(f, k, i), size_of(a));
+        double value = type_of(a) == INT ? x.i : type_of(a) == FLOAT ? (double)x.f : x.d;
+        add_output(o, value, is_as_before(f, k, i));
     }
 }
 
 // Looks for damage: anything that is not as it was and is no output. Reports the first.
 static void find_damage(Report* r, const Frame* f) {
-    for (int k = 0; k < f->input->args && !r->damage; k++) {
+    for (int k = 0; k < f->input->args; k++) {
         const Arg* a = &f->input->arg[k];
-        size_t size = element_size(a->kind);
-        if (!is_array(a)) continue;
-        for (int i = -GUARD; i < a->n + GUARD && !r->damage; i++) {
-            char before[sizeof(double)];
+        for (int i = -GUARD; is_array(a) && i < a->n + GUARD; i++) {
             int inside = i >= 0 && i < a->n;
-            if (inside && is_output(a)) continue;
-            put_element(before, a, i);
-            if (!memcmp(before, (char*)f->memory[k] + (ptrdiff_t)i * (ptrdiff_t)size, size)) continue;
+            if ((inside && is_output(a)) || is_as_before(f, k, i)) continue;
             r->damage = inside ? 2 : 1;
             r->argument = k;
             r->index = i;
+            return;
         }
     }
 }
@@ -304,11 +285,17 @@ static void run_cases(Report* r, const Exercise* e, Fn fn) {
         r->running = i;
         e->call(&f);
         find_damage(r, &f);
-        if (f.has_result) add_output(&r->outcome[i], f.result);
-        for (int k = 0; k < c.args; k++) add_outputs(&r->outcome[i], &c.arg[k], f.memory[k]);
+        if (f.has_result) add_output(&r->outcome[i], f.result, 0);
+        for (int k = 0; k < c.args; k++) add_outputs(&r->outcome[i], &f, k);
         if (!r->damage) clear_frame(&f);
     }
     r->finished = 1;
+}
+
+static void run_slip(Report* r, const Exercise* e, int asked) {
+    slip.asked = asked;
+    memset(r, 0, sizeof *r);
+    run_cases(r, e, e->slips);
 }
 
 // ---- the process around it
@@ -323,10 +310,7 @@ enum { CPU_MILLISECONDS = 500, PATIENCE = 5000 };
 #endif
 #endif
 
-static void limit(int what, rlim_t most) {
-    struct rlimit r = {most, most};
-    setrlimit(what, &r);
-}
+static void limit(int what, rlim_t most) { setrlimit(what, &(struct rlimit){most, most}); }
 
 static void set_limits(void) {
     const struct itimerval time = {{0, 0}, {0, CPU_MILLISECONDS * 1000}};
@@ -341,16 +325,18 @@ static void set_limits(void) {
     setitimer(ITIMER_PROF, &time, NULL);
 }
 
+static void give_up(const char* what) {
+    perror(what);
+    exit(1);
+}
+
 // Runs fn in a process of its own. The wait status; -1 = it had to be stopped.
 static int run_apart(Report* r, const Exercise* e, Fn fn) {
     int status = 0;
     const struct timespec moment = {0, 1000000};
     fflush(NULL);
     pid_t child = fork();
-    if (child < 0) {
-        perror("exercises: cannot start a process");
-        exit(1);
-    }
+    if (child < 0) give_up("exercises: cannot start a process");
     if (child == 0) {
         set_limits();
         run_cases(r, e, fn);
@@ -375,7 +361,8 @@ typedef struct {
     State state;
     int at;                               // the case
     int output;                           // of it, the first that is not right, or not set
-    int slip;                             // -1: none of the table
+    int slip;                             // -1: none of the list
+    const char* what;                     // the slip's sentence
     int signal;
     Report report, right;                 // what the submission gave, and what rl.c gives
 } Verdict;
@@ -385,30 +372,25 @@ static int same_number(double x, double y, double tolerance) {
     return x == y || (isfinite(x) && isfinite(y) && fabs(x - y) <= tolerance * fmax(1.0, fabs(y)));
 }
 
-static double tolerance_of(const Exercise* e) { return e->tolerance > 0.0 ? e->tolerance : 1e-5; }
-
-// The first output in which two outcomes differ; -1: none.
-static int first_difference(const Exercise* e, const Outcome* a, const Outcome* b) {
-    for (int i = 0; i < b->count; i++)
-        if (i >= a->count || !same_number(a->out[i], b->out[i], tolerance_of(e))) return i;
-    return -1;
-}
-
-// The first case in which two reports differ; -1: none. *output: where.
-static int first_different_case(int* output, const Exercise* e, const Report* a, const Report* b) {
+// The first case in which two reports differ; -1: none. *output: where, the first output that differs.
+static int first_different_case(int* output, const Exercise* e, const Report* x, const Report* y) {
     for (int i = 0; i < case_count(e); i++) {
-        *output = first_difference(e, &a->outcome[i], &b->outcome[i]);
-        if (*output >= 0) return i;
+        const Outcome *a = &x->outcome[i], *b = &y->outcome[i];
+        for (int j = 0; j < b->count; j++)
+            if (j >= a->count || !same_number(a->out[j], b->out[j], e->tolerance)) {
+                *output = j;
+                return i;
+            }
     }
     return -1;
 }
 
 static int find_slip(const Exercise* e, const Report* r) {
-    for (int s = 0; s < SLIPS && e->slip[s].function; s++) {
-        Report slip = {0};
+    for (int s = 0; s == 0 || s < slip.count; s++) {
+        Report made;
         int output;
-        run_cases(&slip, e, e->slip[s].function);
-        if (first_different_case(&output, e, r, &slip) < 0) return s;
+        run_slip(&made, e, s);
+        if (first_different_case(&output, e, r, &made) < 0) return s;
     }
     return -1;
 }
@@ -423,9 +405,8 @@ static int is_plain_nan(double x) {
 static int is_untouched(const Exercise* e, const Report* r) {
     for (int i = 0; i < case_count(e); i++)
         for (int j = 0; j < r->outcome[i].count; j++) {
-            const Outcome* o = &r->outcome[i];
-            if (!is_plain_nan(o->out[j]) && o->out[j] != (double)INT_MIN && o->unset[j] != UNTOUCHED)
-                return 0;
+            double x = r->outcome[i].out[j];
+            if (!is_plain_nan(x) && x != (double)INT_MIN && r->outcome[i].unset[j] != UNTOUCHED) return 0;
         }
     return 1;
 }
@@ -453,25 +434,18 @@ static State state_of_process(int* signal_number, const Report* r, int status) {
 }
 
 static void judge(Verdict* v, const Exercise* e, Fn fn) {
-    memset(v, 0, sizeof *v);
-    v->slip = -1;
+    *v = (Verdict){.state = MISSING, .slip = -1};
     run_cases(&v->right, e, e->solution);
-    if (!fn) {
-        v->state = MISSING;
-        return;
-    }
+    if (!fn) return;
     Report* shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
-        perror("exercises: no memory to share with a process");
-        exit(1);
-    }
-    int status = run_apart(shared, e, fn);
+    if (shared == MAP_FAILED) give_up("exercises: no memory to share with a process");
+    int output, status = run_apart(shared, e, fn);
     v->report = *shared;
     munmap(shared, sizeof *shared);
     v->at = v->report.running < 0 || v->report.running >= case_count(e) ? 0 : v->report.running;
     v->state = state_of_process(&v->signal, &v->report, status);
     if (v->state != RIGHT) return;
-    int output, at = first_different_case(&output, e, &v->report, &v->right);
+    int at = first_different_case(&output, e, &v->report, &v->right);
     if (at < 0) return;
     v->state = is_untouched(e, &v->report) ? TO_DO : find_mark(v, e);
     if (v->state == UNSET || v->state == READ_OUTSIDE) return;
@@ -480,5 +454,6 @@ static void judge(Verdict* v, const Exercise* e, Fn fn) {
     if (v->state == TO_DO) return;
     v->state = WRONG;
     v->slip = find_slip(e, &v->report);
+    v->what = slip.what;
 }
 #endif

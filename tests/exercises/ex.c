@@ -1,5 +1,4 @@
-/* ex.c - the program behind `make ex`: checks a submission, compiled as a shared library, exercise by
- * exercise.
+/* ex.c - the program behind `make ex`: checks a submission, a shared library, exercise by exercise.
  *
  *     ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1]       SOURCE is only named in messages
  *     ex SOLUTION [N=12] [ALL=1] [HINT=1]             rl.c's own functions
@@ -15,21 +14,24 @@
 #include "table.h"
 #include "message.h"
 
-static Fn find_function(void* library, const Exercise* e) {
+// What the submission (NULL: rl.c's own functions) gives in exercise n, counted from 1.
+static const Verdict* verdict_on(int n, void* library) {
+    static Verdict v;
+    const Exercise* e = &exercises[n - 1];
     void* symbol = library ? dlsym(library, e->function) : NULL;
     Fn fn = library ? NULL : e->solution;
     if (symbol) memcpy(&fn, &symbol, sizeof fn);
-    return fn;
+    judge(&v, e, fn);
+    return &v;
 }
 
 static int check_all(void* library, const char* source, int hint) {
     int right = 0;
-    for (int i = 0; i < EXERCISES; i++) {
-        static Verdict v;
-        judge(&v, &exercises[i], find_function(library, &exercises[i]));
-        right += v.state == RIGHT;
-        print_row(i + 1, &exercises[i], &v);
-        if (hint && v.state != RIGHT) print_field("hint", exercises[i].hint);
+    for (int n = 1; n <= EXERCISES; n++) {
+        const Verdict* v = verdict_on(n, library);
+        right += v->state == RIGHT;
+        print_row(n, &exercises[n - 1], v);
+        if (hint && v->state != RIGHT) print_field("hint", "%s", exercises[n - 1].hint);
     }
     printf("%s: what is not right in detail, make ex N=...\n", source);
     printf("%d of %d right\n", right, EXERCISES);
@@ -37,64 +39,50 @@ static int check_all(void* library, const char* source, int hint) {
 }
 
 static int check_one(void* library, const char* source, int hint, int n) {
-    static Verdict v;
-    judge(&v, &exercises[n - 1], find_function(library, &exercises[n - 1]));
-    print_message(n, &exercises[n - 1], &v, source, hint);
-    return v.state == RIGHT ? 0 : 1;
+    const Verdict* v = verdict_on(n, library);
+    print_message(n, &exercises[n - 1], v, source, hint);
+    return v->state == RIGHT ? 0 : 1;
 }
 
 static int check_until_wrong(void* library, const char* source, int hint) {
-    for (int i = 0; i < EXERCISES; i++) {
-        static Verdict v;
-        judge(&v, &exercises[i], find_function(library, &exercises[i]));
-        if (v.state == RIGHT) continue;
-        if (i) printf("%s%d ok\n\n", i > 1 ? "1 to " : "", i);
-        print_message(i + 1, &exercises[i], &v, source, hint);
+    for (int n = 1; n <= EXERCISES; n++) {
+        const Verdict* v = verdict_on(n, library);
+        if (v->state == RIGHT) continue;
+        if (n > 1) printf("%s%d ok\n\n", n > 2 ? "1 to " : "", n - 1);
+        print_message(n, &exercises[n - 1], v, source, hint);
         return 1;
     }
-    printf("%d of %d right. The open ones: make ex N=%d, N=%d, N=%d\n", EXERCISES, EXERCISES, EXERCISES + 1,
-           EXERCISES + 2, EXERCISES + 3);
+    printf("%d of %d right. The open ones: make ex N=29, N=30, N=31\n", EXERCISES, EXERCISES);
     return 0;
 }
 
+static int usage(const char* format, const char* word) {
+    fprintf(stderr, format, word);
+    return 2;
+}
+
 int main(int argc, char** argv) {
-    const char *source = "rl.c", *number_text = NULL;
-    int all = 0, hint = 0, first = 2, n = 0;
-    void* library = NULL;
-    if (argc < 2 || (strcmp(argv[1], "SOLUTION") && argc < 3)) {
-        fprintf(stderr, "usage: ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1], or ex SOLUTION ...\n");
-        return 2;
-    }
-    if (strcmp(argv[1], "SOLUTION")) {
-        source = argv[2];
-        first = 3;
-        library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-        if (!library) {
-            const char *why = dlerror(), *symbol = strstr(why, "undefined symbol: ");
-            printf("%s calls a function that exists nowhere: %s\n", source, symbol ? symbol + 18 : why);
-            for (int i = first; i < argc; i++)
-                if (!strcmp(argv[i], "ALL=1")) printf("0 of %d right\n", EXERCISES);
-            return 1;
-        }
-    }
-    for (int i = first; i < argc; i++) {
-        if (!strncmp(argv[i], "N=", 2)) number_text = argv[i] + 2;
-        else if (!strcmp(argv[i], "ALL=1")) all = 1;
+    int all = 0, hint = 0, n = 0, own = argc > 1 && !strcmp(argv[1], "SOLUTION");
+    if (argc < (own ? 2 : 3))
+        return usage("usage: ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1], or ex SOLUTION ...%s\n", "");
+    const char* source = own ? "rl.c" : argv[2];
+    for (int i = own ? 2 : 3; i < argc; i++) {
+        if (!strcmp(argv[i], "ALL=1")) all = 1;
         else if (!strcmp(argv[i], "HINT=1")) hint = 1;
-        else {
-            fprintf(stderr, "%s is not known here; N=12, ALL=1 or HINT=1 are\n", argv[i]);
-            return 2;
-        }
+        else if (!strncmp(argv[i], "N=", 2)) {
+            char* end;
+            long asked = strtol(argv[i] + 2, &end, 10);
+            if (end == argv[i] + 2 || *end || asked < 1 || asked > EXERCISES)
+                return usage("there is no exercise %s: they are numbered 1 to 31\n", argv[i] + 2);
+            n = (int)asked;
+        } else return usage("%s is not known here; N=12, ALL=1 or HINT=1 are\n", argv[i]);
     }
-    if (number_text) {
-        char* end;
-        long asked = strtol(number_text, &end, 10);
-        if (end == number_text || *end || asked < 1 || asked > EXERCISES) {
-            fprintf(stderr, "there is no exercise %s: they are numbered 1 to %d\n", number_text,
-                    EXERCISES + 3);
-            return 2;
-        }
-        n = (int)asked;
+    void* library = own ? NULL : dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (!own && !library) {
+        const char *why = dlerror(), *symbol = strstr(why, "undefined symbol: ");
+        printf("%s calls a function that exists nowhere: %s\n", source, symbol ? symbol + 18 : why);
+        if (all) printf("0 of %d right\n", EXERCISES);
+        return 1;
     }
     if (all) return check_all(library, source, hint);
     return n ? check_one(library, source, hint, n) : check_until_wrong(library, source, hint);

@@ -4,27 +4,18 @@
  *     ex_open LIBRARY N [MODEL OUT]
  *
  * This program is ./rl with two things in it that are the student's, loaded from LIBRARY: the advantage of
- * CartPole's steps, and a reward. The reward stands where rl.c has the one named `format`: the macro renames
- * rl.c's function where it is defined, with its parentheses, and not where the table of rewards names it.
- * Exit status: 0 = reached, 1 = not, 2 = bad usage.
+ * CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
 #include <dlfcn.h>
 
-static float (reward_format)(const char* response, const char* truth);
-#define reward_format(response, truth) original_reward_format(response, truth)
-#define RL_NO_MAIN
-#include "../../rl.c"
+#define TOOLS_NO_MAIN
+#include "../../docs/tools.c"
+#include "field.h"
 
 typedef void StepAdvantages(double* adv, int T, const int* length, int K);
 typedef double Beta(void);
-
-static RewardFunction student_reward;
-
-static float(reward_format)(const char* response, const char* truth) {
-    return student_reward(response, truth);
-}
 
 static void find_function(void* function, size_t size, void* library, const char* name) {
     void* symbol = dlsym(library, name);
@@ -38,20 +29,22 @@ enum { SEEDS = 5, STEPS = 200000, EPISODES = 100, SOLVED = 475 };
 
 static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages) {
     CartPoleGroup* group = allocate(1, sizeof *group);
+    const int* first = group->first;
+    double* adv = group->advantage;
     Rng rng = {seed};
     memset(w, 0, POLICY_SIZE * sizeof *w);
-    for (int steps = 0; steps < STEPS; steps += group->first[CARTPOLE_GROUP]) {
+    for (int steps = 0; steps < STEPS; steps += first[CARTPOLE_GROUP]) {
         double gradient[POLICY_SIZE];
-        int length[CARTPOLE_GROUP];
+        int length[CARTPOLE_GROUP], n;
         collect_group(group, w, &rng);
-        for (int k = 0; k < CARTPOLE_GROUP; k++) length[k] = group->first[k + 1] - group->first[k];
+        n = first[CARTPOLE_GROUP];
+        for (int k = 0; k < CARTPOLE_GROUP; k++) length[k] = first[k + 1] - first[k];
         for (int k = 0; k < CARTPOLE_GROUP; k++)
-            advantages(group->advantage + group->first[k], length[k], length, CARTPOLE_GROUP);
-        for (int i = 0; i < group->first[CARTPOLE_GROUP]; i++)
-            if (!isfinite(group->advantage[i]))
+            advantages(adv + first[k], length[k], length, CARTPOLE_GROUP);
+        for (int i = 0; i < n; i++)
+            if (!isfinite(adv[i]))
                 fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
-        reinforce_gradient(gradient, group->features[0], group->action, group->advantage,
-                           group->first[CARTPOLE_GROUP], w, POLICY_SIZE, 1.0);
+        reinforce_gradient(gradient, group->features[0], group->action, adv, n, w, POLICY_SIZE, 1.0);
         for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_learning_rate * gradient[j];
     }
     free(group);
@@ -59,7 +52,7 @@ static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages)
 
 static int open_cartpole(void* library) {
     StepAdvantages* advantages;
-    double sum = 0.0;
+    double mean = 0.0;
     find_function(&advantages, sizeof advantages, library, "my_cartpole_advantage");
     printf("29 CartPole learns from your advantage, %d steps, %d seeds\n", STEPS, SEEDS);
     printf("  stands    ");
@@ -70,149 +63,125 @@ static int open_cartpole(void* library) {
         double length = test_cartpole(w, EPISODES, &fresh);
         printf("%.1f ", length);
         fflush(stdout);
-        sum += length / SEEDS;
+        mean += length / SEEDS;
     }
     printf("steps of %d, mean of %d new episodes\n", CARTPOLE_CAP, EPISODES);
-    int reached = sum >= SOLVED;
-    printf("  mean      %.1f: %s\n", sum, reached ? "reached" : "not reached, 475 is");
+    int reached = mean >= SOLVED;
+    print_field("mean", "%.1f: %s", mean, reached ? "reached" : "not reached, 475 is");
     if (!reached)
-        printf("  think     does every action get praise, because each episode lasted a while? Better\n"
-               "            than what, and what did this action still have an influence on?\n");
-    printf("  read      rl.c chapter 2, fill_advantages(); chapter 7; ./rl cartpole\n");
-    return reached ? 0 : 1;
+        print_field("think", "does every action get praise, because each episode lasted a while? Better than "
+                             "what, and what did this action still have an influence on?");
+    print_field("read", "rl.c chapter 2, fill_advantages(); chapter 7; ./rl cartpole");
+    return !reached;
 }
 
 // ---- 30 and 31. the tiny model with the student's reward
 
-typedef struct {
-    double reward, accuracy, tool, format, kl, length, best;
-} Reached; // of the last updates; best: accuracy
+// A run in columns of its metrics.csv: the first update, the mean of the last five, the best mean of five.
+enum { REWARD, RIGHT, WORK, BOXED, KL, LENGTH, COLUMNS_OF_RUN, LAST = 5 };
+typedef struct { double first[COLUMNS_OF_RUN], last[COLUMNS_OF_RUN], best[COLUMNS_OF_RUN]; } Reached;
 
-enum { LAST = 5, ROWS = 512, FIELDS = 32 };
-
-// Means over the last LAST rows of metrics.csv, and the best mean accuracy of LAST rows in a row.
-static Reached read_metrics(const char* out, int from, int to) {
-    char path[PATH_SIZE], line[2048];
-    const char* const names[] = {"reward", "accuracy", "tool_rate", "format_rate", "kl_ref", "length"};
-    double row[ROWS][6], mean[6] = {0};
-    int place[6] = {0}, n = 0;
-    Reached r = {0};
-    join_path(path, out, "metrics.csv");
-    FILE* file = fopen(path, "r");
-    if (!file) fail(1, "cannot read %s", path);
-    for (int i = 0; n < ROWS && fgets(line, sizeof line, file); i++) {
-        int column = 0;
-        for (char *p = line, *next; p; p = next, column++) {
-            next = strpbrk(p, ",\n");
-            if (next) *next++ = 0;
-            for (int k = 0; k < 6; k++) {
-                if (i == 0 && !strcmp(p, names[k])) place[k] = column;
-                if (i > 0 && place[k] == column) row[n][k] = atof(p);
-            }
+static Reached read_metrics(const char* out) {
+    static const char* const names[] = {"reward", "accuracy", "tool_rate", "format_rate", "kl_ref", "length"};
+    Reached r = {.first = {0}};
+    for (int c = 0; c < COLUMNS_OF_RUN; c++) {
+        int rows;
+        double* x = read_column(&rows, out, names[c], 1);
+        r.first[c] = x[0];
+        for (int i = 0; i + LAST <= rows; i++) {
+            r.last[c] = 0.0;
+            for (int j = 0; j < LAST; j++) r.last[c] += x[i + j] / LAST;
+            r.best[c] = fmax(r.best[c], r.last[c]);
         }
-        n += i > 0;
+        free(x);
     }
-    fclose(file);
-    to = to ? to : n;
-    from = to > LAST && !from ? to - LAST : from;
-    for (int i = from; i < to; i++)
-        for (int k = 0; k < 6; k++) mean[k] += row[i][k] / (to - from);
-    for (int i = 0; i + LAST <= n; i++) {
-        double sum = 0.0;
-        for (int j = 0; j < LAST; j++) sum += row[i + j][1] / LAST;
-        r.best = fmax(r.best, sum);
-    }
-    r.reward = mean[0];
-    r.accuracy = mean[1];
-    r.tool = mean[2];
-    r.format = mean[3];
-    r.kl = mean[4];
-    r.length = mean[5];
     return r;
 }
 
-// ./rl train with the student's reward. beta > 0: a KL penalty in the reward.
-static void train_with(const char* model, const char* out, const char* steps, double beta) {
-    char beta_text[40];
-    snprintf(beta_text, sizeof beta_text, "%g", beta);
-    char* const arguments[] = {"--model-tag",
-                               (char*)(intptr_t)model,
-                               "--reference",
-                               (char*)(intptr_t)model,
-                               "--out",
-                               (char*)(intptr_t)out,
-                               "--num-steps",
-                               (char*)(intptr_t)steps,
-                               "--reward",
-                               "format",
-                               "--eval-every",
-                               "0",
-                               "--overwrite",
-                               "--beta",
-                               beta_text,
-                               "--kl-in",
-                               "reward",
-                               "--kl-estimator",
-                               "k1"};
-    char* argv[32];
-    int argc = 0;
-    for (int i = 0; i < (beta > 0.0 ? 19 : 13); i++) argv[argc++] = arguments[i];
-    argv[argc] = NULL;
-    if (command_train(argc, argv)) fail(1, "the training stopped");
+// ./rl train from `model` with the student's reward, called "yours" on the screen. (The options that are
+// saved name rl.c's nearest one, so that `make report` reads the run.) beta > 0: a KL penalty in the reward.
+static Reached train_with(RewardFunction reward, const char* model, const char* out, int steps, double beta) {
+    const RewardKind yours = {"yours", reward, reward_boxed, extract_boxed};
+    RlOptions o = rl_defaults(), shown;
+    Option options[RL_OPTIONS] = {{0}};
+    Setup setup;
+    o.model = o.reference = model;
+    o.out = out;
+    o.num_steps = steps;
+    o.reward = "format";
+    o.eval_every = 0;
+    o.overwrite = 1;
+    o.beta = (float)beta;
+    if (beta > 0.0) {
+        o.kl_in = "reward";
+        o.kl_estimator = "k1";
+    }
+    begin_command(&o, options, NULL, 0, FOR_TRAIN, 0, NULL, "", "");
+    choose_run(&o.out, o.out, NULL, 1, "rl", options);
+    setup_load(&setup, &o, 0);
+    check_data(&o.data_hash, o.data);
+    shown = o;
+    shown.reward = yours.name;
+    setup.learner.o = &shown;
+    setup.learner.reward.kind = &yours;
+    if (rl_train(&setup.learner, options, 0)) fail(1, "the training stopped");
+    printf("saved %s\n", out);
+    setup_free(&setup);
+    return read_metrics(out);
 }
 
-static void print_reached(const char* name, Reached r) {
-    printf("  %-10s%8.3f%8.3f%8.3f%8.3f%8.2f%8.1f\n", name, r.reward, r.accuracy, r.tool, r.format, r.kl,
-           r.length);
+static void print_reached(const char* name, const double* x) {
+    printf("  %-10s%8.3f%8.3f%8.3f%8.3f%8.2f%8.1f\n", name, x[REWARD], x[RIGHT], x[WORK], x[BOXED], x[KL],
+           x[LENGTH]);
 }
 
 static const char* const reached_titles = "             reward   right    work   boxed      KL  length\n";
 
 static int open_work(void* library, const char* model, const char* folder) {
+    RewardFunction reward;
     char out[PATH_SIZE];
-    find_function(&student_reward, sizeof student_reward, library, "my_work_reward");
+    find_function(&reward, sizeof reward, library, "my_work_reward");
     join_path(out, folder, "work");
-    train_with(model, out, "30", 0.0);
-    Reached first = read_metrics(out, 0, 1), last = read_metrics(out, 0, 0);
-    int reached = last.tool >= 0.95 && last.accuracy >= 0.8;
+    Reached run = train_with(reward, model, out, 30, 0.0);
+    int reached = run.last[WORK] >= 0.95 && run.last[RIGHT] >= 0.8;
     printf("\n30 a reward under which the model shows its work\n%s", reached_titles);
-    print_reached("before", first);
-    print_reached("after", last);
-    printf("  asked     work (answers with a call of the calculator) 0.95, right in a box 0.8: %s\n",
-           reached ? "reached" : "not yet");
+    print_reached("before", run.first);
+    print_reached("after", run.last);
+    print_field("asked", "work (answers with a call of the calculator) 0.95, right in a box 0.8: %s",
+                reached ? "reached" : "not yet");
     if (!reached)
-        printf("  think     what is paid is what comes. Which answer gets your full reward and is not\n"
-               "            what you want? ./rl sample --model-tag %s shows some\n", out);
-    printf("  read      rl.c chapter 5; D2 section 4\n");
-    return reached ? 0 : 1;
+        print_field("think", "what is paid is what comes. Which answer gets your full reward and is not what "
+                             "you want? ./rl sample --model-tag %s shows some", out);
+    print_field("read", "rl.c chapter 5; D2 section 4");
+    return !reached;
 }
 
 static int open_overoptimization(void* library, const char* model, const char* folder) {
-    char free_run[PATH_SIZE], held_run[PATH_SIZE];
+    RewardFunction reward;
     Beta* beta;
-    find_function(&student_reward, sizeof student_reward, library, "my_proxy_reward");
+    char free_run[PATH_SIZE], held_run[PATH_SIZE];
+    find_function(&reward, sizeof reward, library, "my_proxy_reward");
     find_function(&beta, sizeof beta, library, "my_beta");
     join_path(free_run, folder, "beta-0");
     join_path(held_run, folder, "beta");
     double price = beta();
     if (!(price > 0.0) || !isfinite(price))
         fail(1, "my_beta() returns %g; a price of one nat is greater than 0", price);
-    train_with(model, free_run, "40", 0.0);
-    train_with(model, held_run, "40", price);
-    Reached first = read_metrics(free_run, 0, 1), run = read_metrics(free_run, 0, 0),
-            held = read_metrics(held_run, 0, 0);
-    int happened = run.reward > first.reward + 0.1 && run.accuracy < run.best - 0.2;
-    int stopped = held.accuracy > held.best - 0.15 && held.accuracy > first.accuracy + 0.1;
+    Reached run = train_with(reward, model, free_run, 40, 0.0);
+    Reached held = train_with(reward, model, held_run, 40, price);
+    double before = run.first[RIGHT], right = held.last[RIGHT];
+    int happened = run.last[REWARD] > run.first[REWARD] + 0.1 && run.last[RIGHT] < run.best[RIGHT] - 0.2;
+    int stopped = right > held.best[RIGHT] - 0.15 && right > before + 0.1;
     printf("\n31 over-optimization, and the KL that stops it\n%s", reached_titles);
-    print_reached("before", first);
-    print_reached("beta 0", run);
-    print_reached("your beta", held);
-    printf("  happened  the reward rose, right answers fell 0.2 below their best (%.3f): %s\n", run.best,
-           happened ? "yes" : "not yet");
-    printf("  stopped   with beta %g right answers rose and stayed within 0.15 of their best (%.3f): %s\n",
-           price, held.best, stopped ? "yes" : "not yet");
-    printf("  read      rl.c chapter 8; D3 section 5; ./rl plot %s reward accuracy kl_ref\n", free_run);
-    return happened && stopped ? 0 : 1;
+    print_reached("before", run.first);
+    print_reached("beta 0", run.last);
+    print_reached("your beta", held.last);
+    print_field("happened", "the reward rose, right answers fell 0.2 below their best (%.3f): %s",
+                run.best[RIGHT], happened ? "yes" : "not yet");
+    print_field("stopped", "with beta %g right answers rose and stayed within 0.15 of their best (%.3f): %s",
+                price, held.best[RIGHT], stopped ? "yes" : "not yet");
+    print_field("read", "rl.c chapter 8; D3 section 5; ./rl plot %s reward accuracy kl_ref", free_run);
+    return !(happened && stopped);
 }
 
 int main(int argc, char** argv) {

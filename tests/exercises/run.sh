@@ -3,29 +3,23 @@
 # not compiled here. From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31
 # start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
 my=${MY:-out/my.c}
-set --
-[ -z "$N" ] || set -- "$@" "N=$N"
-[ -z "$ALL" ] || set -- "$@" "ALL=$ALL"
-[ -z "$HINT" ] || set -- "$@" "HINT=$HINT"
+set -- ${N:+"N=$N"} ${ALL:+"ALL=$ALL"} ${HINT:+"HINT=$HINT"}
 model=${MODEL:-out/run/sft}
 open=
 case $N in 29 | 30 | 31) open=$N ;; esac
-if [ -n "$open" ] && [ -n "$SOLUTION" ]; then
-    echo "exercise $N is an open one: it has many solutions, and none is kept" >&2
+refuse() {
+    printf '%s\n' "$@" >&2
     exit 2
-fi
-if [ "${open:-29}" != 29 ] && [ ! -e "$model/model.safetensors" ]; then
-    echo "exercise $N starts from the supervised model that \`make run\` leaves in $model:" >&2
-    echo "run that first, two minutes" >&2
-    exit 2
-fi
+}
+[ -z "$open" ] || [ -z "$SOLUTION" ] ||
+    refuse "exercise $N is an open one: it has many solutions, and none is kept"
+[ "${open:-29}" = 29 ] || [ -e "$model/model.safetensors" ] ||
+    refuse "exercise $N starts from the supervised model that \`make run\` leaves in $model:" \
+        "run that first, two minutes"
 [ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
 
 if [ ! -e "$my" ]; then
-    if [ -n "$MY" ]; then
-        echo "there is no file $my" >&2
-        exit 2
-    fi
+    [ -z "$MY" ] || refuse "there is no file $my"
     mkdir -p out
     cp docs/exercises.c "$my" || exit 1
     echo "docs/exercises.c was copied to $my. Write there; make ex checks it. (That make"
@@ -72,10 +66,7 @@ compile() {  # compile OPTION...
 # A variable that was never set holds a number that nobody takes for right, where the compiler knows how.
 if ! compile -ftrivial-auto-var-init=pattern &&
    { ! grep -q 'trivial-auto-var-init' "$library.log" || ! compile; }; then
-    found=$(complaint error "$my does not compile. The first error:")
-    if [ -n "$found" ]; then echo "$found"
-    else cat "$library.log"
-    fi
+    complaint error "$my does not compile. The first error:" | grep . || cat "$library.log"
     [ -z "$ALL" ] || echo "0 of 28 right (does not compile)"
     exit 1
 fi

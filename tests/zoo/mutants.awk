@@ -1,14 +1,24 @@
-# mutants.awk - one-operator mutants of the numeric core: the chapters of rl.c, and sections 2 to 6 and 8 of
-# train_gpt.c (arithmetic, products, layers, model, optimizer, decoding). Compiling each on its own would take
-# longer than testing it, so that all are in one program: MUTANT(12) is 1 when the environment says MUTANT=12.
+# mutants.awk - one-operator mutants of the numeric core: the chapters of rl.c, six sections of train_gpt.c.
+# Compiling each on its own would take longer than testing it, so that all are in one program: MUTANT(12) is 1
+# when the environment says MUTANT=12.
 #
 #   awk -v seed=1 -v count=200 -v out=DIR -f mutants.awk FILE.. rl.c train_gpt.c
 #
 # writes DIR/rl.c and DIR/train_gpt.c with the first `count` places that the seed draws, one on a line, and
 # DIR/list: number, part of the tests, file:line, and the line before and after, separated by tabs. FILE holds
 # lines to be left out, as the compiler names them (rl.c:12: error ...). Not mutated: declarations and tables,
-# what only prints or allocates, refusals of bad input, times, and what no result depends on: which thread works,
-# which of equally good random streams is drawn from. The random numbers are the same in every awk.
+# what only prints or allocates, refusals of bad input, times, and what no result depends on: which thread
+# works, which of equally good random streams is drawn from. The random numbers are the same in every awk. A
+# chapter or section in which there is no place to mutate is a complaint, and exit status 1: its heading may
+# have got another form.
+
+BEGIN {
+    split("Arithmetic|Matrix multiplication|Layers|The model|The optimizer|Decoding", section, "|")
+    for (i in section) places[section[i]] = 0
+    for (i = 1; i <= 12; i++) places["CHAPTER " i] = 0
+    split("<= < >= > == != != == && || || &&", pair, " ")
+    for (i = 1; i < 12; i += 2) other[pair[i]] = pair[i + 1]
+}
 
 # The line without comments and with strings blanked, each character in its place.
 function code_of(line,    i, two, one, quote, kept) {
@@ -40,9 +50,9 @@ function edge(at, step, stop,    depth, c) {
         c = substr(code, at, 1)
         if (index(step > 0 ? "([{" : ")]}", c)) depth++
         else if (index(step > 0 ? ")]}" : "([{", c) && depth-- == 0) break
-        else if (depth == 0 && (index(",;?:", c) || (substr(code, at, 2) ~ stop && substr(code, at - 1, 1) == " "))) break
-        else if (depth == 0 && step < 0 && substr(code, at - 2, 3) ~ /[^=<>!]= $/) break
-        else if (depth == 0 && step < 0 && substr(code, at - 6, 7) ~ /return /) break
+        else if (depth != 0) continue
+        else if (index(",;?:", c) || (substr(code, at, 2) ~ stop && substr(code, at - 1, 1) == " ")) break
+        else if (step < 0 && substr(code, at - 6, 7) ~ /[^=<>!]= $|return /) break
     }
     return at - step
 }
@@ -64,12 +74,8 @@ function factor_end(at,    rest, depth) {
 # A place: the characters from .. to become `new`, in which @ stands for MUTANT(its number).
 function site(from, to, new) {
     if (to < from || from < 1) return
-    file_of[++sites] = FILENAME
-    line_of[sites] = FNR
-    part_of[sites] = part
-    from_of[sites] = from
-    to_of[sites] = to
-    new_of[sites] = new
+    places[heading]++
+    site_of[++sites] = part "\t" FILENAME "\t" FNR "\t" from "\t" to "\t" new
 }
 
 function two_ways(at, old, new, stop,    from, to, left, right) {    # (@ ? left new right : left old right)
@@ -96,19 +102,17 @@ function find_sites(    at, end, two, one, before) {
             }
             if (one == "<" || one == ">") two_ways(at, one, one "=", "^(&&|[|][|])$")
         } else if (before == " " && substr(code, at + 2, 1) == " ") {
-            if (two == "<=" || two == ">=") two_ways(at, two, one, "^(&&|[|][|])$")
-            if (two == "==") two_ways(at, two, "!=", "^(&&|[|][|])$")
-            if (two == "!=") two_ways(at, two, "==", "^(&&|[|][|])$")
-            if (two == "&&") two_ways(at, two, "||", "^(&&|[|][|])$")
-            if (two == "||") two_ways(at, two, "&&", "^[|][|]$")
+            if (two in other) two_ways(at, two, other[two], two == "||" ? "^[|][|]$" : "^(&&|[|][|])$")
             if (two == "+=" || two == "-=") site(at + 2, at + 2, " (@ ? -1 : 1) * ")
         }
         if (two == "++" && substr(code, at + 2, 1) ~ /[);]/) site(at, at + 1, " += @ ? -1 : 1")
         if (two == "--" && substr(code, at + 2, 1) ~ /[);]/) site(at, at + 1, " -= @ ? -1 : 1")
-        if (one == "-" && before ~ /[(= ]/ && substr(code, at + 1, 1) ~ /[A-Za-z0-9(]/) site(at, at, "(@ ? 1 : -1) * ")
+        if (one == "-" && before ~ /[(= ]/ && substr(code, at + 1, 1) ~ /[A-Za-z0-9(]/)
+            site(at, at, "(@ ? 1 : -1) * ")
         if (one == "]" && match(substr(code, 1, at), /[A-Za-z0-9_)\]]\[[^][]*[a-z][^][]*\]$/))
             site(at, at, at % 2 ? " + @]" : " - @]")
-        if (before ~ /[^A-Za-z0-9_.]/ && match(substr(code, at), /^(0|1|2|0\.0f?|1\.0f?|0\.5)([^A-Za-z0-9_.]|$)/)) {
+        if (before ~ /[^A-Za-z0-9_.]/ &&
+            match(substr(code, at), /^(0|1|2|0\.0f?|1\.0f?|0\.5)([^A-Za-z0-9_.]|$)/)) {
             end = at + RLENGTH - 2 + (at + RLENGTH - 1 > length(code))
             old = substr(code, at, end - at + 1)
             site(at, end, "(" old (old ~ /^0/ ? " + " : " - ") "@)")
@@ -118,9 +122,17 @@ function find_sites(    at, end, two, one, before) {
 
 FILENAME !~ /\.c$/ { if (split($0, where, ":") > 1) left_out[where[1] ":" where[2]] = 1; next }
 FNR == 1 { part = name = ""; in_block = skipped = inside = 0 }
-FILENAME == "rl.c" && /^ \* CHAPTER [0-9]+\./ { part = sprintf("chapter_%02d", $3) }
-FILENAME == "rl.c" && /^ \* APPENDIX/ { part = "" }
-FILENAME == "train_gpt.c" && /^\/\/ ==== [0-9]+  / { part = $3 ~ /^[2-68]$/ ? "model" : "" }
+/^ \* CHAPTER [0-9]+\./ {
+    part = sprintf("chapter_%02d", $3)
+    heading = "CHAPTER " int($3)
+}
+/^ \* APPENDIX/ { part = "" }
+/^\/\/ ==== [0-9]+  / {
+    heading = $0
+    sub(/^\/\/ ==== [0-9]+  /, "", heading)
+    sub(/ *[:=].*/, "", heading)
+    part = heading in places ? "model" : ""
+}
 
 {
     source[FILENAME, FNR] = $0
@@ -136,43 +148,45 @@ FILENAME == "train_gpt.c" && /^\/\/ ==== [0-9]+  / { part = $3 ~ /^[2-68]$/ ? "m
     body = inside
     if (!inside && name != "" && match(code, /\) \{/)) {
         inside = 1
-        if (body = code ~ /\} *$/) code = sprintf("%" (RSTART + 2) "s", "") substr(code, RSTART + 3)   # one line
+        body = code ~ /\} *$/                                       # one line
+        if (body) code = sprintf("%" (RSTART + 2) "s", "") substr(code, RSTART + 3)
     }
     if (code ~ /^ +.*\} *$/ && $0 ~ /^[A-Za-z]/ || code ~ /^\}/) { inside = 0; name = "" }
-    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|static const|enum|case |{0}|return __|\{&|omp_|random_stream|char [a-z]+\[/)
-        skipped = 1
+    if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|omp_/ ||
+        code ~ /static const|enum|case |{0}|return __|\{&|random_stream|char [a-z]+\[/) skipped = 1
     if (body && wanted && !skipped && !((FILENAME ":" FNR) in left_out)) find_sites()
     if (code ~ /[;{}] *$/ || code ~ /^ *$/) skipped = 0
 }
 
 # A shuffle of all places (Park and Miller's generator); a line has one mutant at most.
 END {
-    for (i = 1; i <= sites; i++) order[i] = i
+    for (name in places) if (!places[name] && ++failed) print "mutants.awk finds nothing to mutate in: " name
+    if (failed) exit 1
     state = seed * 7919 + 1
     for (i = 1; i <= sites && drawn < count; i++) {
         for (j = 0; j < 3; j++) state = state * 16807 % 2147483647
         j = i + state % (sites - i + 1)
-        k = order[j]; order[j] = order[i]; order[i] = k
-        file = file_of[k]
-        line = line_of[k]
-        if ((file, line) in changed) continue
-        new = new_of[k]
-        gsub(/@/, "MUTANT(" (++drawn) ")", new)
-        text = source[file, line]
-        changed[file, line] = substr(text, 1, from_of[k] - 1) new substr(text, to_of[k] + 1)
-        sub(/MUTANT\([0-9]+\)/, "MUTANT", new)
-        print drawn "\t" part_of[k] "\t" file ":" line "\t- " text "\t+ " substr(text, 1, from_of[k] - 1) new \
-            substr(text, to_of[k] + 1) > (out "/list")
+        split(site_of[j], at, "\t")                       # part, file, line, from, to, new
+        site_of[j] = site_of[i]
+        text = source[at[2], at[3]]
+        if ((at[2], at[3]) in changed) continue
+        before = substr(text, 1, at[4] - 1)
+        behind = substr(text, at[5] + 1)
+        gsub(/@/, "MUTANT(" (++drawn) ")", at[6])
+        changed[at[2], at[3]] = before at[6] behind
+        sub(/MUTANT\([0-9]+\)/, "MUTANT", at[6])
+        print drawn "\t" at[1] "\t" at[2] ":" at[3] "\t- " text "\t+ " before at[6] behind > (out "/list")
     }
     file = out "/train_gpt.c"
     print "char* getenv(const char*);\nint atoi(const char*);\nstatic int mutant_now;" > file
     print "__attribute__((constructor)) static void choose_mutant(void) {" > file
     print "    mutant_now = getenv(\"MUTANT\") ? atoi(getenv(\"MUTANT\")) : 0;\n}" > file
     print "#define MUTANT(n) (mutant_now == (n))" > file
-    print "#define INVERSE(x) ((__typeof__(x))0.5 != 0 ? 1 / (x) : 1)\n#line 1" > file    # of a whole number: 1
+    print "#define INVERSE(x) ((__typeof__(x))0.5 != 0 ? 1 / (x) : 1)\n#line 1" > file  # of an int: 1
     for (name in lines) {
         file = out "/" name
-        for (i = 1; i <= lines[name]; i++) print (name, i) in changed ? changed[name, i] : source[name, i] > file
+        for (i = 1; i <= lines[name]; i++)
+            print (name, i) in changed ? changed[name, i] : source[name, i] > file
         close(file)
     }
     print sites

@@ -1,15 +1,15 @@
 #!/bin/sh
-# The zoo of bugs in tests/zoo/bugs.txt. `make zoo` and `make bug` call this from the top directory, with
-# COMPILE (compiler and flags) and LIBS in the environment.
+# The zoo of bugs in tests/zoo/bugs.txt. `make zoo`, `make bug` and `make mutants` call this from the top
+# directory, with COMPILE (compiler and flags) and LIBS in the environment.
 #
 #   zoo.sh all            every bug is compiled and must be caught by a test; ends in `zoo: N of N caught`
 #   zoo.sh try N          one of them: its line goes to build/zoo/N.line
 #   zoo.sh bug            numbers and chapters
 #   zoo.sh bug N          a broken copy in out/bug/N and its symptom; a copy that is there already is kept
 #   zoo.sh bug N 1        the answer: the story and the line
-#   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those that
-#                         no test notices and ends in `mutants: N of COUNT killed`
-#   zoo.sh mutant N       one of them: what it is and what became of it go to build/zoo/mutants/N.fate
+#   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those
+#                         that no test notices and ends in `mutants: N of COUNT killed`
+#   zoo.sh mutant N       one of them: who kills it goes to build/zoo/mutants/N.fate
 #
 # A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
 LC_ALL=C
@@ -18,50 +18,47 @@ COMPILE=${COMPILE:-cc -std=c11}
 LIBS=${LIBS:--lm}
 bugs=tests/zoo/bugs.txt
 
-field() {  # field N NAME
-    awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"
-}
+field() { awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"; }   # field N NAME; "" NAME: of all
 
-sources() {  # sources DIR N: rl.c and train_gpt.c with bug N (0: as they are), and what includes them
+# field N NAME, wrapped at 80 columns, two of them empty
+paragraph() { { field "$1" "$2" | tr '\n' ' '; echo; } | fold -s -w 77 | sed -e 's/^/  /' -e 's/ *$//'; }
+
+cores() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
+
+sources() {  # sources DIR N: rl.c and train_gpt.c with bug N, and what includes them
     mkdir -p "$1/docs"
     cp docs/tools.c "$1/docs/"
-    if [ "$2" = 0 ]; then cp rl.c train_gpt.c "$1/"
-    else awk -v bug="$2" -v out="$1" -f tests/zoo/bugs.awk "$bugs"
-    fi
+    awk -v bug="$2" -v out="$1" -f tests/zoo/bugs.awk "$bugs"
 }
 
-copy_tests() {  # copy_tests DIR
-    mkdir -p "$1/tests" "$1/data"
+copy() {  # copy DIR [FROM]: the tests and what they include; rl.c and train_gpt.c, if they are those of FROM
+    mkdir -p "$1/tests" "$1/data" "$1/docs"
     cp tests/*.c tests/*.h "$1/tests/"
     cp data/generate.c "$1/data/"
+    cp docs/tools.c "$1/docs/"
+    [ -z "$2" ] || cp "$2/rl.c" "$2/train_gpt.c" "$1/"
 }
 
-build_all() { $COMPILE -O0 -w -o "$1/all" "$1/tests/all.c" $LIBS > "$1/log" 2>&1; }
+parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
+is_part() { parts | grep -qx "$1"; }                              # else a program of its own
+
+build() { $COMPILE -O0 -w -o "$1/$2" "$1/tests/$3.c" $LIBS > "$1/log" 2>&1; }   # build DIR PROGRAM SOURCE
 
 build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the sources in DIR; status 0 = done
-    if ! parts | grep -qx "$2"; then                              # a program of its own
-        $COMPILE -O0 -w -o "$1/$2" "$1/tests/$2.c" $LIBS > "$1/log" 2>&1
-        return
-    fi
+    is_part "$2" || { build "$1" "$2" "$2"; return; }
     {
         grep '^#include ".*\.h"' tests/all.c
         echo "#include \"$2.c\""
         echo "static const Part parts[] = {{\"$2\", test_$2}};"
         echo 'int main(int argc, char** argv) { return run_parts(parts, 1, argc, argv); }'
     } > "$1/tests/one.c"
-    $COMPILE -O0 -w -o "$1/$2" "$1/tests/one.c" $LIBS > "$1/log" 2>&1 && return
-    [ -x "$1/all" ] || build_all "$1" && cp "$1/all" "$1/$2"      # the part needs another one
+    build "$1" "$2" one && return
+    [ -x "$1/all" ] || build "$1" all all && cp "$1/all" "$1/$2"  # the part needs another one
 }
-
-place() {  # place N: the chapter of rl.c, or train_gpt.c
-    field "$1" chapter | sed -e 's/^\([0-9]\)/chapter \1/' -e 's/^model/train_gpt.c/'
-}
-
-parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
 
 run_part() {  # run_part PROGRAM PART: what it prints
     name=$2
-    parts | grep -qx "$2" || set -- "$1"                          # a program of its own takes no name
+    is_part "$2" || set -- "$1"                                   # a program of its own takes no name
     (ulimit -t "${SECONDS_OF_PART:-120}"; "$@" || echo "FAIL $name: ended with status $?") 2>&1
 }
 
@@ -72,7 +69,7 @@ known_failures() {  # known_failures PART: the tests of a part that fail on the 
     [ -x build/zoo/right/all ] || return
     if [ ! -f "$known" ]; then
         right=all
-        parts | grep -qx "$1" || { build_part build/zoo/right "$1"; right=$1; }
+        is_part "$1" || { build_part build/zoo/right "$1"; right=$1; }
         run_part "build/zoo/right/$right" "$1" | failures > "$known.$$"
         mv "$known.$$" "$known"
     fi
@@ -93,14 +90,14 @@ try() {  # try N
         cat "$dir.line"
         return
     fi
-    copy_tests "$dir"
+    copy "$dir"
     for part in $wanted; do
         if build_part "$dir" "$part"; then test=$(catcher "$dir" "$part" "$part")
         else test="DOES NOT COMPILE with the bug: $(head -n 1 "$dir/log")"
         fi
         [ -z "$test" ] || break
     done
-    if [ -z "$test" ] && build_all "$dir"; then
+    if [ -z "$test" ] && build "$dir" all all; then
         for part in $(parts); do
             test=$(catcher "$dir" all "$part")
             [ -z "$test" ] || break
@@ -120,14 +117,11 @@ try() {  # try N
 
 all() {
     count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
-    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
     rm -rf build/zoo
-    mkdir -p build/zoo
-    sources build/zoo/right 0
-    copy_tests build/zoo/right
-    build_all build/zoo/right || { cat build/zoo/right/log; exit 1; }
-    echo 'bug  chapter  what is wrong                                         the part of tests/all.c and the test that catch it'
-    awk -v n="$count" 'BEGIN { for (i = 1; i <= n; i++) print i }' | xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh try
+    copy build/zoo/right .
+    build build/zoo/right all all || { cat build/zoo/right/log; exit 1; }
+    printf '%3s  %-7s  %-52s  %s\n' bug chapter 'what is wrong' 'part of tests/all.c: test that catches it'
+    field "" place | cut -d ' ' -f 1 | xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh try
     bad=$(cat build/zoo/known.* | tr '\n' ' ')
     [ -z "$bad" ] || echo "On the right code these fail too, so that they catch nothing: $bad"
     caught=$(cat build/zoo/*.line | grep -c '^caught ')
@@ -137,26 +131,29 @@ all() {
 }
 
 list() {
-    echo 'make bug N=12 hands out a copy of the two files with one mistake, and tests it again when you have'
-    echo 'mended it; with ANSWER=1 it tells the story. The copy runs too:'
-    echo 'cc -O1 -w out/bug/12/rl.c -lm -o out/bug/12/rl && out/bug/12/rl lesson 5'
+    echo 'make bug N=12 hands out a copy of the two files with one mistake, and tests it'
+    echo 'again when you have mended it; with ANSWER=1 it tells the story. The copy runs'
+    echo 'too: cc -O1 -w out/bug/12/rl.c -lm -o out/bug/12/rl && out/bug/12/rl lesson 5'
     echo
-    awk -v show=chapter -f tests/zoo/bugs.awk "$bugs" | awk '
-        { n = $1; $1 = ""; name = $0 ~ /model/ ? "train_gpt.c" : "chapter" $0
-          if (!(name in of)) order[++count] = name
-          of[name] = of[name] " " n }
+    field "" place | awk '
+        { n = $1; sub(/^[0-9]+ /, "") }
+        !($0 in of) { order[++count] = $0 }
+        { of[$0] = of[$0] " " n }
         END { for (i = 1; i <= count; i++) printf "  %-12s%s\n", order[i], of[order[i]] }'
 }
 
-curves() {  # curves NAME DIR COLUMN OPTIONS...: 20 updates by the right program and by the copy, drawn together
+# curves NAME DIR COLUMN OPTIONS...: 20 updates by the right program and by the copy, drawn together
+curves() {
     name=${1:-mended} dir=$2 column=$3
     shift 3
     start=out/run/sft
     if [ ! -f "$start/model.safetensors" ]; then
         start=out/bug/start
-        echo "(out/run/sft is not there; make run makes it. A short supervised run instead, once, half a minute.)"
-        [ -f "$start/model.safetensors" ] || ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 || {
-            tail -n 3 "$dir/log"; return; }
+        echo "(out/run/sft is not there; make run makes it. A short supervised run instead, once,"
+        echo "half a minute.)"
+        [ -f "$start/model.safetensors" ] ||
+            ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 ||
+            { tail -n 3 "$dir/log"; return; }
     fi
     [ -f "$dir/rl" ] && [ "$dir/rl" -nt "$dir/rl.c" ] && [ "$dir/rl" -nt "$dir/train_gpt.c" ] ||
         $COMPILE -O1 -w -o "$dir/rl" "$dir/docs/tools.c" $LIBS || return
@@ -177,7 +174,8 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
     program=$1 out=$2
     shift 2
     mkdir -p "$out"
-    "$program" train --model-tag "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" > "$out/log" 2>&1 || {
+    "$program" train --model-tag "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" \
+        > "$out/log" 2>&1 || {
         echo "$program ended early:"
         tail -n 2 "$out/log" | sed 's/^/  /'
     }
@@ -186,20 +184,16 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
 
 symptom() {  # symptom N
     dir=out/bug/$1 n=$1 again=''
-    mkdir -p "$dir"
     if [ -f "$dir/rl.c" ]; then again="This is your copy as you left it; rm -r $dir, and you get a new one."
     else sources "$dir" "$1" || exit 1
     fi
-    echo "Bug $1, $(place "$1"): one place in $dir/rl.c or $dir/train_gpt.c is wrong."
-    field "$1" symptom | awk '{ print "  " $0 }'
+    echo "Bug $1, $(field "$1" place): one place in $dir/rl.c or $dir/train_gpt.c is wrong."
+    paragraph "$1" symptom
     [ -z "$again" ] || printf '\n%s\n' "$again"
     echo
     shadow=build/zoo/student
     rm -rf "$shadow"
-    mkdir -p "$shadow/docs"
-    cp "$dir/rl.c" "$dir/train_gpt.c" "$shadow/"
-    cp "$dir/docs/tools.c" "$shadow/docs/"
-    copy_tests "$shadow"
+    copy "$shadow" "$dir"
     found=''
     for part in $(field "$1" test); do
         build_part "$shadow" "$part" || {
@@ -214,9 +208,13 @@ symptom() {  # symptom N
     else
         echo "A test of $part fails:"
         awk -v name="$found" '
-            $1 == "ok" || $1 == "#" || $1 == "skip" { n = 0; next }
-            $1 == "FAIL" { if (index($2, name) == 1) { for (i = 1; i <= n && i <= 8; i++) print line[i]
-                           if (n > 8) print "  and " n - 8 " more" ; print; exit } n = 0; next }
+            $1 == "FAIL" && index($2, name) == 1 {
+                for (i = 1; i <= n && i <= 8; i++) print line[i]
+                if (n > 8) print "  and " n - 8 " more"
+                print
+                exit
+            }
+            $1 ~ /^(ok|#|skip|FAIL)$/ { n = 0; next }
             { line[++n] = $0 }' "$shadow/log" | sed "s|$shadow/||g"
     fi
     rm -rf "$shadow"
@@ -235,21 +233,22 @@ answer() {  # answer N
     rm -rf "$dir"
     sources "$dir" "$1" || exit 1
     file=$(field "$1" file)
-    echo "Bug $1, $(place "$1"): $(field "$1" title)"
+    echo "Bug $1, $(field "$1" place): $(field "$1" title)"
     echo
-    field "$1" story | awk '{ print "  " $0 }'
+    paragraph "$1" story
     echo
     echo "$file, right (-) and broken (+):"
     diff -U 2 "$file" "$dir/$file" | sed 1,2d
     rm -rf "$dir"
 }
 
-# ---- make mutants: one-operator mutants, all in one program (mutants.awk). One is killed by the first part of the
-# tests that fails, crashes or takes too long. The chapter's own part goes first, also with the sanitizers.
+# ---- make mutants: one-operator mutants, all in one program (mutants.awk). One is killed by the first part
+# of the tests that fails, crashes or takes too long. The chapter's own goes first, also with the sanitizers.
 
 mutants=build/zoo/mutants
 
-build_mutants() {  # build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
+# build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
+build_mutants() {
     $COMPILE -O1 -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
 }
 
@@ -257,7 +256,7 @@ limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$m
 
 passes() {  # passes DIR PART: a part of the tests, in its time
     program=all
-    parts | grep -qx "$2" || program=$2
+    is_part "$2" || program=$2
     SECONDS_OF_PART=$(limit "$2") FIRST_FAILURE=1 run_part "$1/$program" "$2" > "$mutants/log.$MUTANT" 2>&1
     ! grep -q '^FAIL' "$mutants/log.$MUTANT"
 }
@@ -287,20 +286,20 @@ mutant() {  # mutant N: what became of it goes to build/zoo/mutants/N.fate
 mutants() {
     seed=${1:-1} count=${2:-200}
     export MUTANT=0
-    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
     rm -rf "$mutants"
-    mkdir -p "$mutants/docs" "$mutants/san"
-    copy_tests "$mutants"
-    cp docs/tools.c "$mutants/docs/"
-    for name in commands.h evaluation.c; do                       # what a crashed test leaves goes with the rest
-        sed "s|\"/tmp/test_|\"$mutants/test_|" "tests/$name" > "$mutants/tests/$name"
+    mkdir -p "$mutants/san"
+    copy "$mutants"
+    for name in $(grep -l '"/tmp/test_' tests/*.[ch]); do    # what a crashed test leaves goes with the rest
+        sed "s|\"/tmp/test_|\"$mutants/test_|" "$name" > "$mutants/$name"
     done
     : > "$mutants/errors"
-    while                                                         # what does not compile is replaced by the next draw
+    while                                                # what does not compile is replaced by the next draw
         awk -v seed="$seed" -v count="$count" -v out="$mutants" -f tests/zoo/mutants.awk \
-            "$mutants/errors" rl.c train_gpt.c > "$mutants/log"
+            "$mutants/errors" rl.c train_gpt.c > "$mutants/log" || { cat "$mutants/log"; exit 1; }
         ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
-    do sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 >> "$mutants/errors"
+    do
+        sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 | grep . \
+            >> "$mutants/errors" || { cat "$mutants/log"; exit 1; }
     done
     build_mutants "$mutants" all
     build_mutants "$mutants" gradients
@@ -309,7 +308,7 @@ mutants() {
     for part in $(cut -f 2 "$mutants/list" | sort -u); do
         passes "$mutants/san" "$part" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
     done
-    cut -f 1 "$mutants/list" | xargs -P "$cores" -n 1 sh tests/zoo/zoo.sh mutant
+    cut -f 1 "$mutants/list" | xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh mutant
     killed=$(find "$mutants" -name '*.fate' -size +0 | wc -l)
     echo "mutants: $((killed)) of $count killed"
     [ $((100 * killed)) -ge $((97 * count)) ]
