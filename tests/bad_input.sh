@@ -1,11 +1,11 @@
 #!/bin/sh
 # bad_input.sh [./train_gpt [./rl]] - bad input from the command line
 #
-# Each case runs a program and checks: the exit status (2: the user can mend it, 1: anything else); that stderr
-# is one line, which begins with "error: " and names what is wrong; that no file has come or gone, also none that
-# was written half. At the end the old checkpoint must be as it was. A program that was not built is left out. The
-# shell's own commands do the checking: starting programs for it would take most of the time. What a file may
-# hold, what a number looks like, and which run may be resumed: tests/files.c.
+# Each case runs a program and checks: the exit status (2: the user can mend it, 1: anything else); that
+# stderr is one line, which begins with "error: " and names what is wrong; that no file has come or gone,
+# also none that was written half. At the end the old checkpoint must be as it was. A program that was not
+# built is left out. The shell's own commands do the checking: starting programs for it would take most of
+# the time. What a file may hold, what a number looks like, and which run may be resumed: tests/files.c.
 # shellcheck disable=SC2034,SC2086,SC2120,SC2317  # cases use and call what else nobody does
 
 train_gpt=${1:-./train_gpt}
@@ -33,7 +33,7 @@ picture() {  # the names of all files
     picture=$*
 }
 
-ends() {  # ends NAME STATUS WORDS COMMAND...: sets problem, empty if all is well. WORDS must stand in the message
+ends() {  # ends NAME STATUS WORDS COMMAND...: sets problem, empty if all is well; WORDS are in the message
     name=$1 status=$2 words=$3
     shift 3
     "$@" > "$log/stdout" 2> "$log/stderr" < /dev/null
