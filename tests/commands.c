@@ -161,17 +161,16 @@ static void check_pair_columns(const PairCommand* c, const char* beta) {
     Pairs held = load_pairs(in_folder("held.jsonl"));
     render_pairs(&held, m.config.context, "held.jsonl");
     if (!c->scalar) set_reference(&held, &start, find_pair_loss(&o, c));
-    PairEvaluation e = evaluate_pairs(&m, &held, find_pair_loss(&o, c), 0.1f);
+    PairEvaluation e = evaluate_pairs(&m, &held, find_pair_loss(&o, c), o.beta);
     SAYS(r->out, ": 3 pairs of 2 questions\n");
     ROW(r->out, "ranked right %.4f 95%% interval %.4f to %.4f", e.accuracy, e.low, e.high);
     ROW(r->out, "called pairs predicted observed");
+    SAYS(r->out, "\n  0.5 to 0.6  ");
     for (int b = 0; b < CALIBRATION_BINS; b++)
-        if (!e.count[b]) ROW(r->out, "%.1f to %.1f 0 - -", 0.5 + 0.1 * b, 0.6 + 0.1 * b);
-        else
-            ROW(r->out, "%.1f to %.1f %d %.4f %.4f", 0.5 + 0.1 * b, 0.6 + 0.1 * b, e.count[b], e.predicted[b],
-                e.observed[b]);
+        if (!e.count[b]) ROW(r->out, "%.1f to * 0 - -", 0.5 + 0.1 * b);
+        else ROW(r->out, "%.1f to * %d %.4f %.4f", 0.5 + 0.1 * b, e.count[b], e.predicted[b], e.observed[b]);
     ROW(r->out, "expected calibration error %.4f", e.error);
-    CHECK(e.error != e.accuracy);
+    CHECK(e.error != e.accuracy && e.low < e.accuracy && e.accuracy < e.high);
     pairs_free(&held), model_free(&m), model_free(&start);
 }
 
@@ -242,7 +241,7 @@ static void command_eval_compare_columns(void) {
     double low, high;
     int solved[4];
     const Ran* r = RL("eval", tag, before_tag, data, "--eval-examples=9", "--num-samples=4",
-                      "--max-new-tokens=12", option("out", "both.csv"));
+                      "--max-new-tokens=12");
     Evaluation a = evaluated(in_folder("before")), b = evaluated(model_path);
     ROW(r->out, "before %.4f %.4f %.1f * %s", a.tool_rate, a.format_rate, a.length, in_folder("before"));
     ROW(r->out, "after %.4f %.4f %.1f * %s", b.tool_rate, b.format_rate, b.length, model_path);
@@ -252,16 +251,16 @@ static void command_eval_compare_columns(void) {
         double change = pass_difference(&low, &high, &a, &b, k);
         ROW(r->out, "%d %.4f %.4f-%.4f %.4f %.4f-%.4f %+.4f %+.4f to %+.4f", k, a.pass[i], a.low[i],
             a.high[i], b.pass[i], b.low[i], b.high[i], change, low, high);
-        CELLS("both.csv", k / 2, 1e-5, {"tokens", k * b.length}, {"before", a.pass[i]},
-              {"before_low", a.low[i]}, {"before_high", a.high[i]}, {"change", change}, {"change_low", low},
-              {"change_high", high});
     }
     count_solved(solved, &a, &b);
     ROW(r->out, "by both %d, only after %d, only before %d, by neither %d", solved[3], solved[2], solved[1],
         solved[0]);
     r = RL("eval", option("model-tag", "before"), option("compare", "model"), data, "--eval-examples=9",
-           "--num-samples=4", "--max-new-tokens=12");        // the other way round: "before" solves some
+           "--num-samples=4", "--max-new-tokens=12", option("out", "both.csv")); // here "before" solves some
     ROW(r->out, "1 %.4f %.4f-%.4f * * * * to *", b.pass[0], b.low[0], b.high[0]);
+    double change = pass_difference(&low, &high, &b, &a, 2);
+    CELLS("both.csv", 1, 1e-5, {"tokens", 2.0 * a.length}, {"before", b.pass[1]}, {"before_low", b.low[1]},
+          {"before_high", b.high[1]}, {"change", change}, {"change_low", low}, {"change_high", high});
     ROW(r->out, "Something new can show only on the %d of 9 questions unsolved before.",
         solved[0] + solved[1]);
     CHECK(a.pass[0] != b.pass[0] && solved[2] > 0 && solved[3] != solved[2] && solved[1] != solved[0]);
@@ -545,7 +544,7 @@ static void test_commands(void) {
     model_free(&m);
     put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
     put("held.jsonl", "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 7\"}\n"
-                      "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 5\"}\n"
+                      "{\"question\": \"3+3?\", \"chosen\": \"#### 7\", \"rejected\": \"#### 6\"}\n"
                       "{\"question\": \"4+4?\", \"chosen\": \"#### 8\", \"rejected\": \"#### 9\"}\n");
     tag = copy_text(option("model-tag", "model"));
     data = copy_text(option("data", "questions.jsonl"));
