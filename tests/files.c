@@ -225,6 +225,12 @@ static int holds_parts(const char* folder) {
     return found;
 }
 
+#define MODEL "model.safetensors"
+#define MOMENTS "optimizer.safetensors"
+#define CONFIG "config.json"
+#define STATE "trainer_state.json"
+#define WORDS "tokenizer_config.json"
+
 // the smallest model that there is, and one in which no two sizes are the same
 static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0};
 static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f, 0};
@@ -408,34 +414,44 @@ static const char* verdict_of(const char* text, size_t length) {
 }
 static const char* verdict(const char* text) { return verdict_of(text, strlen(text)); }
 
-// the string of a JSON text that is a string, "" when it is none
-static const char* string_in(const char* text) {
+// the string of a JSON text, or its number with 17 digits
+static const char* value_in(const char* text) {
     static char copy[256];
     Json* j = json_parse(text, strlen(text), "text");
-    snprintf(copy, sizeof copy, "%s", j->type == JSON_STRING ? j->string : "");
+    if (j->type == JSON_NUMBER) snprintf(copy, sizeof copy, "%.17g", j->number);
+    else snprintf(copy, sizeof copy, "%s", j->type == JSON_STRING ? j->string : "neither");
     json_free(j);
     return copy;
 }
 
-static double number_in(const char* text) {
-    Json* j = json_parse(text, strlen(text), "text");
-    double number = j->type == JSON_NUMBER ? j->number : NAN;
-    json_free(j);
-    return number;
-}
-
-static void json_strings(void) {
-    CHECK_TEXT(string_in("\"\""), "");
-    CHECK_TEXT(string_in(" \t\r\n\"a\" "), "a");
-    CHECK_TEXT(string_in("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\""), "\"\\/\b\f\n\r\t");
-    CHECK_TEXT(string_in("\"\\u0041\\u00e9\\u20AC\""), "A\xC3\xA9\xE2\x82\xAC");   // A, e acute, euro
-    // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
-    CHECK_TEXT(string_in("\"\\ud83d\\uDE00\""), "\xF0\x9F\x98\x80");
-    CHECK_TEXT(string_in("\"\\uD800\\uDC00\""), "\xF0\x90\x80\x80");               // U+10000, the first pair
-    CHECK_TEXT(string_in("\"\\uDBFF\\uDFFF\""), "\xF4\x8F\xBF\xBF");               // U+10FFFF, the last
-    CHECK_TEXT(string_in("\"\xE2\x98\x82 \x7F\""), "\xE2\x98\x82 \x7F");           // an umbrella, and DEL
-    CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
-    CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");        // a 0 is no part of JSON
+static void json_strings_and_numbers(void) {
+    static const char* const row[][2] = {
+        {"\"\"", ""},
+        {" \t\r\n\"a\" ", "a"},
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
+        {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"}, // A, e acute, euro
+        // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
+        {"\"\\ud83d\\uDE00\"", "\xF0\x9F\x98\x80"},
+        {"\"\\uD800\\uDC00\"", "\xF0\x90\x80\x80"},     // U+10000, the first pair
+        {"\"\\uDBFF\\uDFFF\"", "\xF4\x8F\xBF\xBF"},     // U+10FFFF, the last
+        {"\"\xE2\x98\x82 \x7F\"", "\xE2\x98\x82 \x7F"}, // an umbrella, and DEL
+        {"0", "0"}, {"-0", "-0"}, {"10", "10"}, {"-12.50", "-12.5"}, {"1e3", "1000"}, {"1E+3", "1000"},
+        {"25e-2", "0.25"}, {"0.0e0", "0"}, {"1e999", "inf"}, {"9007199254740991", "9007199254740991"},
+        {"0.1000000000000000055511151231257827021181583404541015625", "0.10000000000000001"},
+    };
+    static const char* const wrong[] = {
+        "01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "-.5", "--1", "0x10", "1_000",
+        "NaN", "nan", "Infinity", "-Infinity", "1,5", "1 2", "1a", "\xD9\xA1",
+    };
+    for (int i = 0; i < COUNT(row); i++) CHECK_TEXT(value_in(row[i][0]), row[i][1]);
+    for (int i = 0; i < COUNT(wrong); i++)
+        if (!strcmp(verdict(wrong[i]), "accepted")) BROKEN("%s is accepted\n", wrong[i]);
+    char digits[500];   // RFC 8259 sets no limit to the number of digits
+    memset(digits, '3', 499), digits[499] = 0;
+    CHECK_TEXT(value_in(digits), "inf");
+    CHECK_NEAR(atof(value_in(digits + 299)) / 1e199, 10.0 / 3.0, 1e-12);
+    digits[1] = '.';
+    CHECK_TEXT(value_in(digits), "3.3333333333333335");
 }
 
 // what is said of texts, and the texts of which it is said
@@ -464,8 +480,9 @@ static void json_verdicts(void) {
     };
     for (int i = 0; i < COUNT(row); i++)
         for (int k = 0; k < 8 && row[i].texts[k]; k++) {
-            CHECK_TEXT(verdict(row[i].texts[k]), row[i].words);
-            if (strcmp(verdict(row[i].texts[k]), row[i].words)) printf("    it was %s\n", row[i].texts[k]);
+            const char* said = verdict(row[i].texts[k]);
+            if (strcmp(said, row[i].words))
+                BROKEN("%s: \"%s\", not \"%s\"\n", row[i].texts[k], said, row[i].words);
         }
 }
 
@@ -503,31 +520,9 @@ static void utf8_table(void) {
     CHECK(back == 0);
 }
 
-static void json_numbers(void) {
-    CHECK(number_in("0") == 0 && number_in("-0") == 0);
-    CHECK(number_in("10") == 10 && number_in("-12.50") == -12.5);
-    CHECK(number_in("1e3") == 1000 && number_in("1E+3") == 1000);
-    CHECK(number_in("25e-2") == 0.25 && number_in("0.0e0") == 0);
-    CHECK(number_in("9007199254740991") == 9007199254740991.0);   // 2^53 - 1
-    CHECK(isinf(number_in("1e999")));
-    CHECK(number_in("0.1000000000000000055511151231257827021181583404541015625") == 0.1);
-    static const char* const wrong[] = {
-        "01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "-.5", "--1", "0x10", "1_000",
-        "NaN", "nan", "Infinity", "-Infinity", "1,5", "1 2", "1a", "\xD9\xA1",
-    };
-    for (int i = 0; i < COUNT(wrong); i++) {
-        CHECK(strcmp(verdict(wrong[i]), "accepted"));
-        if (!strcmp(verdict(wrong[i]), "accepted")) printf("    it was %s\n", wrong[i]);
-    }
-    char digits[500];   // RFC 8259 sets no limit to the number of digits
-    memset(digits, '3', 499), digits[499] = 0;
-    CHECK(isinf(number_in(digits)));
-    CHECK_NEAR(number_in(digits + 299) / 1e199, 10.0 / 3.0, 1e-12);
-    digits[1] = '.';
-    CHECK_NEAR(number_in(digits), 10.0 / 3.0, 1e-12);
-}
-
 static void json_values(void) {
+    CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
+    CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");   // a 0 is no part of JSON
     CHECK_TEXT(verdict_of("\0", 1), "the text ends too early");
     CHECK_TEXT(verdict_of("[1\0]", 4), "the text ends too early");
     CHECK_TEXT(verdict_of("1 \0 2", 5), "there is something behind the value");
@@ -552,13 +547,12 @@ static void json_values(void) {
     for (int c = 1; c < 128; c++) each[c - 1] = (char)c;
     strcpy(each + 127, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
     json_append_string(&out, each);
-    CHECK_TEXT(string_in(out.data), each);
+    CHECK_TEXT(value_in(out.data), each);
     text_free(&many), text_free(&out), free(deep);
 }
 
 static void json_texts(void) {
-    apart(json_strings), apart(json_verdicts), apart(json_values);
-    apart(utf8_table), apart(json_numbers);
+    apart(json_strings_and_numbers), apart(json_verdicts), apart(json_values), apart(utf8_table);
 }
 
 // ---- problems: JSONL files
@@ -741,38 +735,38 @@ static void what_is_saved_is_loaded(void) {
     }
 }
 
-// In config.json and tokenizer_config.json of a folder
-static void check_head(const char* folder, const char* architecture, int scores) {
-    char path[PATH_SIZE];
-    join_path(path, folder, "config.json");
-    Json* config = json_read_file(path);
-    join_path(path, folder, "tokenizer_config.json");
-    Json* tokens = json_read_file(path);
-    const Json *labels = json_get(config, "num_labels"), *pad = json_get(config, "pad_token_id");
-    CHECK_TEXT(json_get(config, "architectures")->child->string, architecture);
-    CHECK_TEXT(json_get(config, "model_type")->string, "qwen3");
-    CHECK(scores ? labels && labels->number == 1 && pad && pad->number == 256 : !labels && !pad);
-    CHECK_TEXT(scores ? json_get(tokens, "pad_token")->string : "<|bos|>", "<|bos|>");
-    CHECK(scores || !json_get(tokens, "pad_token"));
-    json_free(config), json_free(tokens);
-}
-
 // A reward model as Qwen3ForSequenceClassification has it: a linear layer from C = 6 numbers to num_labels =
 // 1, no lm_head, no bias. It takes the score of the last token that is not pad_token_id, which must not be
 // 260.
 static void reward_model_files(void) {
+    static const struct { const char *file, *words; int scores, writes; } row[] = {   // of which model it is said
+        {CONFIG, "\"architectures\": [\"Qwen3ForSequenceClassification\"]", 1, 0},
+        {CONFIG, "\"architectures\": [\"Qwen3ForCausalLM\"]", 0, 1},
+        {CONFIG, "\"model_type\": \"qwen3\"", 1, 1},
+        {CONFIG, "num_labels", 1, 0}, {CONFIG, "\"num_labels\": 1", 1, 0},
+        {CONFIG, "pad_token_id", 1, 0}, {CONFIG, "\"pad_token_id\": 256", 1, 0}, {WORDS, "pad_token", 1, 0},
+        {WORDS, "\"pad_token\": \"<|bos|>\"", 1, 0},
+        // without this line transformers' decode() eats the space before "." and "n't"
+        {WORDS, "\"clean_up_tokenization_spaces\": false", 1, 1},
+    };
     Config c = value_config(&crooked);
     Model m = model_new(c);
     fill_with_noise(&m.weights, 5);
     save_untrained(in_root("reward"), &m, 7);
-    check_head(in_root("reward"), "Qwen3ForSequenceClassification", 1);
+    make_checkpoint(in_root("policy"), &crooked, 5, 7);
+    for (int i = 0; i < 2 * COUNT(row); i++) {
+        char path[PATH_SIZE];
+        join_path(path, in_root(i % 2 ? "policy" : "reward"), row[i / 2].file);
+        Text text = read_file(path);
+        int there = strstr(text.data, row[i / 2].words) != NULL;
+        if (there != (i % 2 ? row[i / 2].writes : row[i / 2].scores))
+            BROKEN("%s: %s\n", path, row[i / 2].words);
+        text_free(&text);
+    }
     Safetensors s = open_tensors(in_root("reward/model.safetensors"));
     CHECK(wrong_numbers(&s, "score.weight", m.weights.score, 1, 6, 6, 1) == 0);
     CHECK(!strstr(s.header, "lm_head"));
     close_tensors(&s);
-    make_checkpoint(in_root("policy"), &crooked, 5, 7);
-    check_head(in_root("policy"), "Qwen3ForCausalLM", 0);     // a policy has none of this
-
     // transformers names the labels instead of counting them; with more of them the score has another shape
     Text own = edit(in_root("reward/config.json"), "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
     Model n = load_model(in_root("reward"));
@@ -928,11 +922,6 @@ static void tokenizer_file(void) {
     CHECK(count == 9);   // 256 + 9 = 265
     CHECK(json_get(model, "merges")->type == JSON_ARRAY && !json_get(model, "merges")->child);
     json_free(j);
-    // without this line transformers' decode() eats the space before "." and "n't"
-    j = json_read_file(in_root("tokenizer/tokenizer_config.json"));
-    const Json* clean = json_get(j, "clean_up_tokenization_spaces");
-    CHECK(clean && clean->type == JSON_FALSE);
-    json_free(j);
 }
 
 // ---- checkpoints: what is damaged
@@ -983,10 +972,6 @@ static void change_everywhere(const char* name) {
     text_free(&text);
 }
 
-#define MODEL "model.safetensors"
-#define MOMENTS "optimizer.safetensors"
-#define CONFIG "config.json"
-#define STATE "trainer_state.json"
 static void cut_or_changed_anywhere(void) {
     static const char* const names[] = {CONFIG, STATE, MODEL, MOMENTS};
     for (int i = 0; i < 8; i++) {

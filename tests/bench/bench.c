@@ -20,34 +20,23 @@ static double median(double* x, int n) {
 // chains hide the latency.
 static double peak_gflops(void) {
 #ifdef __GNUC__
+    enum { CHAINS = 12 };
     long turns = 4000000;
     float total = 0.0f;
     double begin = seconds_now();
     #pragma omp parallel for reduction(+ : total) schedule(static)
     for (int t = 0; t < thread_count(); t++) {
-        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f;
-        vec s6 = s0 + 6.0f, s7 = s0 + 7.0f, s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f;
-        vec x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
+        vec s[CHAINS], zero = {0}, x = zero + 0.999999f, y = zero + 1e-7f * (float)(t + 1);
+        for (int c = 0; c < CHAINS; c++) s[c] = zero + (float)c;
         for (long i = 0; i < turns; i++) {
-            s0 = s0 * x + y;
-            s1 = s1 * x + y;
-            s2 = s2 * x + y;
-            s3 = s3 * x + y;
-            s4 = s4 * x + y;
-            s5 = s5 * x + y;
-            s6 = s6 * x + y;
-            s7 = s7 * x + y;
-            s8 = s8 * x + y;
-            s9 = s9 * x + y;
-            sa = sa * x + y;
-            sb = sb * x + y;
+            #pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++) s[c] = s[c] * x + y;
         }
-        vec s = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + ((s8 + s9) + (sa + sb));
-        for (int i = 0; i < (int)LANES; i++) total += s[i];
+        for (int i = 0; i < CHAINS * (int)LANES; i++) total += s[i / (int)LANES][i % (int)LANES];
     }
     double seconds = seconds_now() - begin;
     if (total == 12345.0f) printf(" ");          // the result is used
-    return 2.0 * 12 * LANES * (double)turns * thread_count() / seconds * 1e-9;
+    return 2.0 * CHAINS * LANES * (double)turns * thread_count() / seconds * 1e-9;
 #else
     return 0.0;
 #endif
