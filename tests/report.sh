@@ -8,8 +8,9 @@ trap 'rm -rf "$dir"' EXIT
 LC_ALL=C
 export LC_ALL
 failed=0
-result() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi; }   # result NAME PROBLEM
-has() { grep -q -- "$2" "$3" && result "$1" '' || result "$1" "no '$2'"; }   # has NAME WORDS FILE
+# result NAME PROBLEM; has NAME WORDS FILE
+result() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi; }
+has() { grep -q -- "$2" "$3" && result "$1" '' || result "$1" "no '$2'"; }
 page="$dir/report.html"
 makes() {  # makes NAME [ARGUMENTS...]: the page, without a complaint
     name=$1
@@ -50,7 +51,7 @@ END {
     if (depth) print "<" open[depth] "> is not closed"
 }
 AWK
-check_page() {  # check_page NAME: well-formed, ASCII without control characters but the line feed, nothing to load
+check_page() {  # check_page NAME: well-formed, ASCII without control characters, nothing to load
     result "$1: tags are balanced" "$(awk -f "$dir/balanced.awk" "$page")"
     result "$1: ASCII" "$(tr -d '\012\040-\177' < "$page" | wc -c | awk '$1 > 0 { print $1 " other bytes" }')"
     result "$1: nothing is loaded, nothing runs" \
